@@ -4,7 +4,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use noetl_api::wire::CatalogPage;
 use noetl_control::{RegisterError, Registered};
 use noetl_model::CatalogId;
-use noetl_playbook::{Document, Problems};
+use noetl_playbook::{CheckedDocument, Problems};
 use noetl_store::{CatalogEntry, PAGE_MAX, StoreError};
 use serde_json::Value;
 
@@ -180,21 +180,21 @@ pub enum EntryPath {
 /// Checks a document without storing it; returns its warnings.
 pub fn check_document(content: &str) -> Result<Problems, Problems> {
     document_of(content).map(|document| match document {
-        Document::Playbook(checked) => checked.warnings,
-        Document::Subscription(checked) => checked.warnings,
-        Document::Schedule(checked) => checked.warnings,
+        CheckedDocument::Playbook(checked) => checked.warnings,
+        CheckedDocument::Subscription(checked) => checked.warnings,
+        CheckedDocument::Schedule(checked) => checked.warnings,
     })
 }
 
-fn document_of(content: &str) -> Result<Document, Problems> {
+fn document_of(content: &str) -> Result<CheckedDocument, Problems> {
     noetl_playbook::parse_document(DOCUMENT, content.as_bytes())
 }
 
-fn path_of(document: Document) -> String {
+fn path_of(document: CheckedDocument) -> String {
     match document {
-        Document::Playbook(checked) => checked.playbook.metadata.path,
-        Document::Subscription(checked) => checked.subscription.metadata.path,
-        Document::Schedule(checked) => checked.schedule.metadata.path,
+        CheckedDocument::Playbook(checked) => checked.playbook.metadata.path,
+        CheckedDocument::Subscription(checked) => checked.subscription.metadata.path,
+        CheckedDocument::Schedule(checked) => checked.schedule.metadata.path,
     }
 }
 
@@ -204,7 +204,7 @@ fn is_agent(entry: &CatalogEntry) -> bool {
         return false;
     }
     let parsed = noetl_playbook::parse(&entry.path, entry.content.as_bytes());
-    let agent = |checked: noetl_playbook::Checked| {
+    let agent = |checked: noetl_playbook::CheckedPlaybook| {
         checked.playbook.metadata.all.get("agent").and_then(Value::as_bool)
     };
     parsed.ok().and_then(agent).unwrap_or(false)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use noetl_control::{Control, SubscriptionError};
-use noetl_playbook::{Delivery, Ingress, Subscription};
+use noetl_playbook::{IngressEndpoint, MessageDelivery, Subscription};
 use noetl_store::{PAGE_MAX, Store, SubscriptionRow};
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ pub struct Listener {
     /// The subscription's path in the catalog.
     pub path: String,
     pub subscription: Arc<Subscription>,
-    pub ingress: Ingress,
+    pub ingress: IngressEndpoint,
 }
 
 type ByPath = Arc<BTreeMap<String, Listener>>;
@@ -101,7 +101,7 @@ async fn find(
                 continue;
             }
         };
-        if let Delivery::Push(ingress) = &subscription.delivery {
+        if let MessageDelivery::Push(ingress) = &subscription.delivery {
             let key = ingress.path.trim_end_matches('/').to_owned();
             let ingress = ingress.clone();
             found.entry(key).or_insert(Listener { path, subscription, ingress });

@@ -17,11 +17,13 @@ use noetl_control::{
     Admission, Control, LoadError, PlaybookChoice, StartError, StartRequest, SubmitError,
     SubscriptionError,
 };
-use noetl_engine::{BadMessage, SignedPart, Wish, once, order_key, posted_once, wish};
+use noetl_engine::{
+    BadMessage, MessageRequest, SignedPart, message_request, order_key, posted_start_key, start_key,
+};
 use noetl_model::{
     Arrival, CatalogId, ExecutionId, SubscriptionState, Timestamp, Verdict, WorkerId,
 };
-use noetl_playbook::{Activation, Delivery, Order, Subscription};
+use noetl_playbook::{Activation, MessageDelivery, MessageOrder, Subscription};
 use noetl_store::{
     Clock, FailedMark, FailedMessage, FailedStanding, PAGE_MAX, REASON_MAX, Records, StartKey,
     Store, StoreError, SubscriptionRow,
@@ -127,7 +129,9 @@ impl Intake {
             let is_last = page.len() < PAGE_MAX || seen >= SUBSCRIPTIONS_MAX;
             for row in page.into_iter().filter(|row| row.state() == SubscriptionState::Active) {
                 match self.document(&row.path).await {
-                    Ok((_, rules)) if rules.delivery == Delivery::Pull(Activation::Continuous) => {
+                    Ok((_, rules))
+                        if rules.delivery == MessageDelivery::Pull(Activation::Continuous) =>
+                    {
                         active.push(row.path);
                     }
                     Ok(_) => {}
@@ -150,15 +154,19 @@ impl Intake {
         let row = self.store.subscription_at(path).await?;
         let row = row.ok_or_else(|| SubscriptionError::UnknownPath(path.to_owned()))?;
         let pace = match rules.delivery {
-            Delivery::Pull(Activation::Continuous) => Pace::Continuous,
-            Delivery::Pull(Activation::Scheduled) => Pace::UntilEmpty,
-            Delivery::Push(_) => return Err(IntakeError::Pushed { path: path.to_owned() }),
+            MessageDelivery::Pull(Activation::Continuous) => Pace::Continuous,
+            MessageDelivery::Pull(Activation::Scheduled) => Pace::UntilEmpty,
+            MessageDelivery::Push(_) => return Err(IntakeError::Pushed { path: path.to_owned() }),
         };
         let in_flight_max = rules.limits.in_flight_max.unwrap_or(IN_FLIGHT);
         let line = match rules.order {
-            Order::None => Line::Free,
-            Order::PerKey(_) | Order::Global if self.has_turn(runtime, row.id).await? => Line::Mine,
-            Order::PerKey(_) | Order::Global => Line::Anothers,
+            MessageOrder::None => Line::Free,
+            MessageOrder::PerKey(_) | MessageOrder::Global
+                if self.has_turn(runtime, row.id).await? =>
+            {
+                Line::Mine
+            }
+            MessageOrder::PerKey(_) | MessageOrder::Global => Line::Anothers,
         };
         Ok(Assignment {
             subscription: row.id,
@@ -202,7 +210,7 @@ impl Intake {
             }
         }
         let (_, rules) = self.document(&row.path).await?;
-        let is_in_line = rules.order != Order::None;
+        let is_in_line = rules.order != MessageOrder::None;
         if is_in_line && !self.has_turn(runtime, id).await? {
             let behind = |_| later("another runtime fetches for this subscription", BEHIND);
             return Ok(arrivals.iter().map(behind).collect());
@@ -242,17 +250,17 @@ impl Intake {
         rules: &Subscription,
         arrival: &Arrival,
     ) -> Result<Verdict, Fault> {
-        let wished = wish(&row.path, rules, arrival)?;
-        let (name, keep) = once(rules, &wished, arrival);
-        let choice = PlaybookChoice::Path { path: wished.playbook, version: None };
-        let mut request = StartRequest::new(choice, wished.payload);
+        let requested = message_request(&row.path, rules, arrival)?;
+        let (name, keep) = start_key(rules, &requested, arrival);
+        let choice = PlaybookChoice::Path { path: requested.playbook, version: None };
+        let mut request = StartRequest::new(choice, requested.payload);
         request.admission = Admission::Internal;
-        if let Some(pool) = wished.pool {
+        if let Some(pool) = requested.pool {
             request.pool = pool_of(&pool).map_err(|error| Fault::Message(error.to_string()))?;
         }
         let scope = format!("subscription {}", row.id);
         let key = StartKey { scope, name, keep, request: None };
-        (request.trace, request.key) = (wished.trace, Some(key));
+        (request.trace, request.key) = (requested.trace, Some(key));
         match self.control.start(request).await {
             Ok(execution) => Ok(Verdict::Started { execution }),
             Err(StartError::KeyTaken(holder)) => {
@@ -297,18 +305,18 @@ impl App {
         &self,
         listener: &Listener,
         row: &SubscriptionRow,
-        wished: Wish,
+        requested: MessageRequest,
         signed: Option<&SignedPart>,
     ) -> Result<ExecutionId, PostedError> {
         let scope = format!("subscription {}", row.id);
-        let key = posted_once(&listener.subscription, &wished, signed);
+        let key = posted_start_key(&listener.subscription, &requested, signed);
         let key = key.map(|(name, keep)| StartKey { scope, name, keep, request: None });
-        let choice = PlaybookChoice::Path { path: wished.playbook, version: None };
-        let mut request = StartRequest::new(choice, wished.payload);
-        if let Some(pool) = wished.pool {
+        let choice = PlaybookChoice::Path { path: requested.playbook, version: None };
+        let mut request = StartRequest::new(choice, requested.payload);
+        if let Some(pool) = requested.pool {
             request.pool = pool_of(&pool)?;
         }
-        (request.trace, request.key) = (wished.trace, key);
+        (request.trace, request.key) = (requested.trace, key);
         match self.control().start(request).await {
             Ok(execution) => Ok(execution),
             Err(StartError::KeyTaken(holder)) => Ok(holder.execution),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use noetl_model::ToolKind;
-use noetl_playbook::{LoopSource, Playbook, Problems, Workers, parse_for};
+use noetl_playbook::{LoopSource, Playbook, Problems, TargetWorkers, parse_for};
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ pub(crate) struct Document {
 
 impl Document {
     /// Reads a playbook for the given workers.
-    pub(crate) fn read(file: &Path, workers: Workers) -> Result<Self, Failure> {
+    pub(crate) fn read(file: &Path, workers: TargetWorkers) -> Result<Self, Failure> {
         let bytes = files::read(file)?;
         let checked =
             parse_for(workers, &file.display().to_string(), &bytes).map_err(Failure::Invalid)?;
@@ -40,7 +40,7 @@ impl Document {
 /// directory; and the paths of those that are not.
 pub(crate) fn called_by(
     documents: &[Document],
-    workers: Workers,
+    workers: TargetWorkers,
 ) -> Result<(Vec<Document>, Vec<String>), Failure> {
     let mut known: BTreeSet<String> =
         documents.iter().map(|document| document.playbook.metadata.path.clone()).collect();
@@ -130,8 +130,8 @@ mod tests {
             let file = directory.path().join(format!("{name}.yaml"));
             std::fs::write(file, playbook(name, tool)).unwrap();
         }
-        let start = Document::read(&directory.path().join(start), Workers::Ours).unwrap();
-        let (found, missing) = called_by(&[start], Workers::Ours).unwrap();
+        let start = Document::read(&directory.path().join(start), TargetWorkers::Ours).unwrap();
+        let (found, missing) = called_by(&[start], TargetWorkers::Ours).unwrap();
         let found: Vec<&str> = found.iter().map(|it| it.playbook.metadata.path.as_str()).collect();
         assert_eq!(found, expected_found);
         assert_eq!(missing, expected_missing);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use noetl_model::{Arrival, Digest};
-use noetl_playbook::{Controls, Order, OrderKey, PayloadFrom, Subscription, TraceRule};
+use noetl_playbook::{Controls, MessageOrder, OrderKey, PayloadFrom, Subscription, TraceRule};
 use serde_json::{Map, Value, json};
 
 /// The longest idempotency key, in bytes.
@@ -27,7 +27,7 @@ pub struct SignedPart {
 
 /// The execution that a message requests.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wish {
+pub struct MessageRequest {
     pub playbook: String,
     pub pool: Option<String>,
     pub payload: Map<String, Value>,
@@ -48,8 +48,12 @@ pub enum BadMessage {
 }
 
 /// Reads the requested execution from a message of the subscription at `path`.
-pub fn wish(path: &str, rules: &Subscription, arrival: &Arrival) -> Result<Wish, BadMessage> {
-    let mut wish = Wish {
+pub fn message_request(
+    path: &str,
+    rules: &Subscription,
+    arrival: &Arrival,
+) -> Result<MessageRequest, BadMessage> {
+    let mut request = MessageRequest {
         playbook: rules.dispatch.playbook.clone(),
         pool: rules.dispatch.pool.clone(),
         payload: Map::new(),
@@ -67,34 +71,38 @@ pub fn wish(path: &str, rules: &Subscription, arrival: &Arrival) -> Result<Wish,
             }),
         };
         match &directive.controls {
-            Controls::Playbook { allowed } => wish.playbook = choose(allowed)?,
+            Controls::Playbook { allowed } => request.playbook = choose(allowed)?,
             Controls::Pool { allowed } => chosen_pool = Some(choose(allowed)?),
             Controls::Priority { pools } => priority = pools.get(value).cloned(),
             Controls::IdempotencyKey => {
                 if value.is_empty() || value.len() > IDEMPOTENCY_KEY_MAX {
                     return Err(BadMessage::Key);
                 }
-                wish.idempotency_key = Some(value.to_owned());
+                request.idempotency_key = Some(value.to_owned());
             }
             Controls::ContentType => content_type = Some(value.to_owned()),
             Controls::SchemaHint => {}
         }
     }
-    wish.pool = chosen_pool.or(priority).or(wish.pool);
-    wish.payload = payload(path, rules, arrival)?;
-    if let Some(key) = &wish.idempotency_key {
-        wish.payload.insert("idempotency_key".to_owned(), json!(key));
+    request.pool = chosen_pool.or(priority).or(request.pool);
+    request.payload = payload(path, rules, arrival)?;
+    if let Some(key) = &request.idempotency_key {
+        request.payload.insert("idempotency_key".to_owned(), json!(key));
     }
     if let Some(content_type) = content_type {
-        wish.payload.insert("content_type".to_owned(), json!(content_type));
+        request.payload.insert("content_type".to_owned(), json!(content_type));
     }
-    Ok(wish)
+    Ok(request)
 }
 
 /// Returns the start key of a fetched message and how long it is kept: the idempotency key with the
 /// dedup window if the subscription has one, else the message's own key.
-pub fn once(rules: &Subscription, wish: &Wish, arrival: &Arrival) -> (String, Duration) {
-    match (rules.dedup, &wish.idempotency_key) {
+pub fn start_key(
+    rules: &Subscription,
+    request: &MessageRequest,
+    arrival: &Arrival,
+) -> (String, Duration) {
+    match (rules.dedup, &request.idempotency_key) {
         (Some(window), Some(key)) => (format!("key {key}"), window),
         (Some(_) | None, _) => (format!("message {}", arrival.once), REDELIVERY_KEEP),
     }
@@ -106,13 +114,13 @@ pub fn once(rules: &Subscription, wish: &Wish, arrival: &Arrival) -> (String, Du
 /// idempotency key from a header anyone who has seen the message could replay it under another key,
 /// or use the key of another message. Without a signature, the sender has authenticated the whole
 /// request and the idempotency key counts.
-pub fn posted_once(
+pub fn posted_start_key(
     rules: &Subscription,
-    wish: &Wish,
+    request: &MessageRequest,
     signed: Option<&SignedPart>,
 ) -> Option<(String, Duration)> {
     let window = rules.dedup.unwrap_or(POSTED_KEEP);
-    match (signed, &wish.idempotency_key) {
+    match (signed, &request.idempotency_key) {
         (Some(SignedPart { digest, tolerance: Some(tolerance) }), _) => {
             // Later replays are rejected because the signed time is out of tolerance.
             Some((format!("signed {digest}"), *tolerance * 2))
@@ -126,17 +134,17 @@ pub fn posted_once(
 }
 
 /// Returns the key of messages that have to start in order; `None` if the order does not matter.
-pub fn order_key(order: &Order, arrival: &Arrival) -> Option<String> {
+pub fn order_key(order: &MessageOrder, arrival: &Arrival) -> Option<String> {
     let mut key = match order {
-        Order::None => return None,
-        Order::Global => String::new(),
-        Order::PerKey(OrderKey::Subject) => {
+        MessageOrder::None => return None,
+        MessageOrder::Global => String::new(),
+        MessageOrder::PerKey(OrderKey::Subject) => {
             arrival.metadata.get("subject").map(text_of).unwrap_or_default()
         }
-        Order::PerKey(OrderKey::Header(name)) => {
+        MessageOrder::PerKey(OrderKey::Header(name)) => {
             arrival.header(name).unwrap_or_default().to_owned()
         }
-        Order::PerKey(OrderKey::Field(path)) => {
+        MessageOrder::PerKey(OrderKey::Field(path)) => {
             let body: Value = serde_json::from_slice(&arrival.body.0).unwrap_or_default();
             let field = path.iter().try_fold(&body, |value, name| value.get(name));
             field.map(text_of).unwrap_or_default()

@@ -21,16 +21,20 @@ use noetl_model::{
 use serde_json::Value;
 
 use crate::evolve::begin;
-use crate::state::{Holder, OpenCommand};
+use crate::state::{CommandHolder, CommandState};
 use crate::value::merge;
-use crate::{Decision, Ended, Execution, Given, Input, Needs, Refusal, Start};
+use crate::{CommandResult, Decision, DecisionArgs, Execution, Input, Needs, Refusal, Start};
 
-use draft::Draft;
+use draft::DecisionDraft;
 pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
 use halt::{Halt, give_up, give_up_start, settle};
 
 /// Decides the first events of an execution.
-pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<Decision, Needs> {
+pub fn start(
+    execution: ExecutionId,
+    start: &Start,
+    given: DecisionArgs<'_>,
+) -> Result<Decision, Needs> {
     let mut workload = given.playbook.workload.clone();
     merge(&mut workload, &start.payload);
     let error_mode = start.error_mode.or(given.playbook.error_mode).unwrap_or(ErrorMode::Strict);
@@ -49,7 +53,7 @@ pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<
         prev: None,
     };
     let state = begin(execution, &started).expect("a start begins an execution");
-    let opened = || Draft::new(state.clone(), given, vec![started.event.clone()]);
+    let opened = || DecisionDraft::new(state.clone(), given, vec![started.event.clone()]);
     let mut draft = opened();
     let begun = draft.begin();
     let decided = begun.map(|()| Decision::Accepted(draft.into_events()));
@@ -59,17 +63,21 @@ pub fn start(execution: ExecutionId, start: &Start, given: Given<'_>) -> Result<
 /// Decides the events that follow from `input` in the given state.
 ///
 /// Pure: the same state, input and surroundings give the same events.
-pub fn decide(state: &Execution, input: &Input, given: Given<'_>) -> Result<Decision, Needs> {
+pub fn decide(
+    state: &Execution,
+    input: &Input,
+    given: DecisionArgs<'_>,
+) -> Result<Decision, Needs> {
     let decided = follow(state, input, given);
     settle(decided, given.effort, |exceeded| give_up(state, input, given, exceeded))
 }
 
 /// Dispatches an input to its decision.
-fn follow(state: &Execution, input: &Input, given: Given<'_>) -> Result<Decision, Halt> {
+fn follow(state: &Execution, input: &Input, given: DecisionArgs<'_>) -> Result<Decision, Halt> {
     if state.status.is_terminal() {
         return Ok(after_the_end(state, input));
     }
-    let draft = || Draft::new(state.clone(), given, Vec::new());
+    let draft = || DecisionDraft::new(state.clone(), given, Vec::new());
     match input {
         Input::Claim { command, attempt, worker, lease, after } => {
             claim(draft(), *command, *attempt, worker, (*lease, *after))
@@ -128,10 +136,13 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
 fn not_claimed(state: &Execution, command: CommandId, detail: &str) -> Decision {
     let detail = match state.commands.get(&command) {
         // A worker claimed it meanwhile.
-        Some(OpenCommand { holder: Holder::Worker { .. } | Holder::Child(_), .. }) => {
+        Some(CommandState {
+            holder: CommandHolder::Worker { .. } | CommandHolder::Child(_),
+            ..
+        }) => {
             return Decision::Accepted(Vec::new());
         }
-        Some(OpenCommand { holder: Holder::Nobody, .. }) => detail.to_owned(),
+        Some(CommandState { holder: CommandHolder::Nobody, .. }) => detail.to_owned(),
         None => format!("{detail}; by the log it has ended"),
     };
     Decision::Accepted(vec![Event::ExecutionStalled { detail }])
@@ -167,7 +178,7 @@ fn superseded(command: CommandId, attempt: Attempt, worker: &WorkerId) -> Decisi
 }
 
 fn claim(
-    mut draft: Draft<'_>,
+    mut draft: DecisionDraft<'_>,
     command: CommandId,
     attempt: Attempt,
     worker: &WorkerId,
@@ -176,7 +187,7 @@ fn claim(
     let Some(open) = draft.state.commands.get(&command) else {
         return Ok(refused(Refusal::CommandFinished(command)));
     };
-    let is_child = matches!(open.holder, Holder::Child(_));
+    let is_child = matches!(open.holder, CommandHolder::Child(_));
     let held = open.attempt();
     if is_child || attempt != held.next() {
         return Ok(refused(Refusal::AlreadyClaimed(command)));
@@ -196,20 +207,20 @@ fn claim(
 }
 
 fn report(
-    mut draft: Draft<'_>,
+    mut draft: DecisionDraft<'_>,
     command: CommandId,
     attempt: Attempt,
     worker: &WorkerId,
-    (ended, logs): (&Ended, &Logs),
+    (ended, logs): (&CommandResult, &Logs),
 ) -> Result<Decision, Halt> {
     let Some(open) = draft.state.commands.get(&command) else {
         return Ok(repeated(&draft.state, command, attempt, worker));
     };
     match &open.holder {
         // An expired lease that was not taken over is still valid: the work is done.
-        Holder::Worker { worker: holder, attempt: held, .. }
+        CommandHolder::Worker { worker: holder, attempt: held, .. }
             if holder == worker && *held == attempt => {}
-        Holder::Worker { .. } | Holder::Nobody | Holder::Child(_) => {
+        CommandHolder::Worker { .. } | CommandHolder::Nobody | CommandHolder::Child(_) => {
             return Ok(superseded(command, attempt, worker));
         }
     }
@@ -218,7 +229,7 @@ fn report(
 }
 
 fn lease_exhausted(
-    mut draft: Draft<'_>,
+    mut draft: DecisionDraft<'_>,
     command: CommandId,
     attempt: Attempt,
 ) -> Result<Decision, Halt> {
@@ -233,28 +244,34 @@ fn lease_exhausted(
 }
 
 /// Returns the failure of a command whose workers were lost in all attempts before `attempt`.
-fn lost_workers(attempt: Attempt) -> Ended {
+fn lost_workers(attempt: Attempt) -> CommandResult {
     let lost = attempt.0.saturating_sub(1);
     let message = format!(
         "the worker process ended or stopped answering {lost} times while it ran this command, \
          which is the limit; the log of the worker, or of its machine, tells why"
     );
-    Ended::Failed { error: ToolError::new(ErrorKind::WorkerLost, message), output: None }
+    CommandResult::Failed { error: ToolError::new(ErrorKind::WorkerLost, message), output: None }
 }
 
-fn child_started(mut draft: Draft<'_>, command: CommandId, child: ExecutionId) -> Decision {
+fn child_started(mut draft: DecisionDraft<'_>, command: CommandId, child: ExecutionId) -> Decision {
     match draft.state.commands.get(&command).map(|open| &open.holder) {
         None => refused(Refusal::CommandFinished(command)),
-        Some(Holder::Child(known)) if *known == child => Decision::Accepted(Vec::new()),
-        Some(Holder::Child(_) | Holder::Worker { .. }) => refused(Refusal::AlreadyClaimed(command)),
-        Some(Holder::Nobody) => {
+        Some(CommandHolder::Child(known)) if *known == child => Decision::Accepted(Vec::new()),
+        Some(CommandHolder::Child(_) | CommandHolder::Worker { .. }) => {
+            refused(Refusal::AlreadyClaimed(command))
+        }
+        Some(CommandHolder::Nobody) => {
             draft.emit(Event::ChildStarted { command, child });
             Decision::Accepted(draft.into_events())
         }
     }
 }
 
-fn child_ended(mut draft: Draft<'_>, command: CommandId, ended: &Ended) -> Result<Decision, Halt> {
+fn child_ended(
+    mut draft: DecisionDraft<'_>,
+    command: CommandId,
+    ended: &CommandResult,
+) -> Result<Decision, Halt> {
     if !draft.state.commands.contains_key(&command) {
         // The end was reported before, or the command was cancelled meanwhile.
         return Ok(Decision::Accepted(Vec::new()));

@@ -8,7 +8,7 @@ use noetl_model::{
 };
 
 use crate::Execution;
-use crate::state::Holder;
+use crate::state::CommandHolder;
 
 /// A change outside the execution's own state, written in the event's transaction.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,23 +129,22 @@ fn execution_cancelled(before: &Execution, reason: &str, below: Below) -> Vec<Ef
 /// command is removed only if its lease has expired by the store's clock.
 fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
     match before.commands.get(&command).map(|open| &open.holder) {
-        Some(Holder::Worker { attempt: held, .. }) if *held != attempt => {
+        Some(CommandHolder::Worker { attempt: held, .. }) if *held != attempt => {
             Effect::Expire { command, attempt: *held }
         }
-        Some(Holder::Worker { .. } | Holder::Nobody | Holder::Child(_)) | None => {
-            Effect::Dequeue { command }
-        }
+        Some(CommandHolder::Worker { .. } | CommandHolder::Nobody | CommandHolder::Child(_))
+        | None => Effect::Dequeue { command },
     }
 }
 
 /// Returns the cancellation of a child that still runs when its command times out.
 fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option<Effect> {
     match before.commands.get(&command).map(|open| &open.holder)? {
-        Holder::Child(child) if error.kind == ErrorKind::Timeout => {
+        CommandHolder::Child(child) if error.kind == ErrorKind::Timeout => {
             let reason = error.message.clone();
             Some(Effect::Send(Message::CancelChild { child: *child, reason }))
         }
-        Holder::Child(_) | Holder::Worker { .. } | Holder::Nobody => None,
+        CommandHolder::Child(_) | CommandHolder::Worker { .. } | CommandHolder::Nobody => None,
     }
 }
 
@@ -153,17 +152,17 @@ fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option
 fn cancelled(before: &Execution, command: CommandId, reason: &str, below: Below) -> Vec<Effect> {
     let mut effects = vec![Effect::Dequeue { command }];
     match before.commands.get(&command).map(|open| &open.holder) {
-        Some(Holder::Worker { .. }) => {
+        Some(CommandHolder::Worker { .. }) => {
             effects.push(Effect::Send(Message::CommandCancelled { command }));
         }
-        Some(Holder::Child(child)) => match below {
+        Some(CommandHolder::Child(child)) => match below {
             Below::Cancelled => {
                 let reason = reason.to_owned();
                 effects.push(Effect::Send(Message::CancelChild { child: *child, reason }));
             }
             Below::Spared => {}
         },
-        Some(Holder::Nobody) | None => {}
+        Some(CommandHolder::Nobody) | None => {}
     }
     effects
 }

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::state::{
-    Body, Drawn, FrameRows, Holder, Item, LoopRun, OpenCommand, OpenTimer, Pipeline, Run,
-    StepRecord, TaskResult, TaskRun,
+    CommandHolder, CommandState, FrameRows, LoopItem, LoopRun, NextNumbers, OpenTimer, Pipeline,
+    Run, RunBody, StepRecord, TaskResult, TaskRun,
 };
 use crate::value::assign;
 use crate::{Changes, Execution};
@@ -66,7 +66,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         awaited: imbl::OrdMap::new(),
         commands: imbl::OrdMap::new(),
         timers: imbl::OrdMap::new(),
-        drawn: Drawn::default(),
+        drawn: NextNumbers::default(),
         current: None,
         last: None,
         failed_steps: Vec::new(),
@@ -154,14 +154,14 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.iteration_ended(*run, *index, ItemEnd::Failed(error))
         }
         Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
-            let open = OpenCommand::waiting((*command, state.seq), *task, step, (*tool, bindings));
+            let open = CommandState::waiting((*command, state.seq), *task, step, (*tool, bindings));
             state.command_issued(*command, open)
         }
         Event::CommandClaimed { command, attempt, worker, lease_until, after } => {
-            let (worker, since, lease_until) = (worker.clone(), at, *lease_until);
-            let holder =
-                Holder::Worker { worker, attempt: *attempt, lease_until, since, after: *after };
-            state.command_claimed(*command, *attempt, holder)
+            let (worker, since) = (worker.clone(), at);
+            let (attempt, lease_until, after) = (*attempt, *lease_until, *after);
+            let holder = CommandHolder::Worker { worker, attempt, lease_until, since, after };
+            state.command_claimed(*command, attempt, holder)
         }
         Event::CommandCompleted { command, attempt, output, logs: _ } => {
             state.command_ended(*command, *attempt, (Some(output), None), at)
@@ -246,7 +246,7 @@ impl Execution {
                 step: step.clone(),
                 entered: self.seq,
                 variables: imbl::OrdMap::new(),
-                body: Body::Tasks(Pipeline::default()),
+                body: RunBody::Tasks(Pipeline::default()),
             },
         );
         Ok(())
@@ -268,9 +268,9 @@ impl Execution {
     fn loop_opened(&mut self, run: RunId, opened: LoopRun) -> Result<(), String> {
         let run = self.run_mut(run)?;
         match &run.body {
-            Body::Loop(_) => Err("the loop is open already".to_owned()),
-            Body::Tasks(_) => {
-                run.body = Body::Loop(Box::new(opened));
+            RunBody::Loop(_) => Err("the loop is open already".to_owned()),
+            RunBody::Tasks(_) => {
+                run.body = RunBody::Loop(Box::new(opened));
                 Ok(())
             }
         }
@@ -306,24 +306,24 @@ impl Execution {
         Ok(())
     }
 
-    fn command_issued(&mut self, command: CommandId, mut open: OpenCommand) -> Result<(), String> {
+    fn command_issued(&mut self, command: CommandId, mut open: CommandState) -> Result<(), String> {
         if command.0 != self.drawn.commands {
             return Err(format!("command {} is next", self.drawn.commands));
         }
         self.drawn.commands += 1;
         let run = self.run_mut(open.task.run)?;
         match (&mut run.body, open.task.place) {
-            (Body::Tasks(_), Place::Task(_)) => {}
-            (Body::Loop(repeat), Place::Item { index, .. }) => {
+            (RunBody::Tasks(_), Place::Task(_)) => {}
+            (RunBody::Loop(repeat), Place::Item { index, .. }) => {
                 if index == repeat.next && index < repeat.total() {
                     repeat.next += 1;
-                    repeat.open.insert(index, Item::default());
+                    repeat.open.insert(index, LoopItem::default());
                 } else if !repeat.open.contains_key(&index) {
                     return Err(format!("item {} is next", repeat.next));
                 }
             }
-            (Body::Loop(repeat), Place::Claim { .. }) if repeat.items == ItemSource::Cursor => {}
-            (Body::Tasks(_) | Body::Loop(_), place) => {
+            (RunBody::Loop(repeat), Place::Claim { .. }) if repeat.items == ItemSource::Cursor => {}
+            (RunBody::Tasks(_) | RunBody::Loop(_), place) => {
                 return Err(format!("step `{}` has no place {place:?}", run.step));
             }
         }
@@ -368,7 +368,7 @@ impl Execution {
         self.started_at = at;
         let commands: Vec<CommandId> = self.commands.keys().copied().collect();
         for command in commands {
-            self.command_mut(command)?.holder = Holder::Nobody;
+            self.command_mut(command)?.holder = CommandHolder::Nobody;
         }
         let items = again.iter().filter_map(|task| Some((task.run, task.place.item()?)));
         for (run, index) in items {
@@ -378,7 +378,7 @@ impl Execution {
             }
             repeat.failed -= 1;
             repeat.error = None;
-            repeat.open.insert(index, Item::default());
+            repeat.open.insert(index, LoopItem::default());
         }
         Ok(())
     }
@@ -387,7 +387,7 @@ impl Execution {
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        holder: Holder,
+        holder: CommandHolder,
     ) -> Result<(), String> {
         let open = self.command_mut(command)?;
         if attempt != open.attempt().next() {
@@ -404,7 +404,7 @@ impl Execution {
     }
 
     fn child_started(&mut self, command: CommandId, child: ExecutionId) -> Result<(), String> {
-        self.command_mut(command)?.holder = Holder::Child(child);
+        self.command_mut(command)?.holder = CommandHolder::Child(child);
         Ok(())
     }
 
@@ -421,8 +421,8 @@ impl Execution {
         let output = output.cloned().unwrap_or_else(Payload::null);
         let error = error.cloned();
         let duration_ms = match open.holder {
-            Holder::Worker { since, .. } => u64::try_from(at.since(since).as_millis()).ok(),
-            Holder::Nobody | Holder::Child(_) => None,
+            CommandHolder::Worker { since, .. } => u64::try_from(at.since(since).as_millis()).ok(),
+            CommandHolder::Nobody | CommandHolder::Child(_) => None,
         };
         let result = TaskResult { output, error, duration_ms };
         match open.task {
@@ -485,8 +485,8 @@ impl Execution {
         let ended = self.take_run(run, step)?;
         let output = match (output, &ended.body) {
             (Some(output), _) => output.clone(),
-            (None, Body::Tasks(pipeline)) => pipeline.last_output(),
-            (None, Body::Loop(repeat)) => Payload::inline(json!({ "stats": repeat.stats() })),
+            (None, RunBody::Tasks(pipeline)) => pipeline.last_output(),
+            (None, RunBody::Loop(repeat)) => Payload::inline(json!({ "stats": repeat.stats() })),
         };
         let record = self.set_status(step, StepStatus::Failed);
         record.output = output;
@@ -528,26 +528,26 @@ impl Execution {
 
     fn loop_mut(&mut self, run: RunId) -> Result<&mut LoopRun, String> {
         match &mut self.run_mut(run)?.body {
-            Body::Loop(repeat) => Ok(repeat),
-            Body::Tasks(_) => Err(format!("run {run} has no loop")),
+            RunBody::Loop(repeat) => Ok(repeat),
+            RunBody::Tasks(_) => Err(format!("run {run} has no loop")),
         }
     }
 
     fn pipeline_mut(&mut self, run: RunId, item: Option<u64>) -> Result<&mut Pipeline, String> {
         match (&mut self.run_mut(run)?.body, item) {
-            (Body::Tasks(pipeline), None) => Ok(pipeline),
-            (Body::Loop(repeat), Some(index)) => repeat
+            (RunBody::Tasks(pipeline), None) => Ok(pipeline),
+            (RunBody::Loop(repeat), Some(index)) => repeat
                 .open
                 .get_mut(&index)
                 .map(|item| &mut item.pipeline)
                 .ok_or(format!("item {index} is not open")),
-            (Body::Tasks(_), Some(_)) | (Body::Loop(_), None) => {
+            (RunBody::Tasks(_), Some(_)) | (RunBody::Loop(_), None) => {
                 Err(format!("run {run} has no such task"))
             }
         }
     }
 
-    fn command_mut(&mut self, command: CommandId) -> Result<&mut OpenCommand, String> {
+    fn command_mut(&mut self, command: CommandId) -> Result<&mut CommandState, String> {
         self.commands.get_mut(&command).ok_or(format!("command {command} is not open"))
     }
 
@@ -558,7 +558,7 @@ impl Execution {
         }
     }
 
-    fn take_command(&mut self, command: CommandId) -> Result<OpenCommand, String> {
+    fn take_command(&mut self, command: CommandId) -> Result<CommandState, String> {
         self.commands.remove(&command).ok_or(format!("command {command} is not open"))
     }
 
@@ -625,8 +625,8 @@ impl Pipeline {
 impl Run {
     fn last_output(&self) -> Payload {
         match &self.body {
-            Body::Tasks(pipeline) => pipeline.last_output(),
-            Body::Loop(_) => Payload::null(),
+            RunBody::Tasks(pipeline) => pipeline.last_output(),
+            RunBody::Loop(_) => Payload::null(),
         }
     }
 }

@@ -40,7 +40,7 @@ pub enum Input {
         command: CommandId,
         attempt: Attempt,
         worker: WorkerId,
-        ended: Ended,
+        ended: CommandResult,
         logs: Logs,
     },
     /// The lease of the last allowed attempt has expired.
@@ -56,7 +56,7 @@ pub enum Input {
     /// The child execution of a command has ended, or could not be started.
     ChildEnded {
         command: CommandId,
-        ended: Ended,
+        ended: CommandResult,
     },
     TimerFired {
         timer: TimerId,
@@ -94,7 +94,7 @@ pub enum Input {
 
 /// The result of a command, with its data as payloads.
 #[derive(Debug, Clone)]
-pub enum Ended {
+pub enum CommandResult {
     Completed { output: Payload },
     Failed { error: ToolError, output: Option<Payload> },
 }

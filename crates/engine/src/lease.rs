@@ -12,15 +12,15 @@ use noetl_model::{
 use noetl_playbook::{LoopSource, Playbook, Step, Task};
 use serde_json::{Map, Value, json};
 
-use crate::state::{Holder, OpenCommand};
-use crate::{Effort, Execution, Given, Needs, TURN_WORK_MAX};
+use crate::state::{CommandHolder, CommandState};
+use crate::{DecisionArgs, Effort, Execution, Needs, TURN_WORK_MAX};
 
 /// The configuration keys that may hold a task's parameters.
 const INPUT_WORDS: [&str; 2] = ["input", "args"];
 
 /// The current or last holder of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Possession {
+pub enum HolderStatus {
     /// No worker holds the command: it waits for one, or for a child.
     Nobody,
     Worker {
@@ -38,35 +38,39 @@ pub enum Possession {
 }
 
 /// Returns the holder of a command.
-pub fn possession(state: &Execution, command: CommandId) -> Possession {
+pub fn holder_status(state: &Execution, command: CommandId) -> HolderStatus {
     match state.commands.get(&command).map(|open| &open.holder) {
-        Some(Holder::Nobody | Holder::Child(_)) => Possession::Nobody,
-        Some(Holder::Worker { worker, attempt, lease_until, since: _, after: _ }) => {
-            Possession::Worker {
+        Some(CommandHolder::Nobody | CommandHolder::Child(_)) => HolderStatus::Nobody,
+        Some(CommandHolder::Worker { worker, attempt, lease_until, since: _, after: _ }) => {
+            HolderStatus::Worker {
                 worker: worker.clone(),
                 attempt: *attempt,
                 lease_until: *lease_until,
             }
         }
-        None if command.0 >= state.drawn.commands => Possession::Unknown,
-        None if state.contested.contains_key(&command) => Possession::EndedContested,
-        None => Possession::Ended,
+        None if command.0 >= state.drawn.commands => HolderStatus::Unknown,
+        None if state.contested.contains_key(&command) => HolderStatus::EndedContested,
+        None => HolderStatus::Ended,
     }
 }
 
 /// Returns the open commands of a step that workers hold, with their holders.
-pub fn held_at(state: &Execution, step: &str) -> Vec<(CommandId, Possession)> {
+pub fn held_at(state: &Execution, step: &str) -> Vec<(CommandId, HolderStatus)> {
     let here = state.commands.iter().filter(|(_, open)| open.step.as_str() == step);
-    let held = here.filter(|(_, open)| matches!(open.holder, Holder::Worker { .. }));
-    held.map(|(command, _)| (*command, possession(state, *command))).collect()
+    let held = here.filter(|(_, open)| matches!(open.holder, CommandHolder::Worker { .. }));
+    held.map(|(command, _)| (*command, holder_status(state, *command))).collect()
 }
 
 /// Returns the command leased to a worker with its report of `reported`, if it still holds it.
-pub fn handed_over(state: &Execution, reported: CommandId, to: &WorkerId) -> Option<CommandId> {
+pub fn leased_with_report(
+    state: &Execution,
+    reported: CommandId,
+    to: &WorkerId,
+) -> Option<CommandId> {
     let mut open = state.commands.iter();
     let found = open.find(|(_, open)| match &open.holder {
-        Holder::Worker { worker, after, .. } => worker == to && *after == Some(reported),
-        Holder::Nobody | Holder::Child(_) => false,
+        CommandHolder::Worker { worker, after, .. } => worker == to && *after == Some(reported),
+        CommandHolder::Nobody | CommandHolder::Child(_) => false,
     });
     found.map(|(command, _)| *command)
 }
@@ -74,7 +78,7 @@ pub fn handed_over(state: &Execution, reported: CommandId, to: &WorkerId) -> Opt
 /// Returns the lease of a claimed command: the tool to run and its values.
 pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> Option<Lease> {
     let open = state.commands.get(&command)?;
-    let Holder::Worker { attempt, lease_until, .. } = &open.holder else { return None };
+    let CommandHolder::Worker { attempt, lease_until, .. } = &open.holder else { return None };
     let (step, task) = task_of(playbook, open)?;
     Some(Lease {
         execution: state.id,
@@ -95,7 +99,7 @@ pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> O
     })
 }
 
-fn task_of<'p>(playbook: &'p Playbook, open: &OpenCommand) -> Option<(&'p Step, &'p Task)> {
+fn task_of<'p>(playbook: &'p Playbook, open: &CommandState) -> Option<(&'p Step, &'p Task)> {
     let step = playbook.step(playbook.index_of(open.step.as_str())?);
     let index = match open.task.place {
         Place::Task(task) | Place::Item { task, .. } => task,
@@ -111,7 +115,7 @@ fn task_of<'p>(playbook: &'p Playbook, open: &OpenCommand) -> Option<(&'p Step, 
 }
 
 /// Returns a task's configuration as written, with the step's `input` as defaults of the task's.
-fn config_of(step: &Step, task: &Task, open: &OpenCommand) -> Value {
+fn config_of(step: &Step, task: &Task, open: &CommandState) -> Value {
     let Value::Object(mut config) = task.config.source().clone() else {
         return task.config.source().clone();
     };
@@ -185,17 +189,17 @@ pub enum ChildCall {
 pub fn child_request(
     state: &Execution,
     command: CommandId,
-    given: Given<'_>,
+    given: DecisionArgs<'_>,
 ) -> Result<ChildCall, Needs> {
     let Some(open) = state.commands.get(&command) else { return Ok(ChildCall::Settled) };
     let Some((step, task)) = task_of(given.playbook, open) else { return Ok(ChildCall::Settled) };
     match (&open.holder, open.tool) {
-        (Holder::Nobody, ToolKind::Playbook) => {}
-        (Holder::Nobody | Holder::Worker { .. } | Holder::Child(_), _) => {
+        (CommandHolder::Nobody, ToolKind::Playbook) => {}
+        (CommandHolder::Nobody | CommandHolder::Worker { .. } | CommandHolder::Child(_), _) => {
             return Ok(ChildCall::Settled);
         }
     }
-    let variables = Bound::load(open, given)?;
+    let variables = LoadedBindings::load(open, given)?;
     let budget = Budget::new(given.effort.work_max());
     let rendered = render_request(&config_of(step, task, open), &variables, &budget);
     let request = match (budget.is_exceeded(), given.effort) {
@@ -215,7 +219,7 @@ pub fn child_request(
 /// Renders `input` first; its keys are variables for the rest of the configuration.
 fn render_request(
     config: &Value,
-    variables: &Bound,
+    variables: &LoadedBindings,
     budget: &Budget,
 ) -> Result<Map<String, Value>, ToolError> {
     let template_error =
@@ -246,7 +250,7 @@ fn render_request(
 
 fn request_of(
     config: &Map<String, Value>,
-    variables: &Bound,
+    variables: &LoadedBindings,
     state: &Execution,
     command: CommandId,
 ) -> Result<ChildRequest, ToolError> {
@@ -318,10 +322,10 @@ fn version_of(version: &Value) -> Option<u32> {
 
 /// The values of a command, all loaded.
 #[derive(Clone)]
-struct Bound(BTreeMap<String, Arc<Value>>);
+struct LoadedBindings(BTreeMap<String, Arc<Value>>);
 
-impl Bound {
-    fn load(open: &OpenCommand, given: Given<'_>) -> Result<Self, Needs> {
+impl LoadedBindings {
+    fn load(open: &CommandState, given: DecisionArgs<'_>) -> Result<Self, Needs> {
         let mut values = BTreeMap::new();
         let mut needs = std::collections::BTreeSet::new();
         for (name, payload) in &open.bindings.0 {
@@ -343,7 +347,7 @@ impl Bound {
     }
 }
 
-impl noetl_expr::VariableSource for Bound {
+impl noetl_expr::VariableSource for LoadedBindings {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         self.0.get(name).cloned()
     }

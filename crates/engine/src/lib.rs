@@ -10,11 +10,11 @@
 
 mod arrival;
 mod audit;
+mod collect;
 mod decide;
+mod decision;
 mod effect;
 mod evolve;
-mod gather;
-mod given;
 mod input;
 mod lease;
 mod schedule;
@@ -24,26 +24,28 @@ mod subscription;
 mod value;
 
 pub use arrival::{
-    BadMessage, IDEMPOTENCY_KEY_MAX, SignedPart, Wish, once, order_key, posted_once, wish,
+    BadMessage, IDEMPOTENCY_KEY_MAX, MessageRequest, SignedPart, message_request, order_key,
+    posted_start_key, start_key,
 };
 pub use audit::{Auditor, EventName, LogFault};
+pub use collect::{CollectedItems, ItemOutput, LoopCollector, LoopEnd, LoopOutput, LoopWriter};
 pub use decide::{Changes, Fork, Unforkable, changed, decide, fits, fork, start};
+pub use decision::{
+    ATTEMPTS_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, ForkChanges, Loaded, Needs, RUNS_MAX,
+    TURN_WORK_MAX,
+};
 pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};
-pub use gather::{Gathered, Gathering, LoopEnd, LoopOutput, LoopWriter, Piece};
-pub use given::{
-    ATTEMPTS_MAX, Decision, EVENTS_MAX, Effort, Given, Loaded, Needs, RUNS_MAX, TURN_WORK_MAX, Turn,
-};
-pub use input::{Ended, Input, Refusal, Start};
+pub use input::{CommandResult, Input, Refusal, Start};
 pub use lease::{
-    ChildCall, ChildPlaybook, ChildRequest, Possession, child_request, handed_over, held_at,
-    lease_of, possession,
+    ChildCall, ChildPlaybook, ChildRequest, HolderStatus, child_request, held_at, holder_status,
+    lease_of, leased_with_report,
 };
 pub use schedule::{
     CATCH_UP_MAX, QUEUED_MAX, SCHEDULE_GRACE, ScheduleStep, evolve_schedule, next_start,
     schedule_step,
 };
-pub use state::{Execution, OpenHolder, StepView};
+pub use state::{Execution, OpenHolder, StepState};
 pub use subscription::{
     IllegalTransition, SubscriptionAction, UnknownAction, registers_anew, transition,
 };

@@ -1,6 +1,6 @@
 //! The variables that templates can read at each point of an execution.
 //!
-//! Names are looked up from the inside out: values of the moment (`output`, `event`), the loop
+//! Names are looked up from the inside out: values of the point (`output`, `event`), the loop
 //! item, the pipeline's tasks and variables, `ctx`, finished steps, the workload. Only values that
 //! a template mentions are fetched, and of maps only the mentioned parts.
 
@@ -19,17 +19,17 @@ use noetl_model::{
 use noetl_playbook::{FrameProcess, OutputView, Step};
 use serde_json::{Map, Value, json};
 
-use crate::state::{Body, Item, LoopRun, Pipeline, Run, TaskResult, Variables};
+use crate::state::{LoopItem, LoopRun, Pipeline, Run, RunBody, SetVariables, TaskResult};
 use crate::value::put_at;
-use crate::{Execution, Given};
+use crate::{DecisionArgs, Execution};
 
-pub(crate) use copies::Work;
+pub(crate) use copies::TemplateWork;
 use view::View;
-pub(crate) use view::{EndWay, StepEnd, Words, failed_result};
+pub(crate) use view::{EndWay, StatusSpelling, StepEnd, failed_result};
 
 /// The reason why a template could not be evaluated.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum EvalError {
     /// Values stored by reference are missing; the whole decision is repeated with them.
     Needs(BTreeSet<Digest>),
     /// The template does not work with these values.
@@ -38,15 +38,15 @@ pub(crate) enum Trouble {
     Exceeded { step: Option<StepName>, what: String },
 }
 
-impl Trouble {
+impl EvalError {
     pub(crate) fn template(what: impl Display, message: impl Display) -> Self {
-        Trouble::Fails(ToolError::new(ErrorKind::Template, format!("{what}: {message}")))
+        EvalError::Fails(ToolError::new(ErrorKind::Template, format!("{what}: {message}")))
     }
 }
 
 /// The point of execution at which a template is evaluated.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Moment<'a> {
+pub(crate) enum EvalPoint<'a> {
     /// Before a step or a task begins.
     Before,
     /// A task's `set` after its end: `output` is the task's output.
@@ -59,19 +59,23 @@ pub(crate) enum Moment<'a> {
 
 /// The variables visible at a place in an execution.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scope<'a> {
+pub(crate) struct ExecutionScope<'a> {
     pub(crate) state: &'a Execution,
-    pub(crate) given: Given<'a>,
-    pub(crate) work: &'a Work,
+    pub(crate) given: DecisionArgs<'a>,
+    pub(crate) work: &'a TemplateWork,
     pub(crate) run: Option<RunId>,
     pub(crate) item: Option<u64>,
-    pub(crate) moment: Moment<'a>,
+    pub(crate) point: EvalPoint<'a>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ExecutionScope<'a> {
     /// Returns the scope of the execution as a whole.
-    pub(crate) fn outside(state: &'a Execution, given: Given<'a>, work: &'a Work) -> Self {
-        Self { state, given, work, run: None, item: None, moment: Moment::Before }
+    pub(crate) fn outside(
+        state: &'a Execution,
+        given: DecisionArgs<'a>,
+        work: &'a TemplateWork,
+    ) -> Self {
+        Self { state, given, work, run: None, item: None, point: EvalPoint::Before }
     }
 
     pub(crate) fn inside(self, run: RunId, item: Option<u64>) -> Self {
@@ -79,22 +83,30 @@ impl<'a> Scope<'a> {
     }
 
     /// Renders a template; `what` names it in an error.
-    pub(crate) fn render(self, what: impl Display, template: &Template) -> Result<Value, Trouble> {
-        let variables = self.fetch(template.variables(), Words::default())?;
+    pub(crate) fn render(
+        self,
+        what: impl Display,
+        template: &Template,
+    ) -> Result<Value, EvalError> {
+        let variables = self.fetch(template.variables(), StatusSpelling::default())?;
         self.within_budget(what, template.render_within(&variables, &self.work.budget))
     }
 
     /// True if the condition holds; `what` names it in an error.
-    pub(crate) fn holds(self, what: impl Display, condition: &Condition) -> Result<bool, Trouble> {
-        let variables = self.fetch(condition.variables(), Words::of(condition))?;
+    pub(crate) fn holds(
+        self,
+        what: impl Display,
+        condition: &Condition,
+    ) -> Result<bool, EvalError> {
+        let variables = self.fetch(condition.variables(), StatusSpelling::of(condition))?;
         self.within_budget(what, condition.holds_within(&variables, &self.work.budget))
     }
 
     /// Returns the values that a condition mentions and that are not loaded.
     pub(crate) fn lacks(self, condition: &Condition) -> BTreeSet<Digest> {
-        match self.fetch(condition.variables(), Words::of(condition)) {
-            Err(Trouble::Needs(needs)) => needs,
-            Ok(_) | Err(Trouble::Fails(_) | Trouble::Exceeded { .. }) => BTreeSet::new(),
+        match self.fetch(condition.variables(), StatusSpelling::of(condition)) {
+            Err(EvalError::Needs(needs)) => needs,
+            Ok(_) | Err(EvalError::Fails(_) | EvalError::Exceeded { .. }) => BTreeSet::new(),
         }
     }
 
@@ -102,17 +114,21 @@ impl<'a> Scope<'a> {
         self,
         what: impl Display,
         result: Result<T, RenderError>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, EvalError> {
         if self.work.budget.is_exceeded() {
             let step = self.current_run().map(|run| run.step.clone());
-            return Err(Trouble::Exceeded { step, what: what.to_string() });
+            return Err(EvalError::Exceeded { step, what: what.to_string() });
         }
-        result.map_err(|error| Trouble::template(what, error))
+        result.map_err(|error| EvalError::template(what, error))
     }
 
     /// Returns the values of some variables; large ones stay references.
-    pub(crate) fn bind(self, variables: &BTreeSet<String>) -> Result<Bindings, Trouble> {
-        let reader = Reader { scope: self, words: Words::default(), needs: RefCell::default() };
+    pub(crate) fn bind(self, variables: &BTreeSet<String>) -> Result<Bindings, EvalError> {
+        let reader = ScopeReader {
+            scope: self,
+            words: StatusSpelling::default(),
+            needs: RefCell::default(),
+        };
         let mut bindings = BTreeMap::new();
         for (name, paths) in by_root(variables) {
             if let Some(payload) = reader.binding(name, &paths) {
@@ -127,15 +143,19 @@ impl<'a> Scope<'a> {
         self.state.steps.keys().map(noetl_model::StepName::as_str)
     }
 
-    fn fetch(self, variables: &BTreeSet<String>, words: Words) -> Result<Fetched, Trouble> {
-        let reader = Reader { scope: self, words, needs: RefCell::default() };
+    fn fetch(
+        self,
+        variables: &BTreeSet<String>,
+        words: StatusSpelling,
+    ) -> Result<FetchedVariables, EvalError> {
+        let reader = ScopeReader { scope: self, words, needs: RefCell::default() };
         let mut fetched = BTreeMap::new();
         for (name, paths) in by_root(variables) {
             if let Some(value) = reader.value(name, &paths) {
                 fetched.insert(name.to_owned(), value);
             }
         }
-        reader.finish(Fetched(fetched))
+        reader.finish(FetchedVariables(fetched))
     }
 
     fn current_run(self) -> Option<&'a Run> {
@@ -144,20 +164,20 @@ impl<'a> Scope<'a> {
 
     fn current_loop(self) -> Option<(&'a LoopRun, u64)> {
         match (&self.current_run()?.body, self.item) {
-            (Body::Loop(repeat), Some(index)) => Some((repeat, index)),
-            (Body::Loop(_) | Body::Tasks(_), _) => None,
+            (RunBody::Loop(repeat), Some(index)) => Some((repeat, index)),
+            (RunBody::Loop(_) | RunBody::Tasks(_), _) => None,
         }
     }
 
-    fn current_item(self) -> Option<&'a Item> {
+    fn current_item(self) -> Option<&'a LoopItem> {
         let (repeat, index) = self.current_loop()?;
         repeat.open.get(&index)
     }
 
     fn current_pipeline(self) -> Option<&'a Pipeline> {
         match (&self.current_run()?.body, self.item) {
-            (Body::Tasks(pipeline), _) => Some(pipeline),
-            (Body::Loop(_), _) => self.current_item().map(|item| &item.pipeline),
+            (RunBody::Tasks(pipeline), _) => Some(pipeline),
+            (RunBody::Loop(_), _) => self.current_item().map(|item| &item.pipeline),
         }
     }
 
@@ -168,16 +188,16 @@ impl<'a> Scope<'a> {
 }
 
 /// Variables fetched for one evaluation.
-struct Fetched(BTreeMap<String, Arc<Value>>);
+struct FetchedVariables(BTreeMap<String, Arc<Value>>);
 
-impl noetl_expr::VariableSource for Fetched {
+impl noetl_expr::VariableSource for FetchedVariables {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         self.0.get(name).cloned()
     }
 }
 
 /// Returns copies of the variables; large values stay references.
-fn copied(variables: Option<&Variables>) -> impl Iterator<Item = (String, Payload)> {
+fn copied(variables: Option<&SetVariables>) -> impl Iterator<Item = (String, Payload)> {
     variables.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()))
 }
 
@@ -193,16 +213,16 @@ fn by_root(variables: &BTreeSet<String>) -> BTreeMap<&str, Vec<Vec<&str>>> {
 }
 
 /// Looks up names and collects the digests of values that must be loaded first.
-struct Reader<'a> {
-    scope: Scope<'a>,
-    words: Words,
+struct ScopeReader<'a> {
+    scope: ExecutionScope<'a>,
+    words: StatusSpelling,
     needs: RefCell<BTreeSet<Digest>>,
 }
 
-impl<'a> Reader<'a> {
-    fn finish<T>(self, found: T) -> Result<T, Trouble> {
+impl<'a> ScopeReader<'a> {
+    fn finish<T>(self, found: T) -> Result<T, EvalError> {
         let needs = self.needs.into_inner();
-        if needs.is_empty() { Ok(found) } else { Err(Trouble::Needs(needs)) }
+        if needs.is_empty() { Ok(found) } else { Err(EvalError::Needs(needs)) }
     }
 
     fn binding(&self, name: &str, paths: &[Vec<&str>]) -> Option<Payload> {
@@ -287,40 +307,44 @@ impl<'a> Reader<'a> {
     }
 
     fn of_moment(&self, name: &str) -> Option<View<'a>> {
-        match (self.scope.moment, name) {
-            (Moment::TaskSet(result), "output" | "outcome" | "result") => {
+        match (self.scope.point, name) {
+            (EvalPoint::TaskSet(result), "output" | "outcome" | "result") => {
                 Some(View::Stored(&result.output))
             }
-            (Moment::Rule { result, tool, retry }, "output" | "outcome") => {
+            (EvalPoint::Rule { result, tool, retry }, "output" | "outcome") => {
                 Some(View::Envelope { result, tool, retry })
             }
-            (Moment::Rule { result, .. }, "error") => {
+            (EvalPoint::Rule { result, .. }, "error") => {
                 let error = result.error.as_ref()?;
                 Some(View::Plain(Arc::new(view::error_value(error))))
             }
-            (Moment::Rule { retry, .. }, "_attempt") => {
+            (EvalPoint::Rule { retry, .. }, "_attempt") => {
                 Some(View::Plain(Arc::new(json!(retry + 1))))
             }
-            (Moment::StepEnd(end), "output" | "outcome" | "result") => {
+            (EvalPoint::StepEnd(end), "output" | "outcome" | "result") => {
                 Some(View::End(end, self.shown(end.step.as_str())))
             }
-            (Moment::StepEnd(end), "event") => {
+            (EvalPoint::StepEnd(end), "event") => {
                 Some(View::Plain(Arc::new(json!({ "name": self.words.event(end) }))))
             }
-            (Moment::StepEnd(end), "error") => {
+            (EvalPoint::StepEnd(end), "error") => {
                 end.error.map(|error| View::Plain(Arc::new(view::error_value(error))))
             }
-            (Moment::StepEnd(end), name) if name == end.step.as_str() => {
+            (EvalPoint::StepEnd(end), name) if name == end.step.as_str() => {
                 Some(View::End(end, self.shown(name)))
             }
-            (Moment::Before, "output" | "_prev") => {
+            (EvalPoint::Before, "output" | "_prev") => {
                 let pipeline = self.scope.current_pipeline()?;
                 let last = pipeline.results.get(&pipeline.last?)?;
                 Some(View::Stored(&last.output))
             }
-            (Moment::Before | Moment::TaskSet(_) | Moment::Rule { .. } | Moment::StepEnd(_), _) => {
-                None
-            }
+            (
+                EvalPoint::Before
+                | EvalPoint::TaskSet(_)
+                | EvalPoint::Rule { .. }
+                | EvalPoint::StepEnd(_),
+                _,
+            ) => None,
         }
     }
 
@@ -365,7 +389,7 @@ impl<'a> Reader<'a> {
     fn iter_outside_loops(&self) -> Option<View<'a>> {
         let set = self.scope.current_run().map(|run| &run.variables);
         let parent = self.parent_iter().and_then(Value::as_object);
-        if parent.is_none() && set.is_none_or(Variables::is_empty) {
+        if parent.is_none() && set.is_none_or(SetVariables::is_empty) {
             return None;
         }
         let inherited = parent.into_iter().flatten();

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Variables written by `set`, by name.
-pub(crate) type Variables = OrdMap<String, Payload>;
+pub(crate) type SetVariables = OrdMap<String, Payload>;
 
 /// The state of one execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Execution {
     /// The W3C trace context of the start request.
     pub(crate) trace: Option<Arc<Value>>,
     pub(crate) workload: Payload,
-    pub(crate) context: Variables,
+    pub(crate) context: SetVariables,
     pub(crate) steps: OrdMap<StepName, StepRecord>,
     pub(crate) counts: StepCounts,
     /// The items of ended loops.
@@ -46,9 +46,9 @@ pub struct Execution {
     pub(crate) runs: OrdMap<RunId, Run>,
     /// Joins that wait, with the steps that have arrived.
     pub(crate) awaited: OrdMap<StepName, Vec<StepName>>,
-    pub(crate) commands: OrdMap<CommandId, OpenCommand>,
+    pub(crate) commands: OrdMap<CommandId, CommandState>,
     pub(crate) timers: OrdMap<TimerId, OpenTimer>,
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: NextNumbers,
     /// The step entered last.
     pub(crate) current: Option<StepName>,
     /// The step completed last.
@@ -74,7 +74,7 @@ pub(crate) struct OpenTimer {
 
 /// The next free number of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Drawn {
+pub(crate) struct NextNumbers {
     pub(crate) commands: u64,
     pub(crate) runs: u64,
     pub(crate) timers: u64,
@@ -96,12 +96,12 @@ pub(crate) struct Run {
     pub(crate) step: StepName,
     pub(crate) entered: Seq,
     /// Variables written by `set: step.*` and by bare names in the pipeline.
-    pub(crate) variables: Variables,
-    pub(crate) body: Body,
+    pub(crate) variables: SetVariables,
+    pub(crate) body: RunBody,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Body {
+pub(crate) enum RunBody {
     Tasks(Pipeline),
     Loop(Box<LoopRun>),
 }
@@ -143,7 +143,7 @@ pub(crate) struct LoopRun {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     /// The open items.
-    pub(crate) open: OrdMap<u64, Item>,
+    pub(crate) open: OrdMap<u64, LoopItem>,
     /// The error of the item that failed first.
     pub(crate) error: Option<ToolError>,
     /// The current rows of a cursor loop.
@@ -153,8 +153,8 @@ pub(crate) struct LoopRun {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Item {
-    pub(crate) variables: Variables,
+pub(crate) struct LoopItem {
+    pub(crate) variables: SetVariables,
     pub(crate) pipeline: Pipeline,
 }
 
@@ -169,7 +169,7 @@ pub(crate) struct FrameRows {
 
 /// A command that has not ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct OpenCommand {
+pub(crate) struct CommandState {
     pub(crate) task: TaskAddress,
     pub(crate) step: StepName,
     pub(crate) tool: ToolKind,
@@ -178,12 +178,12 @@ pub(crate) struct OpenCommand {
     pub(crate) task_run: TaskRun,
     /// The event that issued the command.
     pub(crate) issued: Seq,
-    pub(crate) holder: Holder,
+    pub(crate) holder: CommandHolder,
 }
 
 /// The holder of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Holder {
+pub(crate) enum CommandHolder {
     Nobody,
     Worker {
         worker: WorkerId,
@@ -282,8 +282,8 @@ impl Execution {
     }
 
     /// Returns every step that was entered or skipped.
-    pub fn steps(&self) -> impl Iterator<Item = StepView<'_>> {
-        self.steps.iter().map(|(name, record)| StepView {
+    pub fn steps(&self) -> impl Iterator<Item = StepState<'_>> {
+        self.steps.iter().map(|(name, record)| StepState {
             name,
             status: record.status,
             runs: record.runs,
@@ -298,13 +298,13 @@ impl Execution {
     }
 
     /// Returns the variables of a scope; `None` if the scope is not open.
-    pub(crate) fn variables(&self, target: ScopeTarget) -> Option<&Variables> {
+    pub(crate) fn variables(&self, target: ScopeTarget) -> Option<&SetVariables> {
         match target {
             ScopeTarget::Execution => Some(&self.context),
             ScopeTarget::Run { run } => self.runs.get(&run).map(|run| &run.variables),
             ScopeTarget::Item { run, index } => match &self.runs.get(&run)?.body {
-                Body::Loop(repeat) => repeat.open.get(&index).map(|item| &item.variables),
-                Body::Tasks(_) => None,
+                RunBody::Loop(repeat) => repeat.open.get(&index).map(|item| &item.variables),
+                RunBody::Tasks(_) => None,
             },
         }
     }
@@ -322,7 +322,7 @@ impl Execution {
 
     /// True if a worker or a child holds the command.
     pub fn is_held(&self, command: CommandId) -> bool {
-        self.commands.get(&command).is_some_and(|open| open.holder != Holder::Nobody)
+        self.commands.get(&command).is_some_and(|open| open.holder != CommandHolder::Nobody)
     }
 
     /// True if a command or a timer is open.
@@ -345,9 +345,9 @@ impl Execution {
     pub fn open_commands(&self) -> impl Iterator<Item = (CommandId, Attempt, OpenHolder<'_>)> {
         self.commands.iter().map(|(command, open)| {
             let holder = match &open.holder {
-                Holder::Nobody => OpenHolder::Nobody,
-                Holder::Worker { worker, .. } => OpenHolder::Worker(worker),
-                Holder::Child(_) => OpenHolder::Child,
+                CommandHolder::Nobody => OpenHolder::Nobody,
+                CommandHolder::Worker { worker, .. } => OpenHolder::Worker(worker),
+                CommandHolder::Child(_) => OpenHolder::Child,
             };
             (*command, open.attempt(), holder)
         })
@@ -385,7 +385,7 @@ impl Execution {
 
 /// The public view of a step's record.
 #[derive(Debug, Clone, Copy)]
-pub struct StepView<'a> {
+pub struct StepState<'a> {
     pub name: &'a StepName,
     pub status: StepStatus,
     /// The number of runs.
@@ -395,7 +395,7 @@ pub struct StepView<'a> {
     pub error: Option<&'a ToolError>,
 }
 
-impl OpenCommand {
+impl CommandState {
     /// Returns a newly issued command, as the first of its task run.
     pub(crate) fn waiting(
         (command, issued): (CommandId, Seq),
@@ -403,7 +403,7 @@ impl OpenCommand {
         step: &StepName,
         (tool, bindings): (ToolKind, &Bindings),
     ) -> Self {
-        let (step, bindings, holder) = (step.clone(), bindings.clone(), Holder::Nobody);
+        let (step, bindings, holder) = (step.clone(), bindings.clone(), CommandHolder::Nobody);
         let task_run = TaskRun { first: command, attempts: 0 };
         Self { task, step, tool, bindings, task_run, issued, holder }
     }
@@ -416,8 +416,8 @@ impl OpenCommand {
     /// Returns the number of claims of this command.
     pub(crate) fn attempt(&self) -> Attempt {
         match self.holder {
-            Holder::Nobody | Holder::Child(_) => Attempt(0),
-            Holder::Worker { attempt, .. } => attempt,
+            CommandHolder::Nobody | CommandHolder::Child(_) => Attempt(0),
+            CommandHolder::Worker { attempt, .. } => attempt,
         }
     }
 }
@@ -426,8 +426,8 @@ impl Run {
     /// Returns the progress of the run's loop; zero if it has none.
     pub(crate) fn items(&self) -> ItemCounts {
         match &self.body {
-            Body::Tasks(_) => ItemCounts::default(),
-            Body::Loop(repeat) => ItemCounts {
+            RunBody::Tasks(_) => ItemCounts::default(),
+            RunBody::Loop(repeat) => ItemCounts {
                 total: repeat.total(),
                 completed: repeat.completed,
                 failed: repeat.failed,

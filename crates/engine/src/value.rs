@@ -4,12 +4,12 @@ use noetl_expr::loop_results;
 use noetl_model::Payload;
 use serde_json::{Map, Value};
 
-use crate::state::Variables;
+use crate::state::SetVariables;
 
 /// Writes `value` under a dotted key, creating maps on the way: `page.next` is `{page: {next: …}}`.
 ///
 /// Writing a part of a value stored by reference replaces the whole value; see [`whole_of`].
-pub(crate) fn assign(variables: &mut Variables, key: &str, value: Value) {
+pub(crate) fn assign(variables: &mut SetVariables, key: &str, value: Value) {
     match key.split_once('.') {
         None => {
             variables.insert(key.to_owned(), Payload::inline(value));
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn dotted_keys_make_nested_maps_and_keep_what_is_there() {
-        let mut variables = Variables::new();
+        let mut variables = SetVariables::new();
         assign(&mut variables, "page.next", json!(2));
         assign(&mut variables, "page.size", json!(10));
         assign(&mut variables, "page.next", json!(3));

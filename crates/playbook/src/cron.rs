@@ -42,24 +42,24 @@ pub struct Cron {
 }
 
 /// The range of values and the names of a field.
-struct Shape {
+struct FieldRange {
     title: &'static str,
     min: u8,
     max: u8,
     names: &'static [&'static str],
 }
 
-const MINUTES: &Shape = &Shape { title: "minute", min: 0, max: 59, names: &[] };
-const HOURS: &Shape = &Shape { title: "hour", min: 0, max: 23, names: &[] };
-const DAYS: &Shape = &Shape { title: "day of the month", min: 1, max: 31, names: &[] };
-const MONTHS: &Shape = &Shape {
+const MINUTES: &FieldRange = &FieldRange { title: "minute", min: 0, max: 59, names: &[] };
+const HOURS: &FieldRange = &FieldRange { title: "hour", min: 0, max: 23, names: &[] };
+const DAYS: &FieldRange = &FieldRange { title: "day of the month", min: 1, max: 31, names: &[] };
+const MONTHS: &FieldRange = &FieldRange {
     title: "month",
     min: 1,
     max: 12,
     names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
 };
 /// Days of the week; Sunday is 0 and 7.
-const WEEKDAYS: &Shape = &Shape {
+const WEEKDAYS: &FieldRange = &FieldRange {
     title: "day of the week",
     min: 0,
     max: 7,
@@ -204,7 +204,7 @@ fn sunday_once(field: Field) -> Field {
     Field { bits: (field.bits & 0x7e) | u64::from(is_sunday), ..field }
 }
 
-fn field(text: &str, shape: &Shape) -> Result<Field, String> {
+fn field(text: &str, shape: &FieldRange) -> Result<Field, String> {
     let mut bits = 0;
     for part in text.split(',') {
         bits |= part_bits(part, shape)?;
@@ -213,8 +213,8 @@ fn field(text: &str, shape: &Shape) -> Result<Field, String> {
 }
 
 /// Parses one part of a field: `*`, `5`, `mon`, `1-5`, `*/15`, `10-50/20`.
-fn part_bits(part: &str, shape: &Shape) -> Result<u64, String> {
-    let Shape { title, min, max, .. } = shape;
+fn part_bits(part: &str, shape: &FieldRange) -> Result<u64, String> {
+    let FieldRange { title, min, max, .. } = shape;
     let unknown = || format!("`{part}` is no {title} from {min} to {max}");
     let (range, step) = match part.split_once('/') {
         Some((range, step)) => (range, step.parse::<u8>().ok().filter(|it| *it > 0)),
@@ -239,7 +239,7 @@ fn part_bits(part: &str, shape: &Shape) -> Result<u64, String> {
     Ok((first..=last).step_by(step.into()).fold(0, |bits, value| bits | 1 << value))
 }
 
-fn value(text: &str, shape: &Shape) -> Option<u8> {
+fn value(text: &str, shape: &FieldRange) -> Option<u8> {
     let named = shape.names.iter().position(|name| name.eq_ignore_ascii_case(text));
     let value = match named {
         Some(place) => u8::try_from(place).ok()? + shape.min,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
-use crate::source::Source;
+use crate::source::SourceText;
 
 /// The most findings kept of one document; further ones are only counted.
 const FINDINGS_MAX: usize = 100;
@@ -30,23 +30,23 @@ macro_rules! codes {
     ($($variant:ident = $text:literal, $about:literal;)+) => {
         /// The kind of a finding.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Code {
+        pub enum DiagnosticCode {
             $(#[doc = $about] $variant,)+
         }
 
-        impl Code {
-            pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
+        impl DiagnosticCode {
+            pub const ALL: &'static [DiagnosticCode] = &[$(DiagnosticCode::$variant,)+];
 
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(Code::$variant => $text,)+
+                    $(DiagnosticCode::$variant => $text,)+
                 }
             }
 
             /// Returns a sentence that explains the code.
             pub const fn about(self) -> &'static str {
                 match self {
-                    $(Code::$variant => $about,)+
+                    $(DiagnosticCode::$variant => $about,)+
                 }
             }
         }
@@ -92,21 +92,27 @@ codes! {
     WrongType = "wrong-type", "A list, map, text or number stands where another is needed.";
 }
 
-impl Code {
+impl DiagnosticCode {
     /// True if messages of this kind may quote keys, tags or other text of a document that could
     /// not be parsed into a tree.
     fn names_content(self) -> bool {
-        matches!(self, Code::BadKey | Code::BadValue | Code::CustomTag | Code::DuplicateKey)
+        matches!(
+            self,
+            DiagnosticCode::BadKey
+                | DiagnosticCode::BadValue
+                | DiagnosticCode::CustomTag
+                | DiagnosticCode::DuplicateKey
+        )
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for DiagnosticCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl Serialize for Code {
+impl Serialize for DiagnosticCode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
@@ -117,7 +123,7 @@ impl Serialize for Code {
 #[error("{message}")]
 pub struct Diagnostic {
     pub severity: Severity,
-    pub code: Code,
+    pub code: DiagnosticCode,
     pub message: String,
     pub help: Option<String>,
     /// The byte range in the document.
@@ -155,7 +161,7 @@ impl miette::Diagnostic for Diagnostic {
 /// `Display` renders them as plain text with source lines and carets; JSON is a list.
 #[derive(Debug, Clone)]
 pub struct Problems {
-    source: Source,
+    source: SourceText,
     /// The permission to quote the text of the document.
     quotes: Quotes,
     list: Vec<Diagnostic>,
@@ -240,7 +246,7 @@ struct Snippet {
 }
 
 impl Snippet {
-    fn of(source: &Source, diagnostic: &Diagnostic) -> Self {
+    fn of(source: &SourceText, diagnostic: &Diagnostic) -> Self {
         let line = source.line_range(diagnostic.line);
         let chars: Vec<char> = source.text[line.clone()]
             .chars()
@@ -274,28 +280,28 @@ impl std::error::Error for Problems {}
 
 /// Problems for a terminal: a headline, with each finding and its source below it.
 #[derive(Debug)]
-pub struct Report {
+pub struct ProblemReport {
     problems: Problems,
     named: miette::NamedSource<String>,
 }
 
-impl From<Problems> for Report {
+impl From<Problems> for ProblemReport {
     fn from(problems: Problems) -> Self {
-        let Source { file, text, .. } = &problems.source;
+        let SourceText { file, text, .. } = &problems.source;
         let named = miette::NamedSource::new(file, text.clone()).with_language("yaml");
         Self { problems, named }
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ProblemReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.problems.headline())
     }
 }
 
-impl std::error::Error for Report {}
+impl std::error::Error for ProblemReport {}
 
-impl miette::Diagnostic for Report {
+impl miette::Diagnostic for ProblemReport {
     fn severity(&self) -> Option<miette::Severity> {
         Some(match self.problems.count(Severity::Error) {
             0 => miette::Severity::Warning,
@@ -319,11 +325,11 @@ impl miette::Diagnostic for Report {
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
+struct ProblemJson<'a> {
     file: &'a str,
     line: usize,
     column: usize,
-    code: Code,
+    code: DiagnosticCode,
     severity: Severity,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -334,7 +340,7 @@ struct Entry<'a> {
 
 impl Serialize for Problems {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.list.iter().map(|diagnostic| Entry {
+        serializer.collect_seq(self.list.iter().map(|diagnostic| ProblemJson {
             file: &self.source.file,
             line: diagnostic.line,
             column: diagnostic.column,
@@ -353,14 +359,18 @@ impl Serialize for Problems {
 /// A diagnostic whose place is not yet converted to line and column.
 pub(crate) struct Finding {
     severity: Severity,
-    code: Code,
+    code: DiagnosticCode,
     span: Range<usize>,
     message: String,
     help: Option<String>,
 }
 
 impl Finding {
-    pub(crate) fn error(code: Code, span: &Range<usize>, message: impl Into<String>) -> Self {
+    pub(crate) fn error(
+        code: DiagnosticCode,
+        span: &Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             severity: Severity::Error,
             code,
@@ -370,7 +380,11 @@ impl Finding {
         }
     }
 
-    pub(crate) fn warning(code: Code, span: &Range<usize>, message: impl Into<String>) -> Self {
+    pub(crate) fn warning(
+        code: DiagnosticCode,
+        span: &Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, span, message) }
     }
 
@@ -392,7 +406,7 @@ fn as_fragment(sentence: &str) -> String {
 
 /// Collects the findings of one document.
 pub(crate) struct Findings {
-    pub(crate) source: Source,
+    pub(crate) source: SourceText,
     list: Vec<Diagnostic>,
     errors: usize,
     omitted: usize,
@@ -402,7 +416,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: SourceText) -> Self {
         let (list, quotes) = (Vec::new(), Quotes::Shown);
         Self { source, list, errors: 0, omitted: 0, is_mild: false, quotes }
     }

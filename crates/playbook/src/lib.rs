@@ -19,22 +19,24 @@ mod words;
 mod yaml;
 
 pub use cron::Cron;
-pub use diagnostic::{Code, Diagnostic, Problems, Report, Severity};
+pub use diagnostic::{Diagnostic, DiagnosticCode, ProblemReport, Problems, Severity};
 pub use graph::Graph;
 pub use parse::{
-    Checked, CheckedSchedule, CheckedSubscription, Document, Workers, parse, parse_document,
-    parse_document_for, parse_for,
+    CheckedDocument, CheckedPlaybook, CheckedSchedule, CheckedSubscription, TargetWorkers, parse,
+    parse_document, parse_document_for, parse_for,
 };
 pub use playbook::{
-    ATTEMPTS_MAX, AdmitRule, Amount, Arc, Assignment, AssignmentScope, Backoff, BodyForm,
-    DELAY_MAX, Frame, FrameProcess, Loop, LoopSource, Metadata, OutputView, Playbook, Retry,
-    Router, RouterMode, Rule, ScopeWord, Selected, Step, StepIndex, StoreWord, Task, Verdict,
+    ATTEMPTS_MAX, AdmitRule, Amount, Arc, AssignmentScope, BodyForm, DELAY_MAX, FrameProcess,
+    FrameSettings, Loop, LoopSource, Metadata, OutputView, Playbook, Retry, RetryBackoff, Router,
+    RouterMode, Rule, RuleAction, ScopeWord, Selected, SetAssignment, Step, StepIndex, StoreWord,
+    Task,
 };
 pub use schedule::{CatchUp, Overlap, Schedule, When};
 pub use schema::schema;
 pub use subscription::{
-    Activation, Controls, Delivery, Directive, Dispatch, Fetch, HeaderRules, Ingress, Limits,
-    MessageSource, Order, OrderKey, PayloadFrom, Signed, Subscription, TraceRule, Verify,
+    Activation, Controls, Directive, Dispatch, DispatchLimits, Fetch, HeaderRules, IngressEndpoint,
+    MessageDelivery, MessageOrder, MessageSource, OrderKey, PayloadFrom, Signed, Subscription,
+    TraceRule, Verify,
 };
 pub use suggest::nearest;
 

@@ -1,17 +1,17 @@
 //! The entry points of the parser: bytes to a document, or to all of its problems.
 
-use crate::diagnostic::{Code, Finding, Findings, Problems, Quotes};
+use crate::diagnostic::{DiagnosticCode, Finding, Findings, Problems, Quotes};
 use crate::playbook::Playbook;
 use crate::read::{KINDS, read, read_schedule, read_subscription};
 use crate::schedule::Schedule;
-use crate::source::Source;
+use crate::source::SourceText;
 use crate::subscription::Subscription;
 use crate::suggest::nearest;
-use crate::yaml::{Node, PLAYBOOK_BYTES_MAX, load};
+use crate::yaml::{PLAYBOOK_BYTES_MAX, YamlNode, load};
 
 /// A valid playbook.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct CheckedPlaybook {
     pub playbook: Playbook,
     /// The warnings about the playbook.
     pub warnings: Problems,
@@ -35,32 +35,32 @@ pub struct CheckedSchedule {
 
 /// A valid document of any kind.
 #[derive(Debug, Clone)]
-pub enum Document {
-    Playbook(Checked),
+pub enum CheckedDocument {
+    Playbook(CheckedPlaybook),
     Subscription(CheckedSubscription),
     Schedule(CheckedSchedule),
 }
 
-impl Document {
+impl CheckedDocument {
     /// Returns the warnings about the document.
     pub fn into_warnings(self) -> Problems {
         match self {
-            Document::Playbook(checked) => checked.warnings,
-            Document::Subscription(checked) => checked.warnings,
-            Document::Schedule(checked) => checked.warnings,
+            CheckedDocument::Playbook(checked) => checked.warnings,
+            CheckedDocument::Subscription(checked) => checked.warnings,
+            CheckedDocument::Schedule(checked) => checked.warnings,
         }
     }
 }
 
 /// The content of a document other than a playbook.
-enum Read {
+enum OtherDocument {
     Subscription(Subscription),
     Schedule(Schedule),
 }
 
 /// The workers that will run a playbook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Workers {
+pub enum TargetWorkers {
     /// Workers of this program: a tool that is not built in cannot be run.
     Ours,
     /// Any workers, also ones with tools of their own.
@@ -69,55 +69,59 @@ pub enum Workers {
 
 /// Parses a document of any kind; without a `kind` it is a playbook. `name` is used in messages: a
 /// file name or a catalog path.
-pub fn parse_document(name: &str, source: &[u8]) -> Result<Document, Problems> {
-    parse_document_for(Workers::Any, name, source)
+pub fn parse_document(name: &str, source: &[u8]) -> Result<CheckedDocument, Problems> {
+    parse_document_for(TargetWorkers::Any, name, source)
 }
 
 /// Parses a document of any kind for the given workers.
 pub fn parse_document_for(
-    workers: Workers,
+    workers: TargetWorkers,
     name: &str,
     source: &[u8],
-) -> Result<Document, Problems> {
+) -> Result<CheckedDocument, Problems> {
     if let Ok(text) = decode(source) {
-        let mut findings = Findings::new(Source::new(name, text.to_owned()));
+        let mut findings = Findings::new(SourceText::new(name, text.to_owned()));
         let root = load(&mut findings);
         let kind = root.as_ref().and_then(|root| root.get("kind")?.text().map(str::to_owned));
         let read = match (&root, kind.as_deref()) {
             (Some(root), Some("Subscription")) => {
-                read_subscription(root, &mut findings).map(Read::Subscription)
+                read_subscription(root, &mut findings).map(OtherDocument::Subscription)
             }
             (Some(root), Some("Schedule")) => {
-                read_schedule(root, &mut findings).map(Read::Schedule)
+                read_schedule(root, &mut findings).map(OtherDocument::Schedule)
             }
-            (_, _) => return parse_for(workers, name, source).map(Document::Playbook),
+            (_, _) => return parse_for(workers, name, source).map(CheckedDocument::Playbook),
         };
         let said = findings.finish();
         return match read {
-            Some(Read::Subscription(subscription)) => {
+            Some(OtherDocument::Subscription(subscription)) => {
                 let checked = CheckedSubscription { subscription, warnings: said };
-                Ok(Document::Subscription(checked))
+                Ok(CheckedDocument::Subscription(checked))
             }
-            Some(Read::Schedule(schedule)) => {
-                Ok(Document::Schedule(CheckedSchedule { schedule, warnings: said }))
+            Some(OtherDocument::Schedule(schedule)) => {
+                Ok(CheckedDocument::Schedule(CheckedSchedule { schedule, warnings: said }))
             }
             None => Err(said),
         };
     }
-    parse_for(workers, name, source).map(Document::Playbook)
+    parse_for(workers, name, source).map(CheckedDocument::Playbook)
 }
 
 /// Parses a playbook for any workers. `name` is used in messages: a file name or a catalog path.
-pub fn parse(name: &str, source: &[u8]) -> Result<Checked, Problems> {
-    parse_for(Workers::Any, name, source)
+pub fn parse(name: &str, source: &[u8]) -> Result<CheckedPlaybook, Problems> {
+    parse_for(TargetWorkers::Any, name, source)
 }
 
 /// Parses a playbook for the given workers.
-pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked, Problems> {
+pub fn parse_for(
+    workers: TargetWorkers,
+    name: &str,
+    source: &[u8],
+) -> Result<CheckedPlaybook, Problems> {
     let mut findings = match decode(source) {
-        Ok(text) => Findings::new(Source::new(name, text.to_owned())),
+        Ok(text) => Findings::new(SourceText::new(name, text.to_owned())),
         Err((text, finding)) => {
-            let mut findings = Findings::new(Source::new(name, text));
+            let mut findings = Findings::new(SourceText::new(name, text));
             findings.quotes = quotes(None, &findings.source.text);
             findings.add(finding);
             return Err(findings.finish());
@@ -128,7 +132,7 @@ pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked,
     let playbook = match root {
         Some(root) if findings.quotes == Quotes::Hidden && root.get("kind").is_none() => {
             let message = "this is not a playbook: it has no `kind`, `apiVersion` or `workflow`";
-            let finding = Finding::error(Code::NotAPlaybook, &(0..0), message);
+            let finding = Finding::error(DiagnosticCode::NotAPlaybook, &(0..0), message);
             findings.add(
                 finding.help("a playbook begins with `apiVersion: noetl.io/v2`, `kind: Playbook`"),
             );
@@ -137,20 +141,24 @@ pub fn parse_for(workers: Workers, name: &str, source: &[u8]) -> Result<Checked,
         Some(root) => read(&root, workers, &mut findings),
         None => {
             if !findings.has_errors() {
-                findings.add(Finding::error(Code::MissingKey, &(0..0), "the document is empty"));
+                findings.add(Finding::error(
+                    DiagnosticCode::MissingKey,
+                    &(0..0),
+                    "the document is empty",
+                ));
             }
             None
         }
     };
     match playbook {
-        Some(playbook) => Ok(Checked { playbook, warnings: findings.finish() }),
+        Some(playbook) => Ok(CheckedPlaybook { playbook, warnings: findings.finish() }),
         None => Err(findings.finish()),
     }
 }
 
 /// Allows quoting if a document declares itself a NoETL document, in its tree or, if that could not
 /// be parsed, on a line of its own.
-fn quotes(root: Option<&Node>, text: &str) -> Quotes {
+fn quotes(root: Option<&YamlNode>, text: &str) -> Quotes {
     let is_kind = |kind: &str| nearest(kind, KINDS.iter().copied()).is_some();
     let is_version = |version: &str| version.starts_with("noetl.io/");
     let is_ours = match root {
@@ -180,10 +188,10 @@ fn bare(value: &str) -> &str {
 fn decode(source: &[u8]) -> Result<&str, (String, Finding)> {
     if source.len() > PLAYBOOK_BYTES_MAX {
         let message = format!("the document is longer than {PLAYBOOK_BYTES_MAX} bytes");
-        return Err((String::new(), Finding::error(Code::TooLarge, &(0..0), message)));
+        return Err((String::new(), Finding::error(DiagnosticCode::TooLarge, &(0..0), message)));
     }
     if source.starts_with(&[0xFF, 0xFE]) || source.starts_with(&[0xFE, 0xFF]) {
-        let finding = Finding::error(Code::NotUtf8, &(0..0), "the document is UTF-16");
+        let finding = Finding::error(DiagnosticCode::NotUtf8, &(0..0), "the document is UTF-16");
         return Err((String::new(), finding.help("save it as UTF-8")));
     }
     let text = match std::str::from_utf8(source) {
@@ -192,12 +200,12 @@ fn decode(source: &[u8]) -> Result<&str, (String, Finding)> {
             let at = error.valid_up_to();
             let message = format!("byte 0x{:02X} is not UTF-8", source[at]);
             let shown = String::from_utf8_lossy(source).into_owned();
-            return Err((shown, Finding::error(Code::NotUtf8, &(at..at + 1), message)));
+            return Err((shown, Finding::error(DiagnosticCode::NotUtf8, &(at..at + 1), message)));
         }
     };
     if text.starts_with('\u{FEFF}') {
         let message = "the document begins with a byte order mark";
-        let finding = Finding::error(Code::ByteOrderMark, &(0..0), message);
+        let finding = Finding::error(DiagnosticCode::ByteOrderMark, &(0..0), message);
         return Err((text.to_owned(), finding.help("save it as UTF-8 without one")));
     }
     let bad = |c: &char| {
@@ -208,7 +216,7 @@ fn decode(source: &[u8]) -> Result<&str, (String, Finding)> {
             let message = format!("the character U+{:04X} is not text", u32::from(c));
             Err((
                 text.to_owned(),
-                Finding::error(Code::BadCharacter, &(at..at + c.len_utf8()), message),
+                Finding::error(DiagnosticCode::BadCharacter, &(at..at + c.len_utf8()), message),
             ))
         }
         None => Ok(text),

@@ -61,7 +61,7 @@ pub struct Step {
     pub form: BodyForm,
     pub repeat: Option<Loop>,
     /// Assignments made when the step has completed, before its arcs are evaluated.
-    pub set: Vec<Assignment>,
+    pub set: Vec<SetAssignment>,
     pub next: Router,
     pub timeout: Option<Duration>,
     pub output: OutputView,
@@ -174,7 +174,7 @@ pub struct Task {
     /// The settings that the tool itself reads (`input` included), templates unrendered. Without
     /// `kind`, `name`, `set`, `spec`, `retry`.
     pub config: Template,
-    pub set: Vec<Assignment>,
+    pub set: Vec<SetAssignment>,
     /// The rules of `spec.policy`, then the rule made from `retry`.
     pub rules: Vec<Rule>,
     pub timeout: Option<Duration>,
@@ -182,7 +182,7 @@ pub struct Task {
 
 /// An entry `scope.key: value` of a `set` block.
 #[derive(Debug, Clone)]
-pub struct Assignment {
+pub struct SetAssignment {
     pub scope: AssignmentScope,
     /// The target without the scope's prefix. Dots make nested maps.
     pub key: String,
@@ -203,12 +203,12 @@ pub enum AssignmentScope {
 pub struct Rule {
     /// The condition; `None` always holds (`else`).
     pub when: Option<Condition>,
-    pub set: Vec<Assignment>,
-    pub verdict: Verdict,
+    pub set: Vec<SetAssignment>,
+    pub action: RuleAction,
 }
 
 #[derive(Debug, Clone)]
-pub enum Verdict {
+pub enum RuleAction {
     /// The task counts as succeeded, whatever its outcome.
     Continue,
     Retry(Retry),
@@ -226,7 +226,7 @@ pub const DELAY_MAX: Duration = Duration::from_secs(3600);
 /// A literal value, or a template that is rendered when the value is needed.
 #[derive(Debug, Clone)]
 pub enum Amount<T> {
-    Said(T),
+    Literal(T),
     Rendered(Template),
 }
 
@@ -234,14 +234,14 @@ pub enum Amount<T> {
 pub struct Retry {
     /// The number of attempts, the first one included.
     pub attempts: Amount<u32>,
-    pub backoff: Backoff,
+    pub backoff: RetryBackoff,
     pub delay: Amount<Duration>,
     /// The upper limit of a growing delay.
     pub delay_max: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backoff {
+pub enum RetryBackoff {
     Constant,
     Linear,
     Exponential,
@@ -255,7 +255,7 @@ pub struct Loop {
     pub mode: LoopMode,
     /// A number, perhaps templated; `None` for the default of the mode.
     pub in_flight_max: Option<Template>,
-    pub frame: Frame,
+    pub frame: FrameSettings,
 }
 
 #[derive(Debug, Clone)]
@@ -268,7 +268,7 @@ pub enum LoopSource {
 
 /// The settings by which a cursor loop claims and processes rows.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct FrameSettings {
     /// The most rows that one claim asks for: `__frame_max_rows` in the claim.
     pub max_rows: Option<Template>,
     /// The number of rows processed concurrently.
@@ -302,7 +302,7 @@ pub enum RouterMode {
 pub struct Arc {
     pub to: StepIndex,
     pub when: Option<Condition>,
-    pub set: Vec<Assignment>,
+    pub set: Vec<SetAssignment>,
     /// True if the guard reads the outcome of the step, so that the arc can handle a failure.
     pub tests_failure: bool,
 }

@@ -22,18 +22,18 @@ mod workbook;
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Code, Finding, Findings};
+use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::playbook::StepIndex;
 use crate::suggest::nearest;
-use crate::words::{Standing, Table, Word};
-use crate::yaml::{Entry, Key, Node};
+use crate::words::{KeyStatus, KeyTable, LanguageKey};
+use crate::yaml::{YamlEntry, YamlKey, YamlNode};
 
 pub(crate) use document::{KINDS, read};
 pub(crate) use schedule::read_schedule;
 pub(crate) use subscription::read_subscription;
 
 /// The state shared by the readers of all parts of a document.
-struct Reader<'a> {
+struct DocumentReader<'a> {
     findings: &'a mut Findings,
     /// The index of each step, by name.
     steps: BTreeMap<String, StepIndex>,
@@ -43,20 +43,20 @@ struct Reader<'a> {
     /// The fields of the secrets that the playbook declares.
     secrets: secrets::SecretFields,
     /// Targets without a prefix that rules of the current step set.
-    bare_rule_sets: Vec<Key>,
+    bare_rule_sets: Vec<YamlKey>,
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     fn add(&mut self, finding: Finding) {
         self.findings.add(finding);
     }
 
     /// Returns the entries of a map; unknown keys get a warning.
-    fn map<'n>(&mut self, node: &'n Node, table: &Table) -> Option<&'n [Entry]> {
+    fn map<'n>(&mut self, node: &'n YamlNode, table: &KeyTable) -> Option<&'n [YamlEntry]> {
         let entries = self.any_map(node, table.title)?;
         for entry in entries {
             match table.word(&entry.key.text) {
-                Some(word) => self.note_standing(&entry.key, word),
+                Some(word) => self.note_status(&entry.key, word),
                 None if table.open => {}
                 None => self.unknown_key(&entry.key, table),
             }
@@ -65,7 +65,7 @@ impl Reader<'_> {
     }
 
     /// Returns the entries of a map with any keys; null is an empty map.
-    fn any_map<'n>(&mut self, node: &'n Node, title: &str) -> Option<&'n [Entry]> {
+    fn any_map<'n>(&mut self, node: &'n YamlNode, title: &str) -> Option<&'n [YamlEntry]> {
         if node.is_null() {
             return Some(&[]);
         }
@@ -76,24 +76,26 @@ impl Reader<'_> {
         entries
     }
 
-    fn note_standing(&mut self, key: &Key, word: &Word) {
-        match word.standing {
-            Standing::Current => {}
-            Standing::Old(instead) => self.old_spelling(key, instead),
-            Standing::Ignored(why) => {
+    fn note_status(&mut self, key: &YamlKey, word: &LanguageKey) {
+        match word.status {
+            KeyStatus::Current => {}
+            KeyStatus::Old(instead) => self.old_spelling(key, instead),
+            KeyStatus::Ignored(why) => {
                 let message = format!("`{}` has no effect", key.text);
-                self.add(Finding::warning(Code::IgnoredKey, &key.span, message).help(why));
+                self.add(
+                    Finding::warning(DiagnosticCode::IgnoredKey, &key.span, message).help(why),
+                );
             }
         }
     }
 
-    fn old_spelling(&mut self, key: &Key, instead: &str) {
+    fn old_spelling(&mut self, key: &YamlKey, instead: &str) {
         let message = format!("`{}` is an old spelling", key.text);
-        let finding = Finding::warning(Code::OldSpelling, &key.span, message);
+        let finding = Finding::warning(DiagnosticCode::OldSpelling, &key.span, message);
         self.add(finding.help(format!("write {instead}")));
     }
 
-    fn unknown_key(&mut self, key: &Key, table: &Table) {
+    fn unknown_key(&mut self, key: &YamlKey, table: &KeyTable) {
         if self.misplaced(key, table.title) {
             return;
         }
@@ -101,52 +103,52 @@ impl Reader<'_> {
             self.findings.omit();
             return;
         }
-        let current = table.words.iter().filter(|word| word.standing == Standing::Current);
+        let current = table.words.iter().filter(|word| word.status == KeyStatus::Current);
         let names: Vec<&str> = current.map(|word| word.name).collect();
         let help = match nearest(&key.text, names.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("it is ignored; known keys are {}", names.join(", ")),
         };
         let message = format!("{} has no key `{}`", table.title, key.text);
-        self.add(Finding::warning(Code::UnknownKey, &key.span, message).help(help));
+        self.add(Finding::warning(DiagnosticCode::UnknownKey, &key.span, message).help(help));
     }
 
     /// Reports `next` or `arcs` in a place where it is not read, as an error: without its arcs the
     /// playbook would end early.
-    fn misplaced(&mut self, key: &Key, title: &str) -> bool {
+    fn misplaced(&mut self, key: &YamlKey, title: &str) -> bool {
         let place = match key.text.as_str() {
             "arcs" => "belongs under `next` of its step: `next: {arcs: […]}`",
             "next" => "belongs directly under its step, beside `tool`",
             _ => return false,
         };
         let message = format!("{title} has no key `{}`", key.text);
-        let finding = Finding::error(Code::UnknownKey, &key.span, message);
+        let finding = Finding::error(DiagnosticCode::UnknownKey, &key.span, message);
         self.add(finding.help(format!("`{}` {place}", key.text)));
         true
     }
 
-    fn wrong_type(&mut self, node: &Node, title: &str, wanted: &str) {
+    fn wrong_type(&mut self, node: &YamlNode, title: &str, wanted: &str) {
         let message = format!("{title} must be {wanted}, this is {}", node.kind());
-        self.add(Finding::error(Code::WrongType, &node.span, message));
+        self.add(Finding::error(DiagnosticCode::WrongType, &node.span, message));
     }
 
-    fn missing(&mut self, node: &Node, title: &str, key: &str) {
+    fn missing(&mut self, node: &YamlNode, title: &str, key: &str) {
         let message = format!("{title} needs `{key}`");
-        self.add(Finding::error(Code::MissingKey, &node.span, message));
+        self.add(Finding::error(DiagnosticCode::MissingKey, &node.span, message));
     }
 
     /// Reports a word that is not one of those allowed.
-    fn unknown_word(&mut self, node: &Node, title: &str, word: &str, allowed: &[&str]) {
+    fn unknown_word(&mut self, node: &YamlNode, title: &str, word: &str, allowed: &[&str]) {
         let help = match nearest(word, allowed.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("it can be {}", allowed.join(", ")),
         };
         let message = format!("{title} cannot be `{word}`");
-        self.add(Finding::error(Code::UnknownWord, &node.span, message).help(help));
+        self.add(Finding::error(DiagnosticCode::UnknownWord, &node.span, message).help(help));
     }
 
     /// Returns the step with the given name.
-    fn step_named(&mut self, node: &Node) -> Option<StepIndex> {
+    fn step_named(&mut self, node: &YamlNode) -> Option<StepIndex> {
         let name = self.name(node, "a step's name")?;
         if let Some(index) = self.steps.get(&name) {
             return Some(*index);
@@ -162,7 +164,7 @@ impl Reader<'_> {
             None => None,
         };
         let message = format!("there is no step `{name}`");
-        self.add(Finding::error(Code::UnknownStep, &node.span, message).help_if(help));
+        self.add(Finding::error(DiagnosticCode::UnknownStep, &node.span, message).help_if(help));
         None
     }
 }

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::words::{Shape, Standing, TABLES, Table, Word, tool_kinds};
+use crate::words::{KeyStatus, KeyTable, KeyType, LanguageKey, TABLES, tool_kinds};
 
 /// Returns the JSON Schema, draft 2020-12.
 pub fn schema() -> Value {
@@ -26,7 +26,7 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-fn object(table: &Table) -> Value {
+fn object(table: &KeyTable) -> Value {
     let properties: Map<String, Value> =
         table.words.iter().map(|word| (word.name.to_owned(), property(word))).collect();
     let mut object = json!({ "type": "object", "properties": properties });
@@ -40,16 +40,16 @@ fn object(table: &Table) -> Value {
     object
 }
 
-fn property(word: &Word) -> Value {
+fn property(word: &LanguageKey) -> Value {
     let mut schema = of_shape(word.shape);
     let mut about = word.about.to_owned();
-    match word.standing {
-        Standing::Current => {}
-        Standing::Old(instead) => {
+    match word.status {
+        KeyStatus::Current => {}
+        KeyStatus::Old(instead) => {
             schema["deprecated"] = json!(true);
             about.push_str(&format!(" Write {instead} instead."));
         }
-        Standing::Ignored(why) => {
+        KeyStatus::Ignored(why) => {
             schema["deprecated"] = json!(true);
             about.push_str(&format!(" It has no effect: {why}."));
         }
@@ -61,19 +61,19 @@ fn property(word: &Word) -> Value {
     schema
 }
 
-fn of_shape(shape: Shape) -> Value {
+fn of_shape(shape: KeyType) -> Value {
     match shape {
-        Shape::Any => json!({}),
-        Shape::Text => json!({ "type": ["string", "number", "boolean"] }),
-        Shape::Truth => json!({ "type": "boolean" }),
-        Shape::Condition => json!({ "type": ["string", "boolean", "number"] }),
-        Shape::Integer => json!({ "type": ["integer", "string"], "minimum": 1 }),
-        Shape::Number | Shape::Duration => json!({ "type": ["number", "string"] }),
-        Shape::FreeMap | Shape::Assignments => json!({ "type": ["object", "null"] }),
-        Shape::OneOf(words) => json!({ "enum": words }),
-        Shape::Tool => json!({ "enum": tool_kinds() }),
-        Shape::Table(name) | Shape::Special(name) => reference(name),
-        Shape::ListOf(name) => json!({ "type": "array", "items": reference(name) }),
+        KeyType::Any => json!({}),
+        KeyType::Text => json!({ "type": ["string", "number", "boolean"] }),
+        KeyType::Truth => json!({ "type": "boolean" }),
+        KeyType::Condition => json!({ "type": ["string", "boolean", "number"] }),
+        KeyType::Integer => json!({ "type": ["integer", "string"], "minimum": 1 }),
+        KeyType::Number | KeyType::Duration => json!({ "type": ["number", "string"] }),
+        KeyType::FreeMap | KeyType::Assignments => json!({ "type": ["object", "null"] }),
+        KeyType::OneOf(words) => json!({ "enum": words }),
+        KeyType::Tool => json!({ "enum": tool_kinds() }),
+        KeyType::Table(name) | KeyType::Special(name) => reference(name),
+        KeyType::ListOf(name) => json!({ "type": "array", "items": reference(name) }),
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A document's name for messages, and its text.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     pub(crate) file: String,
     pub(crate) text: String,
     line_starts: Vec<usize>,
@@ -17,7 +17,7 @@ pub(crate) struct Position {
     pub(crate) column: usize,
 }
 
-impl Source {
+impl SourceText {
     pub(crate) fn new(file: &str, text: String) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn columns_count_characters_not_bytes() {
-        let source = Source::new("x", "a\näö: b\r\n".to_owned());
+        let source = SourceText::new("x", "a\näö: b\r\n".to_owned());
         let at = source.text.find('b').unwrap();
         assert_eq!(source.position(at), Position { line: 2, column: 5 });
         assert_eq!(&source.text[source.line_range(2)], "äö: b");
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn beyond_the_end_is_the_end() {
-        let source = Source::new("x", "ab".to_owned());
+        let source = SourceText::new("x", "ab".to_owned());
         assert_eq!(source.position(99), Position { line: 1, column: 3 });
         assert_eq!(source.line_range(9), 2..2);
     }

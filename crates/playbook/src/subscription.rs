@@ -12,14 +12,14 @@ use crate::playbook::Metadata;
 pub struct Subscription {
     pub metadata: Metadata,
     pub source: MessageSource,
-    pub delivery: Delivery,
+    pub delivery: MessageDelivery,
     pub dispatch: Dispatch,
     pub headers: HeaderRules,
     /// How long duplicates of a message are recognised; `None` if they are not.
     pub dedup: Option<Duration>,
-    pub limits: Limits,
+    pub limits: DispatchLimits,
     pub fetch: Fetch,
-    pub order: Order,
+    pub order: MessageOrder,
     /// The number of failures after which a message is dead.
     pub failures_max: u32,
     /// `spec` as written, for settings that only the source reads.
@@ -48,11 +48,11 @@ impl MessageSource {
 
 /// The way messages arrive.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Delivery {
+pub enum MessageDelivery {
     /// A worker fetches messages.
     Pull(Activation),
     /// Senders post messages.
-    Push(Ingress),
+    Push(IngressEndpoint),
 }
 
 /// The times at which a worker fetches messages.
@@ -64,13 +64,13 @@ pub enum Activation {
 
 /// The endpoint to which senders post messages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ingress {
+pub struct IngressEndpoint {
     /// An absolute path.
     pub path: String,
     pub verify: Verify,
 }
 
-impl Ingress {
+impl IngressEndpoint {
     /// Returns the name under which gateways look up the endpoint: the last part of its path.
     pub fn listener(&self) -> &str {
         let path = self.path.trim_end_matches('/');
@@ -172,7 +172,7 @@ pub enum Controls {
 
 /// The limits of dispatching.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct DispatchLimits {
     pub in_flight_max: Option<u32>,
     pub dispatches_per_second_max: Option<u32>,
 }
@@ -188,7 +188,7 @@ pub struct Fetch {
 
 /// The messages that start their executions in the order of arrival.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum MessageOrder {
     #[default]
     None,
     /// Messages with the same key.

@@ -14,7 +14,8 @@ use expect_test::Expect;
 use serde_json::Value;
 
 use crate::playbook::{
-    Assignment, AssignmentScope, BodyForm, Loop, LoopSource, Playbook, Rule, Step, Task, Verdict,
+    AssignmentScope, BodyForm, Loop, LoopSource, Playbook, Rule, RuleAction, SetAssignment, Step,
+    Task,
 };
 
 /// Returns a document with the given workflow.
@@ -109,23 +110,23 @@ fn show_task(task: &Task) -> String {
 
 fn show_rule(rule: &Rule) -> String {
     let when = rule.when.as_ref().map_or(Value::from("else"), |when| when.source().clone());
-    let verdict = match &rule.verdict {
-        Verdict::Retry(retry) => format!(
+    let action = match &rule.action {
+        RuleAction::Retry(retry) => format!(
             "Retry {} {:?} {} <= {:?}",
             amount(&retry.attempts),
             retry.backoff,
             amount(&retry.delay),
             retry.delay_max
         ),
-        Verdict::Continue | Verdict::Jump(_) | Verdict::Break | Verdict::Fail => {
-            format!("{:?}", rule.verdict)
+        RuleAction::Continue | RuleAction::Jump(_) | RuleAction::Break | RuleAction::Fail => {
+            format!("{:?}", rule.action)
         }
     };
     let set: String = show_set(&rule.set).lines().map(|line| format!("; {line}")).collect();
-    format!("rule {when} -> {verdict}{set}\n")
+    format!("rule {when} -> {action}{set}\n")
 }
 
-fn show_set(set: &[Assignment]) -> String {
+fn show_set(set: &[SetAssignment]) -> String {
     set.iter()
         .map(|assignment| {
             let scope = match assignment.scope {
@@ -152,7 +153,7 @@ fn show_loop(repeat: &Loop) -> String {
 
 fn amount<T: std::fmt::Debug>(amount: &crate::Amount<T>) -> String {
     match amount {
-        crate::Amount::Said(said) => format!("{said:?}"),
+        crate::Amount::Literal(value) => format!("{value:?}"),
         crate::Amount::Rendered(template) => template.source().to_string(),
     }
 }

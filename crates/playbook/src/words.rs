@@ -11,16 +11,16 @@ use noetl_model::ToolKind;
 
 /// A key of a map of the language.
 #[derive(Debug)]
-pub(crate) struct Word {
+pub(crate) struct LanguageKey {
     pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) standing: Standing,
+    pub(crate) shape: KeyType,
+    pub(crate) status: KeyStatus,
     pub(crate) about: &'static str,
 }
 
 /// The status of a key: current, deprecated or ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum KeyStatus {
     Current,
     /// Accepted but deprecated; holds the current spelling.
     Old(&'static str),
@@ -30,7 +30,7 @@ pub(crate) enum Standing {
 
 /// The type of a key's value, as far as the JSON Schema describes it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Shape {
+pub(crate) enum KeyType {
     Any,
     Text,
     Truth,
@@ -56,32 +56,42 @@ pub(crate) enum Shape {
 
 /// A map with a fixed set of keys.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct KeyTable {
     pub(crate) name: &'static str,
     /// The name of the map in messages: `a step`.
     pub(crate) title: &'static str,
     pub(crate) required: &'static [&'static str],
     /// True if other keys are allowed too, so that unknown keys get no warning.
     pub(crate) open: bool,
-    pub(crate) words: &'static [Word],
+    pub(crate) words: &'static [LanguageKey],
 }
 
-impl Table {
-    pub(crate) fn word(&self, name: &str) -> Option<&'static Word> {
+impl KeyTable {
+    pub(crate) fn word(&self, name: &str) -> Option<&'static LanguageKey> {
         self.words.iter().find(|word| word.name == name)
     }
 }
 
-const fn now(name: &'static str, shape: Shape, about: &'static str) -> Word {
-    Word { name, shape, standing: Standing::Current, about }
+const fn now(name: &'static str, shape: KeyType, about: &'static str) -> LanguageKey {
+    LanguageKey { name, shape, status: KeyStatus::Current, about }
 }
 
-const fn old(name: &'static str, shape: Shape, instead: &'static str, about: &'static str) -> Word {
-    Word { name, shape, standing: Standing::Old(instead), about }
+const fn old(
+    name: &'static str,
+    shape: KeyType,
+    instead: &'static str,
+    about: &'static str,
+) -> LanguageKey {
+    LanguageKey { name, shape, status: KeyStatus::Old(instead), about }
 }
 
-const fn ignored(name: &'static str, shape: Shape, why: &'static str, about: &'static str) -> Word {
-    Word { name, shape, standing: Standing::Ignored(why), about }
+const fn ignored(
+    name: &'static str,
+    shape: KeyType,
+    why: &'static str,
+    about: &'static str,
+) -> LanguageKey {
+    LanguageKey { name, shape, status: KeyStatus::Ignored(why), about }
 }
 
 pub(crate) const VERBS: &[&str] = &["continue", "retry", "jump", "break", "fail"];
@@ -113,7 +123,7 @@ pub(crate) fn tool_kinds() -> Vec<&'static str> {
 
 const RULES_INSTEAD: &str = "`spec.policy.rules` of the tool";
 
-pub(crate) const ROOT: &Table = &Table {
+pub(crate) const ROOT: &KeyTable = &KeyTable {
     name: "playbook",
     title: "a playbook",
     required: &["apiVersion", "kind", "metadata", "workflow"],
@@ -121,89 +131,93 @@ pub(crate) const ROOT: &Table = &Table {
     words: &[
         now(
             "apiVersion",
-            Shape::OneOf(&["noetl.io/v2", "noetl.io/v10"]),
+            KeyType::OneOf(&["noetl.io/v2", "noetl.io/v10"]),
             "The version of the language.",
         ),
-        now("kind", Shape::OneOf(&["Playbook"]), "What the document is."),
+        now("kind", KeyType::OneOf(&["Playbook"]), "What the document is."),
         now(
             "metadata",
-            Shape::Table("metadata"),
+            KeyType::Table("metadata"),
             "What the playbook is called and where it is kept.",
         ),
         now(
             "workload",
-            Shape::FreeMap,
+            KeyType::FreeMap,
             "Default parameters. They are values: templates in them are not rendered.",
         ),
-        now("workflow", Shape::ListOf("step"), "The steps."),
+        now("workflow", KeyType::ListOf("step"), "The steps."),
         now(
             "workbook",
-            Shape::Special("workbook"),
+            KeyType::Special("workbook"),
             "Tasks that several steps use, with `kind: workbook`.",
         ),
-        now("keychain", Shape::Any, "Credentials the playbook needs."),
-        now("executor", Shape::Table("executor"), "How the playbook as a whole is run."),
-        old("vars", Shape::FreeMap, "`workload`", "Further default parameters."),
+        now("keychain", KeyType::Any, "Credentials the playbook needs."),
+        now("executor", KeyType::Table("executor"), "How the playbook as a whole is run."),
+        old("vars", KeyType::FreeMap, "`workload`", "Further default parameters."),
     ],
 };
 
-pub(crate) const METADATA: &Table = &Table {
+pub(crate) const METADATA: &KeyTable = &KeyTable {
     name: "metadata",
     title: "metadata",
     required: &["name"],
     open: true,
     words: &[
-        now("name", Shape::Text, "The playbook's name."),
-        now("path", Shape::Text, "Its place in the catalog; the name if left out."),
-        now("description", Shape::Text, "What it is for."),
-        now("labels", Shape::FreeMap, "Words to find it by."),
-        now("tags", Shape::Any, "More words to find it by."),
-        now("version", Shape::Any, "The author's own version; the catalog counts for itself."),
+        now("name", KeyType::Text, "The playbook's name."),
+        now("path", KeyType::Text, "Its place in the catalog; the name if left out."),
+        now("description", KeyType::Text, "What it is for."),
+        now("labels", KeyType::FreeMap, "Words to find it by."),
+        now("tags", KeyType::Any, "More words to find it by."),
+        now("version", KeyType::Any, "The author's own version; the catalog counts for itself."),
     ],
 };
 
-pub(crate) const EXECUTOR: &Table = &Table {
+pub(crate) const EXECUTOR: &KeyTable = &KeyTable {
     name: "executor",
     title: "the executor",
     required: &[],
     open: false,
     words: &[
-        now("kind", Shape::Text, "Which runtime the author had in mind."),
-        now("profile", Shape::Text, "Which runtime the author had in mind."),
-        now("version", Shape::Any, "Its version."),
+        now("kind", KeyType::Text, "Which runtime the author had in mind."),
+        now("profile", KeyType::Text, "Which runtime the author had in mind."),
+        now("version", KeyType::Any, "Its version."),
         now(
             "requires",
-            Shape::Any,
+            KeyType::Any,
             "What it has to offer: the tools that workers of your own bring.",
         ),
         now(
             "spec",
-            Shape::Table("executor-spec"),
+            KeyType::Table("executor-spec"),
             "Where to start, where to end, and for how long.",
         ),
     ],
 };
 
-pub(crate) const EXECUTOR_SPEC: &Table = &Table {
+pub(crate) const EXECUTOR_SPEC: &KeyTable = &KeyTable {
     name: "executor-spec",
     title: "the executor's spec",
     required: &[],
     open: false,
     words: &[
-        now("entry_step", Shape::Text, "The step to start with, instead of `start` or the first."),
-        now("final_step", Shape::Text, "The step to run once everything else has come to rest."),
+        now(
+            "entry_step",
+            KeyType::Text,
+            "The step to start with, instead of `start` or the first.",
+        ),
+        now("final_step", KeyType::Text, "The step to run once everything else has come to rest."),
         now(
             "no_next_is_error",
-            Shape::Truth,
+            KeyType::Truth,
             "A branch none of whose arcs match fails the execution.",
         ),
-        now("timeout", Shape::Duration, "How long an execution may take."),
-        now("error_mode", Shape::OneOf(ERROR_MODES), "Whether a tool's error fails its step."),
-        now("policy", Shape::Any, "Kept for other runtimes."),
+        now("timeout", KeyType::Duration, "How long an execution may take."),
+        now("error_mode", KeyType::OneOf(ERROR_MODES), "Whether a tool's error fails its step."),
+        now("policy", KeyType::Any, "Kept for other runtimes."),
     ],
 };
 
-pub(crate) const STEP: &Table = &Table {
+pub(crate) const STEP: &KeyTable = &KeyTable {
     name: "step",
     title: "a step",
     required: &["step"],
@@ -211,84 +225,94 @@ pub(crate) const STEP: &Table = &Table {
     words: &[
         now(
             "step",
-            Shape::Text,
+            KeyType::Text,
             "The step's name: unique in the playbook, and how templates reach its output.",
         ),
-        now("desc", Shape::Text, "What the step is for."),
-        now("description", Shape::Text, "What the step is for."),
-        now("when", Shape::Condition, "The step is passed over unless this holds."),
-        now("input", Shape::FreeMap, "Variables for every task of the step."),
-        now("loop", Shape::Table("loop"), "Do the step once for each item."),
+        now("desc", KeyType::Text, "What the step is for."),
+        now("description", KeyType::Text, "What the step is for."),
+        now("when", KeyType::Condition, "The step is passed over unless this holds."),
+        now("input", KeyType::FreeMap, "Variables for every task of the step."),
+        now("loop", KeyType::Table("loop"), "Do the step once for each item."),
         now(
             "tool",
-            Shape::Special("tool-or-list"),
+            KeyType::Special("tool-or-list"),
             "What the step does: one tool, or a list of them in order.",
         ),
-        now("set", Shape::Assignments, "Variables to write once the step has completed."),
-        now("next", Shape::Special("next"), "Where to go from here."),
-        now("spec", Shape::Table("step-spec"), "Timeout and admission."),
-        now("timeout", Shape::Duration, "How long the step may take."),
-        now("output", Shape::Table("output"), "How templates see what the step produced."),
-        now("output_select", Shape::Any, "Parts of the output that get a name of their own."),
-        old("args", Shape::FreeMap, "`input`", "Variables for every task of the step."),
-        old("with", Shape::FreeMap, "`input`", "Variables for every task of the step."),
-        old("type", Shape::Tool, "`tool: {kind: …}`", "The tool's kind, its settings next to it."),
-        old("call", Shape::FreeMap, "`tool: {kind: …}`", "The tool."),
+        now("set", KeyType::Assignments, "Variables to write once the step has completed."),
+        now("next", KeyType::Special("next"), "Where to go from here."),
+        now("spec", KeyType::Table("step-spec"), "Timeout and admission."),
+        now("timeout", KeyType::Duration, "How long the step may take."),
+        now("output", KeyType::Table("output"), "How templates see what the step produced."),
+        now("output_select", KeyType::Any, "Parts of the output that get a name of their own."),
+        old("args", KeyType::FreeMap, "`input`", "Variables for every task of the step."),
+        old("with", KeyType::FreeMap, "`input`", "Variables for every task of the step."),
+        old(
+            "type",
+            KeyType::Tool,
+            "`tool: {kind: …}`",
+            "The tool's kind, its settings next to it.",
+        ),
+        old("call", KeyType::FreeMap, "`tool: {kind: …}`", "The tool."),
         old(
             "retry",
-            Shape::Special("retry-or-count"),
+            KeyType::Special("retry-or-count"),
             RULES_INSTEAD,
             "How often to try each task.",
         ),
-        old("set_ctx", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
-        old("set_iter", Shape::FreeMap, "`set` with keys `iter.…`", "Variables of the iteration."),
-        old("set_vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
-        old("vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old("set_ctx", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old(
+            "set_iter",
+            KeyType::FreeMap,
+            "`set` with keys `iter.…`",
+            "Variables of the iteration.",
+        ),
+        old("set_vars", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old("vars", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         ignored(
             "sink",
-            Shape::Any,
+            KeyType::Any,
             "store results with a tool of their own",
             "Where results went.",
         ),
         ignored(
             "save",
-            Shape::Any,
+            KeyType::Any,
             "store results with a tool of their own",
             "Where results went.",
         ),
         ignored(
             "on_error",
-            Shape::Any,
+            KeyType::Any,
             "use `spec.policy.rules` of the tool, or an arc on failure",
             "What an error meant.",
         ),
     ],
 };
 
-pub(crate) const OUTPUT: &Table = &Table {
+pub(crate) const OUTPUT: &KeyTable = &KeyTable {
     name: "output",
     title: "a step's output",
     required: &[],
     open: false,
     words: &[
-        now("select", Shape::ListOf("selected"), "Parts that get a name of their own."),
-        now("output_select", Shape::Any, "Paths of parts that are called by their last word."),
-        now("inline_max_bytes", Shape::Integer, "Above this, `_ref` says where it is kept."),
-        now("preview_max_bytes", Shape::Integer, "How much of it `_preview` shows."),
-        now("store", Shape::Table("store"), "What `_store` calls the place it is kept in."),
+        now("select", KeyType::ListOf("selected"), "Parts that get a name of their own."),
+        now("output_select", KeyType::Any, "Paths of parts that are called by their last word."),
+        now("inline_max_bytes", KeyType::Integer, "Above this, `_ref` says where it is kept."),
+        now("preview_max_bytes", KeyType::Integer, "How much of it `_preview` shows."),
+        now("store", KeyType::Table("store"), "What `_store` calls the place it is kept in."),
         now(
             "scope",
-            Shape::OneOf(SCOPES),
+            KeyType::OneOf(SCOPES),
             "What `_ref.scope` says; output is kept as long as its execution.",
         ),
-        now("accumulate", Shape::Any, "A hint; a loop always has all its results."),
-        now("as", Shape::Text, "Another name of the output, besides the step's."),
+        now("accumulate", KeyType::Any, "A hint; a loop always has all its results."),
+        now("as", KeyType::Text, "Another name of the output, besides the step's."),
     ],
 };
 
 const KEPT: &str = "output is kept as long as its execution";
 
-pub(crate) const STORE: &Table = &Table {
+pub(crate) const STORE: &KeyTable = &KeyTable {
     name: "store",
     title: "`store`",
     required: &[],
@@ -296,21 +320,21 @@ pub(crate) const STORE: &Table = &Table {
     words: &[
         now(
             "kind",
-            Shape::OneOf(STORES),
+            KeyType::OneOf(STORES),
             "What `_store` says; by size if left out or `auto`. Where large values are is the \
              operator's choice: the database, or a directory.",
         ),
-        ignored("ttl", Shape::Any, KEPT, "After how long it was forgotten."),
+        ignored("ttl", KeyType::Any, KEPT, "After how long it was forgotten."),
         ignored(
             "compression",
-            Shape::Any,
+            KeyType::Any,
             "databases compress by themselves",
             "How it was packed.",
         ),
     ],
 };
 
-pub(crate) const SELECTED: &Table = &Table {
+pub(crate) const SELECTED: &KeyTable = &KeyTable {
     name: "selected",
     title: "a selection",
     required: &["path"],
@@ -318,78 +342,93 @@ pub(crate) const SELECTED: &Table = &Table {
     words: &[
         now(
             "path",
-            Shape::Text,
+            KeyType::Text,
             "Where it is: keys and places in lists, with dots between; `$.rows[0]` is understood.",
         ),
-        now("as", Shape::Text, "What it is called; the path's last word if left out."),
+        now("as", KeyType::Text, "What it is called; the path's last word if left out."),
     ],
 };
 
-pub(crate) const STEP_SPEC: &Table = &Table {
+pub(crate) const STEP_SPEC: &KeyTable = &KeyTable {
     name: "step-spec",
     title: "a step's spec",
     required: &[],
     open: false,
     words: &[
-        now("timeout", Shape::Duration, "How long the step may take."),
-        now("next_mode", Shape::OneOf(ROUTER_MODES), "How a list under `next` is read."),
-        now("policy", Shape::Table("step-policy"), "Whether the step may be entered."),
+        now("timeout", KeyType::Duration, "How long the step may take."),
+        now("next_mode", KeyType::OneOf(ROUTER_MODES), "How a list under `next` is read."),
+        now("policy", KeyType::Table("step-policy"), "Whether the step may be entered."),
         ignored(
             "on_error",
-            Shape::Any,
+            KeyType::Any,
             "use `spec.policy.rules` of the tool, or an arc on failure",
             "What an error meant.",
         ),
     ],
 };
 
-pub(crate) const STEP_POLICY: &Table = &Table {
+pub(crate) const STEP_POLICY: &KeyTable = &KeyTable {
     name: "step-policy",
     title: "a step's policy",
     required: &[],
     open: false,
     words: &[
-        now("admit", Shape::Special("admit"), "Rules that let the step in or pass it over."),
-        old("rules", Shape::Special("rules"), RULES_INSTEAD, "What follows from how a task ended."),
+        now("admit", KeyType::Special("admit"), "Rules that let the step in or pass it over."),
+        old(
+            "rules",
+            KeyType::Special("rules"),
+            RULES_INSTEAD,
+            "What follows from how a task ended.",
+        ),
     ],
 };
 
-pub(crate) const TOOL: &Table = &Table {
+pub(crate) const TOOL: &KeyTable = &KeyTable {
     name: "tool",
     title: "a tool",
     required: &["kind"],
     open: true,
     words: &[
-        now("kind", Shape::Tool, "Which tool."),
+        now("kind", KeyType::Tool, "Which tool."),
         now(
             "name",
-            Shape::Text,
+            KeyType::Text,
             "The task's label in a list; the workbook task for `kind: workbook`.",
         ),
-        now("input", Shape::Any, "Variables for this task."),
-        now("set", Shape::Assignments, "Variables to write once the task has succeeded."),
-        now("spec", Shape::Table("tool-spec"), "Rules for what follows from how the task ended."),
-        now("timeout", Shape::Duration, "How long the task may take."),
-        now("timeout_seconds", Shape::Number, "How long the task may take."),
-        now("auth", Shape::Any, "A credential's name, or credentials."),
-        now("output_select", Shape::Any, "Fields of the output to keep at hand."),
-        old("type", Shape::Tool, "`kind`", "Which tool."),
-        old("args", Shape::Any, "`input`", "Variables for this task."),
-        old("with", Shape::Any, "`input`", "Variables for this task."),
-        old("retry", Shape::Special("retry-or-count"), "`spec.policy.rules`", "How often to try."),
-        old("set_ctx", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
-        old("set_iter", Shape::FreeMap, "`set` with keys `iter.…`", "Variables of the iteration."),
-        old("set_vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        now("input", KeyType::Any, "Variables for this task."),
+        now("set", KeyType::Assignments, "Variables to write once the task has succeeded."),
+        now("spec", KeyType::Table("tool-spec"), "Rules for what follows from how the task ended."),
+        now("timeout", KeyType::Duration, "How long the task may take."),
+        now("timeout_seconds", KeyType::Number, "How long the task may take."),
+        now("auth", KeyType::Any, "A credential's name, or credentials."),
+        now("output_select", KeyType::Any, "Fields of the output to keep at hand."),
+        old("type", KeyType::Tool, "`kind`", "Which tool."),
+        old("args", KeyType::Any, "`input`", "Variables for this task."),
+        old("with", KeyType::Any, "`input`", "Variables for this task."),
+        old(
+            "retry",
+            KeyType::Special("retry-or-count"),
+            "`spec.policy.rules`",
+            "How often to try.",
+        ),
+        old("set_ctx", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old(
+            "set_iter",
+            KeyType::FreeMap,
+            "`set` with keys `iter.…`",
+            "Variables of the iteration.",
+        ),
+        old("set_vars", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         ignored(
             "eval",
-            Shape::Any,
+            KeyType::Any,
             "use `spec.policy.rules`",
             "What followed from how the task ended.",
         ),
     ],
 };
 
-pub(crate) const TOOL_SPEC: &Table = &Table {
+pub(crate) const TOOL_SPEC: &KeyTable = &KeyTable {
     name: "tool-spec",
     title: "a tool's spec",
     required: &[],
@@ -397,206 +436,233 @@ pub(crate) const TOOL_SPEC: &Table = &Table {
     words: &[
         now(
             "policy",
-            Shape::Special("policy-or-rules"),
+            KeyType::Special("policy-or-rules"),
             "Rules, looked at in order once the task has ended.",
         ),
-        now("timeout", Shape::Duration, "How long the task may take."),
+        now("timeout", KeyType::Duration, "How long the task may take."),
         now(
             "result",
-            Shape::Any,
+            KeyType::Any,
             "Hints for storing the output; large output is stored by size on its own.",
         ),
     ],
 };
 
-pub(crate) const POLICY: &Table = &Table {
+pub(crate) const POLICY: &KeyTable = &KeyTable {
     name: "policy",
     title: "a policy",
     required: &[],
     open: false,
     words: &[now(
         "rules",
-        Shape::Special("rules"),
+        KeyType::Special("rules"),
         "The first rule whose condition holds decides.",
     )],
 };
 
-pub(crate) const RULE: &Table = &Table {
+pub(crate) const RULE: &KeyTable = &KeyTable {
     name: "rule",
     title: "a rule",
     required: &[],
     open: false,
     words: &[
-        now("when", Shape::Condition, "Whether the rule applies; `output` is how the task ended."),
-        now("then", Shape::Table("then"), "What follows."),
-        now("else", Shape::Special("else"), "A rule that always applies."),
-        old("expr", Shape::Condition, "`when`", "Whether the rule applies."),
+        now(
+            "when",
+            KeyType::Condition,
+            "Whether the rule applies; `output` is how the task ended.",
+        ),
+        now("then", KeyType::Table("then"), "What follows."),
+        now("else", KeyType::Special("else"), "A rule that always applies."),
+        old("expr", KeyType::Condition, "`when`", "Whether the rule applies."),
     ],
 };
 
-pub(crate) const THEN: &Table = &Table {
+pub(crate) const THEN: &KeyTable = &KeyTable {
     name: "then",
     title: "`then`",
     required: &["do"],
     open: false,
     words: &[
-        now("do", Shape::OneOf(VERBS), "What to do next."),
-        now("attempts", Shape::Number, "How often to try in all, for `retry`. 3 if left out."),
-        now("backoff", Shape::OneOf(BACKOFFS), "How the delay grows, for `retry`."),
+        now("do", KeyType::OneOf(VERBS), "What to do next."),
+        now("attempts", KeyType::Number, "How often to try in all, for `retry`. 3 if left out."),
+        now("backoff", KeyType::OneOf(BACKOFFS), "How the delay grows, for `retry`."),
         now(
             "delay",
-            Shape::Duration,
+            KeyType::Duration,
             "How long to wait before the next attempt. A second if left out.",
         ),
-        now("max_delay", Shape::Duration, "No delay grows beyond this."),
-        now("to", Shape::Text, "The label to go on with, for `jump`, or `previous`."),
-        now("set", Shape::Assignments, "Variables to write."),
-        old("target", Shape::Text, "`to`", "The label to go on with."),
-        old("set_ctx", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
-        old("set_iter", Shape::FreeMap, "`set` with keys `iter.…`", "Variables of the iteration."),
-        old("set_vars", Shape::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        now("max_delay", KeyType::Duration, "No delay grows beyond this."),
+        now("to", KeyType::Text, "The label to go on with, for `jump`, or `previous`."),
+        now("set", KeyType::Assignments, "Variables to write."),
+        old("target", KeyType::Text, "`to`", "The label to go on with."),
+        old("set_ctx", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
+        old(
+            "set_iter",
+            KeyType::FreeMap,
+            "`set` with keys `iter.…`",
+            "Variables of the iteration.",
+        ),
+        old("set_vars", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
     ],
 };
 
-pub(crate) const RETRY: &Table = &Table {
+pub(crate) const RETRY: &KeyTable = &KeyTable {
     name: "retry",
     title: "`retry`",
     required: &[],
     open: false,
     words: &[
-        now("attempts", Shape::Number, "How often to try in all."),
-        now("max_attempts", Shape::Number, "How often to try in all."),
-        now("max_retries", Shape::Integer, "How often to try again."),
-        now("delay", Shape::Duration, "How long to wait before the next attempt."),
-        now("initial_delay", Shape::Duration, "How long to wait before the second attempt."),
-        now("delay_seconds", Shape::Number, "How long to wait before the next attempt."),
-        now("initial_delay_ms", Shape::Number, "How long to wait before the second attempt."),
-        now("max_delay", Shape::Duration, "No delay grows beyond this."),
-        now("backoff", Shape::OneOf(BACKOFFS), "How the delay grows."),
+        now("attempts", KeyType::Number, "How often to try in all."),
+        now("max_attempts", KeyType::Number, "How often to try in all."),
+        now("max_retries", KeyType::Integer, "How often to try again."),
+        now("delay", KeyType::Duration, "How long to wait before the next attempt."),
+        now("initial_delay", KeyType::Duration, "How long to wait before the second attempt."),
+        now("delay_seconds", KeyType::Number, "How long to wait before the next attempt."),
+        now("initial_delay_ms", KeyType::Number, "How long to wait before the second attempt."),
+        now("max_delay", KeyType::Duration, "No delay grows beyond this."),
+        now("backoff", KeyType::OneOf(BACKOFFS), "How the delay grows."),
         now(
             "backoff_multiplier",
-            Shape::Number,
+            KeyType::Number,
             "By how much the delay grows: once is constant, else it doubles.",
         ),
-        now("when", Shape::Condition, "Which failures are tried again."),
-        now("retry_when", Shape::Condition, "Which failures are tried again."),
-        now("on_error", Shape::Table("retry"), "The same, one level down."),
-        ignored("stop_when", Shape::Any, "use `spec.policy.rules` of the tool", "When to stop."),
-        ignored("on_success", Shape::Any, "use a `jump` in `spec.policy.rules`", "When to go on."),
+        now("when", KeyType::Condition, "Which failures are tried again."),
+        now("retry_when", KeyType::Condition, "Which failures are tried again."),
+        now("on_error", KeyType::Table("retry"), "The same, one level down."),
+        ignored("stop_when", KeyType::Any, "use `spec.policy.rules` of the tool", "When to stop."),
+        ignored(
+            "on_success",
+            KeyType::Any,
+            "use a `jump` in `spec.policy.rules`",
+            "When to go on.",
+        ),
     ],
 };
 
-pub(crate) const ADMIT_RULE: &Table = &Table {
+pub(crate) const ADMIT_RULE: &KeyTable = &KeyTable {
     name: "admit-rule",
     title: "an admission rule",
     required: &[],
     open: false,
     words: &[
-        now("when", Shape::Condition, "Whether the rule applies."),
-        now("then", Shape::Table("allow"), "Whether the step may be entered."),
-        now("else", Shape::Special("admit-else"), "A rule that always applies."),
+        now("when", KeyType::Condition, "Whether the rule applies."),
+        now("then", KeyType::Table("allow"), "Whether the step may be entered."),
+        now("else", KeyType::Special("admit-else"), "A rule that always applies."),
     ],
 };
 
-pub(crate) const ALLOW: &Table = &Table {
+pub(crate) const ALLOW: &KeyTable = &KeyTable {
     name: "allow",
     title: "`then`",
     required: &["allow"],
     open: false,
-    words: &[now("allow", Shape::Truth, "Whether the step may be entered.")],
+    words: &[now("allow", KeyType::Truth, "Whether the step may be entered.")],
 };
 
-pub(crate) const LOOP: &Table = &Table {
+pub(crate) const LOOP: &KeyTable = &KeyTable {
     name: "loop",
     title: "a loop",
     required: &["iterator"],
     open: false,
     words: &[
-        now("in", Shape::Any, "The items: a list, a map, a number, or a template for one of them."),
-        now("iterator", Shape::Text, "The name an item has in templates."),
-        now("cursor", Shape::Table("cursor"), "A tool that claims the next rows, instead of `in`."),
-        now("spec", Shape::Table("loop-spec"), "How the items are worked on."),
-        old("collection", Shape::Any, "`in`", "The items."),
-        old("items", Shape::Any, "`in`", "The items."),
-        old("element", Shape::Text, "`iterator`", "The name an item has in templates."),
-        old("mode", Shape::OneOf(LOOP_MODES), "`spec.mode`", "One after another, or side by side."),
-        old("max_in_flight", Shape::Number, "`spec.max_in_flight`", "How many items at once."),
+        now(
+            "in",
+            KeyType::Any,
+            "The items: a list, a map, a number, or a template for one of them.",
+        ),
+        now("iterator", KeyType::Text, "The name an item has in templates."),
+        now(
+            "cursor",
+            KeyType::Table("cursor"),
+            "A tool that claims the next rows, instead of `in`.",
+        ),
+        now("spec", KeyType::Table("loop-spec"), "How the items are worked on."),
+        old("collection", KeyType::Any, "`in`", "The items."),
+        old("items", KeyType::Any, "`in`", "The items."),
+        old("element", KeyType::Text, "`iterator`", "The name an item has in templates."),
+        old(
+            "mode",
+            KeyType::OneOf(LOOP_MODES),
+            "`spec.mode`",
+            "One after another, or side by side.",
+        ),
+        old("max_in_flight", KeyType::Number, "`spec.max_in_flight`", "How many items at once."),
         ignored(
             "pagination",
-            Shape::Any,
+            KeyType::Any,
             "use a `jump` in `spec.policy.rules`, or an arc back",
             "How pages were read.",
         ),
     ],
 };
 
-pub(crate) const LOOP_SPEC: &Table = &Table {
+pub(crate) const LOOP_SPEC: &KeyTable = &KeyTable {
     name: "loop-spec",
     title: "a loop's spec",
     required: &[],
     open: false,
     words: &[
-        now("mode", Shape::OneOf(LOOP_MODES), "One after another, side by side, or by claims."),
-        now("max_in_flight", Shape::Number, "How many items are worked on at once."),
-        now("policy", Shape::Any, "Where the items are worked on; any worker may take any."),
+        now("mode", KeyType::OneOf(LOOP_MODES), "One after another, side by side, or by claims."),
+        now("max_in_flight", KeyType::Number, "How many items are worked on at once."),
+        now("policy", KeyType::Any, "Where the items are worked on; any worker may take any."),
         now(
             "frame",
-            Shape::Table("frame"),
+            KeyType::Table("frame"),
             "How many rows a claim takes, and how they are worked on.",
         ),
     ],
 };
 
-pub(crate) const CURSOR: &Table = &Table {
+pub(crate) const CURSOR: &KeyTable = &KeyTable {
     name: "cursor",
     title: "a cursor",
     required: &["claim"],
     open: true,
     words: &[
-        now("kind", Shape::Tool, "Which tool claims; postgres if left out."),
-        now("claim", Shape::Text, "A statement that takes the next rows and returns them."),
-        now("auth", Shape::Any, "A credential's name, or credentials."),
+        now("kind", KeyType::Tool, "Which tool claims; postgres if left out."),
+        now("claim", KeyType::Text, "A statement that takes the next rows and returns them."),
+        now("auth", KeyType::Any, "A credential's name, or credentials."),
     ],
 };
 
-pub(crate) const FRAME: &Table = &Table {
+pub(crate) const FRAME: &KeyTable = &KeyTable {
     name: "frame",
     title: "a frame",
     required: &[],
     open: false,
     words: &[
-        now("max_rows", Shape::Number, "How many rows one claim asks for: `__frame_max_rows`."),
-        now("row_concurrency", Shape::Number, "How many rows are worked on at once."),
+        now("max_rows", KeyType::Number, "How many rows one claim asks for: `__frame_max_rows`."),
+        now("row_concurrency", KeyType::Number, "How many rows are worked on at once."),
         now(
             "process",
-            Shape::OneOf(PROCESSES),
+            KeyType::OneOf(PROCESSES),
             "Whether the tool runs once per row or once per frame.",
         ),
-        now("max_seconds", Shape::Number, "A hint."),
-        now("max_bytes", Shape::Number, "A hint."),
-        now("lease_seconds", Shape::Number, "A hint."),
-        now("heartbeat_seconds", Shape::Number, "A hint."),
+        now("max_seconds", KeyType::Number, "A hint."),
+        now("max_bytes", KeyType::Number, "A hint."),
+        now("lease_seconds", KeyType::Number, "A hint."),
+        now("heartbeat_seconds", KeyType::Number, "A hint."),
     ],
 };
 
-pub(crate) const NEXT: &Table = &Table {
+pub(crate) const NEXT: &KeyTable = &KeyTable {
     name: "router",
     title: "`next`",
     required: &["arcs"],
     open: false,
     words: &[
-        now("arcs", Shape::ListOf("arc"), "Where to go, in order."),
-        now("spec", Shape::Table("router-spec"), "Whether one arc is taken or all that hold."),
+        now("arcs", KeyType::ListOf("arc"), "Where to go, in order."),
+        now("spec", KeyType::Table("router-spec"), "Whether one arc is taken or all that hold."),
         old(
             "mode",
-            Shape::OneOf(ROUTER_MODES),
+            KeyType::OneOf(ROUTER_MODES),
             "`spec.mode`",
             "Whether one arc is taken or all that hold.",
         ),
     ],
 };
 
-pub(crate) const NEXT_SPEC: &Table = &Table {
+pub(crate) const NEXT_SPEC: &KeyTable = &KeyTable {
     name: "router-spec",
     title: "the spec of `next`",
     required: &[],
@@ -604,31 +670,31 @@ pub(crate) const NEXT_SPEC: &Table = &Table {
     words: &[
         now(
             "mode",
-            Shape::OneOf(ROUTER_MODES),
+            KeyType::OneOf(ROUTER_MODES),
             "`exclusive`: the first arc that holds. `inclusive`: all of them.",
         ),
-        now("on_no_match", Shape::Text, "What no match means; the branch ends."),
+        now("on_no_match", KeyType::Text, "What no match means; the branch ends."),
     ],
 };
 
-pub(crate) const ARC: &Table = &Table {
+pub(crate) const ARC: &KeyTable = &KeyTable {
     name: "arc",
     title: "an arc",
     required: &["step"],
     open: false,
     words: &[
-        now("step", Shape::Text, "The step to go to."),
-        now("when", Shape::Condition, "The guard: the arc is taken only if this holds."),
-        now("set", Shape::Assignments, "Variables to write when the arc is taken."),
-        now("desc", Shape::Text, "What the arc is for."),
-        now("description", Shape::Text, "What the arc is for."),
-        old("args", Shape::FreeMap, "`set`", "Variables to write when the arc is taken."),
-        old("input", Shape::FreeMap, "`set`", "Variables to write when the arc is taken."),
-        old("with", Shape::FreeMap, "`set`", "Variables to write when the arc is taken."),
+        now("step", KeyType::Text, "The step to go to."),
+        now("when", KeyType::Condition, "The guard: the arc is taken only if this holds."),
+        now("set", KeyType::Assignments, "Variables to write when the arc is taken."),
+        now("desc", KeyType::Text, "What the arc is for."),
+        now("description", KeyType::Text, "What the arc is for."),
+        old("args", KeyType::FreeMap, "`set`", "Variables to write when the arc is taken."),
+        old("input", KeyType::FreeMap, "`set`", "Variables to write when the arc is taken."),
+        old("with", KeyType::FreeMap, "`set`", "Variables to write when the arc is taken."),
     ],
 };
 
-pub(crate) const TABLES: &[&Table] = &[
+pub(crate) const TABLES: &[&KeyTable] = &[
     ROOT,
     METADATA,
     EXECUTOR,

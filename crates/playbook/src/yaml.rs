@@ -15,14 +15,14 @@ use serde_json::{Map, Number, Value};
 
 pub(crate) use build::{PLAYBOOK_BYTES_MAX, load};
 
-use crate::source::Source;
+use crate::source::SourceText;
 
 /// A value and its byte range in the text.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct YamlNode {
     pub(crate) span: Range<usize>,
     pub(crate) yaml: Yaml,
-    cost: Cost,
+    cost: SubtreeSize,
 }
 
 #[derive(Debug, Clone)]
@@ -31,26 +31,26 @@ pub(crate) enum Yaml {
     Bool(bool),
     Number(Number),
     Text { text: String, style: ScalarStyle },
-    List(Vec<Rc<Node>>),
-    Map(Vec<Entry>),
+    List(Vec<Rc<YamlNode>>),
+    Map(Vec<YamlEntry>),
 }
 
 /// A key of a map and its value. Keys of a map are unique.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) key: Key,
-    pub(crate) value: Rc<Node>,
+pub(crate) struct YamlEntry {
+    pub(crate) key: YamlKey,
+    pub(crate) value: Rc<YamlNode>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
+pub(crate) struct YamlKey {
     pub(crate) text: String,
     pub(crate) span: Range<usize>,
     /// True if written without quotes, as `<<` must be to merge.
     plain: bool,
 }
 
-impl Key {
+impl YamlKey {
     /// Returns the key under another name, at the same place.
     pub(crate) fn renamed(&self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self.clone() }
@@ -59,16 +59,16 @@ impl Key {
 
 /// The size of a subtree with all its aliases expanded.
 #[derive(Debug, Clone, Copy, Default)]
-struct Cost {
+struct SubtreeSize {
     nodes: usize,
     bytes: usize,
     height: usize,
 }
 
-impl Node {
+impl YamlNode {
     /// Returns a map built from parts of the document, to be read as if it were in the text.
-    pub(crate) fn map(span: Range<usize>, entries: Vec<Entry>) -> Self {
-        Self { span, yaml: Yaml::Map(entries), cost: Cost::default() }
+    pub(crate) fn map(span: Range<usize>, entries: Vec<YamlEntry>) -> Self {
+        Self { span, yaml: Yaml::Map(entries), cost: SubtreeSize::default() }
     }
 
     pub(crate) fn kind(&self) -> &'static str {
@@ -98,14 +98,14 @@ impl Node {
         self.text().is_some_and(|text| text.contains("{{") || text.contains("{%"))
     }
 
-    pub(crate) fn list(&self) -> Option<&[Rc<Node>]> {
+    pub(crate) fn list(&self) -> Option<&[Rc<YamlNode>]> {
         match &self.yaml {
             Yaml::List(items) => Some(items),
             Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Text { .. } | Yaml::Map(_) => None,
         }
     }
 
-    pub(crate) fn entries(&self) -> Option<&[Entry]> {
+    pub(crate) fn entries(&self) -> Option<&[YamlEntry]> {
         match &self.yaml {
             Yaml::Map(entries) => Some(entries),
             Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Text { .. } | Yaml::List(_) => {
@@ -115,7 +115,7 @@ impl Node {
     }
 
     /// Returns the value of a key, if this node is a map that has the key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Rc<Node>> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Rc<YamlNode>> {
         self.entries()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
 
@@ -132,7 +132,7 @@ impl Node {
 
     /// Returns the place of a part of this scalar's text in the document; the whole scalar if
     /// escapes or folding make that impossible.
-    pub(crate) fn locate(&self, part: Range<usize>, source: &Source) -> Range<usize> {
+    pub(crate) fn locate(&self, part: Range<usize>, source: &SourceText) -> Range<usize> {
         let Yaml::Text { text, style } = &self.yaml else { return self.span.clone() };
         let written = &source.text[source.floor(self.span.start)..source.floor(self.span.end)];
         let start = match style {
@@ -168,7 +168,7 @@ impl Node {
         &self,
         text: &str,
         part: &Range<usize>,
-        source: &Source,
+        source: &SourceText,
     ) -> Option<Range<usize>> {
         let before = text.get(..part.start).unwrap_or("");
         let number = before.matches('\n').count();
@@ -186,6 +186,6 @@ impl Node {
     }
 }
 
-pub(crate) fn to_object(entries: &[Entry]) -> Map<String, Value> {
+pub(crate) fn to_object(entries: &[YamlEntry]) -> Map<String, Value> {
     entries.iter().map(|entry| (entry.key.text.clone(), entry.value.to_json())).collect()
 }

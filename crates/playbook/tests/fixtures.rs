@@ -12,7 +12,7 @@ fn fixtures() -> Option<PathBuf> {
     root.join("open.json").exists().then_some(root)
 }
 
-fn read(path: &Path) -> Result<noetl_playbook::Checked, Problems> {
+fn read(path: &Path) -> Result<noetl_playbook::CheckedPlaybook, Problems> {
     let source = std::fs::read(path).expect("a fixture of the list is there");
     parse(&path.display().to_string(), &source)
 }
@@ -42,8 +42,9 @@ fn every_fixture_is_read_or_refused_as_expected() {
 
 /// Returns the warnings that a playbook in current spelling should not get.
 fn strange_warnings(warnings: &Problems) -> String {
-    use noetl_playbook::Code;
-    let expected = |code| matches!(code, Code::UnreachableStep | Code::UnknownKey);
+    use noetl_playbook::DiagnosticCode;
+    let expected =
+        |code| matches!(code, DiagnosticCode::UnreachableStep | DiagnosticCode::UnknownKey);
     if warnings.diagnostics().iter().all(|diagnostic| expected(diagnostic.code)) {
         return String::new();
     }

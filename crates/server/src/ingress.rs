@@ -16,7 +16,7 @@ use noetl_app::SecretLookup;
 
 pub(crate) use bodies::MESSAGE_MAX;
 use bodies::MessageBodies;
-pub(crate) use message::{other_type, wish};
+pub(crate) use message::{other_type, posted_request};
 use secrets::SenderSecrets;
 pub(crate) use verify::{HeadProof, Unknown, verify_head};
 

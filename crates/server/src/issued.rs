@@ -21,8 +21,8 @@ pub(crate) async fn attempt_of(
     issued: &Issued,
     by: Option<&WorkerId>,
 ) -> Result<Option<(Attempt, WorkerId)>, ApiError> {
-    let possession = state.control().possession(issued.execution, issued.command, by).await?;
-    match AttemptSource::of(possession, by) {
+    let holder = state.control().holder_status(issued.execution, issued.command, by).await?;
+    match AttemptSource::of(holder, by) {
         AttemptSource::Known(attempt, worker) => Ok(Some((attempt, worker))),
         AttemptSource::Never => Ok(None),
         AttemptSource::Log => attempt_in_log(state, issued, by).await,

@@ -1,8 +1,8 @@
 //! The expected end of a request without faults, computed by the engine alone, including children.
 
 use noetl_engine::{
-    ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effort, Ended, Given, Input, Loaded,
-    RUNS_MAX, child_request,
+    ATTEMPTS_MAX, ChildCall, ChildRequest, CommandResult, DecisionArgs, EVENTS_MAX, Effort, Input,
+    Loaded, RUNS_MAX, child_request,
 };
 use noetl_model::{
     CommandId, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Origin, Payload,
@@ -68,7 +68,7 @@ fn child_options(
 
 fn wanted(story: &Story, command: CommandId) -> ChildRequest {
     let loaded = Loaded::default();
-    let given = Given {
+    let given = DecisionArgs {
         playbook: &story.playbook,
         now: story.now,
         loaded: &loaded,
@@ -76,7 +76,7 @@ fn wanted(story: &Story, command: CommandId) -> ChildRequest {
         runs_max: RUNS_MAX,
         events_max: EVENTS_MAX,
         attempts_max: ATTEMPTS_MAX,
-        turn: None,
+        fork_changes: None,
     };
     match child_request(&story.state, command, given) {
         Ok(ChildCall::Start(request)) => request,
@@ -84,11 +84,14 @@ fn wanted(story: &Story, command: CommandId) -> ChildRequest {
     }
 }
 
-fn ended(end: ExpectedResult) -> Ended {
+fn ended(end: ExpectedResult) -> CommandResult {
     match end {
-        ExpectedResult::Completed(output) => Ended::Completed { output: Payload::inline(output) },
-        ExpectedResult::Failed => {
-            Ended::Failed { error: ToolError::new(ErrorKind::Child, "failed"), output: None }
+        ExpectedResult::Completed(output) => {
+            CommandResult::Completed { output: Payload::inline(output) }
         }
+        ExpectedResult::Failed => CommandResult::Failed {
+            error: ToolError::new(ErrorKind::Child, "failed"),
+            output: None,
+        },
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use noetl_engine::Effect;
 use noetl_engine::{
-    ATTEMPTS_MAX, Decision, Effort, Ended, Execution, Gathering, Given, Input, Loaded, LoopOutput,
-    Needs, Piece, Refusal, Start, begin, decide, effects_of, evolve, lease_of, start,
+    ATTEMPTS_MAX, CommandResult, Decision, DecisionArgs, Effort, Execution, Input, ItemOutput,
+    Loaded, LoopCollector, LoopOutput, Needs, Refusal, Start, begin, decide, effects_of, evolve,
+    lease_of, start,
 };
 use noetl_model::{
     Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId, ExecutionStatus,
@@ -93,7 +94,7 @@ impl Story {
         let loaded = Loaded::default();
         let StoryOptions { runs_max, events_max, .. } = options;
         let attempts_max = ATTEMPTS_MAX;
-        let given = Given {
+        let given = DecisionArgs {
             playbook: &playbook,
             now,
             loaded: &loaded,
@@ -101,7 +102,7 @@ impl Story {
             runs_max,
             events_max,
             attempts_max,
-            turn: None,
+            fork_changes: None,
         };
         let Ok(Decision::Accepted(events)) = start(Self::EXECUTION, &request, given) else {
             panic!("a start needs nothing that is stored");
@@ -137,7 +138,7 @@ impl Story {
     pub fn tell(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
         let mut loaded = Loaded::default();
         loop {
-            let given = Given {
+            let given = DecisionArgs {
                 playbook: &self.playbook,
                 now: self.now,
                 loaded: &loaded,
@@ -145,7 +146,7 @@ impl Story {
                 runs_max: self.runs_max,
                 events_max: self.events_max,
                 attempts_max: ATTEMPTS_MAX,
-                turn: None,
+                fork_changes: None,
             };
             match decide(&self.state, input, given) {
                 Ok(Decision::Accepted(events)) => return Ok(self.record(events)),
@@ -224,9 +225,9 @@ impl Story {
     ) -> Result<Vec<Event>, Refusal> {
         let ended = match outcome {
             Outcome::Completed { output } => {
-                Ended::Completed { output: self.keep(Payload::Inline(output)) }
+                CommandResult::Completed { output: self.keep(Payload::Inline(output)) }
             }
-            Outcome::Failed { error, output } => Ended::Failed {
+            Outcome::Failed { error, output } => CommandResult::Failed {
                 error,
                 output: output.map(|output| self.keep(Payload::Inline(output))),
             },
@@ -294,15 +295,15 @@ impl Story {
                 .extend(digests.into_iter().map(|digest| (digest, self.stored[&digest].clone()))),
             Needs::Loop(end) => {
                 let (run, after) = (end.run, end.after);
-                let mut gathering = Gathering::new(*end);
+                let mut collector = LoopCollector::new(*end);
                 let log = self.log.iter().filter(|event| event.seq > after);
-                log.for_each(|event| gathering.see(event));
-                let gathered = gathering.finish();
-                let mut writer = gathered.writer();
-                for (index, piece) in gathered.pieces {
+                log.for_each(|event| collector.see(event));
+                let collected = collector.finish();
+                let mut writer = collected.writer();
+                for (index, piece) in collected.pieces {
                     match piece {
-                        Piece::Json(json) => writer.put(index, &json),
-                        Piece::Stored(PayloadRef { digest, .. }) => {
+                        ItemOutput::Json(json) => writer.put(index, &json),
+                        ItemOutput::Stored(PayloadRef { digest, .. }) => {
                             writer.put(index, self.stored[&digest].to_string().as_bytes());
                         }
                     }

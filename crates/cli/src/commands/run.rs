@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_playbook::Workers;
+use noetl_playbook::TargetWorkers;
 use serde_json::{Map, Value};
 
 use super::conclude::Conclusion;
@@ -41,7 +41,7 @@ pub(crate) async fn run(
     let payload = payload_of(&args.workload).map_err(Failure::bad_input)?;
     // A server may have other workers; an embedded database has only this program's.
     let is_far = !args.ephemeral && backend::server_of(&args.client, config)?.is_some();
-    let target = target_of(args, if is_far { Workers::Any } else { Workers::Ours })?;
+    let target = target_of(args, if is_far { TargetWorkers::Any } else { TargetWorkers::Ours })?;
     let backend: Box<dyn Backend> = if args.ephemeral {
         Box::new(Session::ephemeral(config)?)
     } else {
@@ -80,7 +80,7 @@ async fn run_in(
     conclusion.of_one(execution, terminal).await
 }
 
-fn target_of(args: &RunArgs, workers: Workers) -> Result<Target, Failure> {
+fn target_of(args: &RunArgs, workers: TargetWorkers) -> Result<Target, Failure> {
     let mut others = args
         .with
         .iter()
@@ -140,7 +140,7 @@ async fn check_names(
     }
     // A missing or invalid document is reported when it is started.
     let Some(content) = backend.content(path, version).await? else { return Ok(()) };
-    match noetl_playbook::parse_for(Workers::Any, path, content.as_bytes()) {
+    match noetl_playbook::parse_for(TargetWorkers::Any, path, content.as_bytes()) {
         Ok(checked) => check_declared(&args.workload, &checked.playbook.workload, path),
         Err(_) => Ok(()),
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use noetl_playbook::{Problems, Workers, parse_document_for};
+use noetl_playbook::{Problems, TargetWorkers, parse_document_for};
 use serde::Serialize;
 
 use crate::args::ValidateArgs;
@@ -47,7 +47,7 @@ pub(crate) fn validate(args: &ValidateArgs, terminal: &mut Terminal) -> Result<E
 fn verdict(file: &Path) -> Result<Verdict, Failure> {
     let source = files::read(file)?;
     let file = file.display().to_string();
-    let (valid, problems) = match parse_document_for(Workers::Ours, &file, &source) {
+    let (valid, problems) = match parse_document_for(TargetWorkers::Ours, &file, &source) {
         Ok(document) => (true, document.into_warnings()),
         Err(problems) => (false, problems),
     };

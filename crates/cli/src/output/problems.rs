@@ -3,7 +3,7 @@
 use std::fmt;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
-use noetl_playbook::{Diagnostic, Problems, Report};
+use noetl_playbook::{Diagnostic, ProblemReport, Problems};
 
 use crate::terminal::styled;
 
@@ -15,7 +15,7 @@ pub(crate) fn render(problems: &Problems, color: bool) -> String {
         return plain;
     }
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
-    let report = Report::from(problems.clone());
+    let report = ProblemReport::from(problems.clone());
     let mut text = String::new();
     for finding in problems.diagnostics() {
         handler
@@ -30,7 +30,7 @@ pub(crate) fn render(problems: &Problems, color: bool) -> String {
 #[derive(Debug)]
 struct Placed<'a> {
     finding: &'a Diagnostic,
-    report: &'a Report,
+    report: &'a ProblemReport,
 }
 
 impl fmt::Display for Placed<'_> {

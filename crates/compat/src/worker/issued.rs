@@ -1,7 +1,7 @@
 //! A command by the event that issued it, as existing workers name commands, and the attempt under
 //! which a worker holds it: existing workers do not name their attempt.
 
-use noetl_engine::Possession;
+use noetl_engine::HolderStatus;
 use noetl_model::{
     Attempt, Bindings, CommandId, Event, EventId, ExecutionId, Pool, Recorded, StepName, ToolKind,
     WorkerId,
@@ -45,17 +45,18 @@ pub enum AttemptSource {
 impl AttemptSource {
     /// Decides where to find the attempt under which `by` (or the last worker) holds or held a
     /// command.
-    pub fn of(possession: Possession, by: Option<&WorkerId>) -> Self {
-        match (possession, by) {
-            (Possession::Worker { worker, attempt, .. }, None) => Self::Known(attempt, worker),
-            (Possession::Worker { worker, attempt, .. }, Some(by)) if worker == *by => {
+    pub fn of(holder: HolderStatus, by: Option<&WorkerId>) -> Self {
+        match (holder, by) {
+            (HolderStatus::Worker { worker, attempt, .. }, None) => Self::Known(attempt, worker),
+            (HolderStatus::Worker { worker, attempt, .. }, Some(by)) if worker == *by => {
                 Self::Known(attempt, worker)
             }
-            (Possession::Ended, Some(by)) => Self::Known(Attempt(1), by.clone()),
-            (Possession::Nobody | Possession::Unknown, _) => Self::Never,
-            (Possession::Worker { .. } | Possession::Ended | Possession::EndedContested, _) => {
-                Self::Log
-            }
+            (HolderStatus::Ended, Some(by)) => Self::Known(Attempt(1), by.clone()),
+            (HolderStatus::Nobody | HolderStatus::Unknown, _) => Self::Never,
+            (
+                HolderStatus::Worker { .. } | HolderStatus::Ended | HolderStatus::EndedContested,
+                _,
+            ) => Self::Log,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use futures::future::join_all;
 use noetl_bus::{BusError, Hint, Notification, NotificationReason};
-use noetl_engine::{Ended, Input};
+use noetl_engine::{CommandResult, Input};
 use noetl_model::{
     CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError,
 };
@@ -271,9 +271,9 @@ pub(crate) fn ended(
     status: ExecutionStatus,
     output: &Payload,
     error: Option<&ToolError>,
-) -> Ended {
+) -> CommandResult {
     match status {
-        ExecutionStatus::Completed => Ended::Completed { output: output.clone() },
+        ExecutionStatus::Completed => CommandResult::Completed { output: output.clone() },
         ExecutionStatus::Failed | ExecutionStatus::Cancelled | ExecutionStatus::Running => {
             let message = match error {
                 // The message already names the failed descendant.
@@ -283,7 +283,7 @@ pub(crate) fn ended(
             };
             let details = json!({ "execution_id": child.to_string(), "error": error });
             let error = ToolError::new(ErrorKind::Child, message).with_details(details);
-            Ended::Failed { error, output: None }
+            CommandResult::Failed { error, output: None }
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use lru::LruCache;
 use noetl_engine::{evolve_schedule, next_start};
 use noetl_model::{CatalogId, ExecutionId, ScheduleEvent, ScheduleState, Seq, Timestamp};
-use noetl_playbook::{Document, Problems, Schedule};
+use noetl_playbook::{CheckedDocument, Problems, Schedule};
 use noetl_store::{CatalogEntry, PAGE_MAX, ScheduleRow, StoreError};
 use thiserror::Error;
 
@@ -250,12 +250,12 @@ impl Control {
         let entry = self.parts.store.by_id(catalog_id).await?;
         let entry = entry.ok_or_else(|| ScheduleError::Unknown(path.to_owned()))?;
         match noetl_playbook::parse_document(&entry.path, entry.content.as_bytes()) {
-            Ok(Document::Schedule(checked)) => {
+            Ok(CheckedDocument::Schedule(checked)) => {
                 let document = Arc::new(checked.schedule);
                 self.parts.schedules.put(catalog_id, document.clone());
                 Ok(document)
             }
-            Ok(Document::Playbook(_) | Document::Subscription(_)) => {
+            Ok(CheckedDocument::Playbook(_) | CheckedDocument::Subscription(_)) => {
                 Err(ScheduleError::Unknown(path.to_owned()))
             }
             Err(problems) => Err(ScheduleError::Damaged(problems)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use noetl_engine::{IllegalTransition, SubscriptionAction, registers_anew, transition};
 use noetl_model::{EventId, ExecutionId, Seq, SubscriptionEvent};
-use noetl_playbook::{Document, Problems, Subscription};
+use noetl_playbook::{CheckedDocument, Problems, Subscription};
 use noetl_store::{CatalogEntry, StoreError, SubscriptionRow};
 use thiserror::Error;
 
@@ -129,8 +129,8 @@ impl Control {
 
 fn read(entry: &CatalogEntry) -> Result<Arc<Subscription>, SubscriptionError> {
     match noetl_playbook::parse_document(&entry.path, entry.content.as_bytes()) {
-        Ok(Document::Subscription(checked)) => Ok(Arc::new(checked.subscription)),
-        Ok(Document::Playbook(_) | Document::Schedule(_)) => {
+        Ok(CheckedDocument::Subscription(checked)) => Ok(Arc::new(checked.subscription)),
+        Ok(CheckedDocument::Playbook(_) | CheckedDocument::Schedule(_)) => {
             Err(SubscriptionError::NotASubscription {
                 path: entry.path.clone(),
                 kind: entry.kind.to_lowercase(),

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use lru::LruCache;
 use noetl_engine::Execution;
 use noetl_model::{CatalogId, ExecutionId, PlaybookRef};
-use noetl_playbook::{Checked, CheckedSchedule, CheckedSubscription, Document, Playbook, Problems};
+use noetl_playbook::{
+    CheckedDocument, CheckedPlaybook, CheckedSchedule, CheckedSubscription, Playbook, Problems,
+};
 use noetl_store::{CatalogEntry, NewPlaybook};
 
 use crate::error::{Damage, LoadError};
@@ -71,12 +73,12 @@ impl Control {
     pub async fn register(&self, file: &str, content: &str) -> Result<Registered, RegisterError> {
         let document = noetl_playbook::parse_document(file, content.as_bytes());
         match document.map_err(RegisterError::Invalid)? {
-            Document::Playbook(Checked { playbook, warnings }) => {
+            CheckedDocument::Playbook(CheckedPlaybook { playbook, warnings }) => {
                 let entry = self.keep(PLAYBOOK, &playbook.metadata.path, content).await?;
                 self.parts.playbooks.put(&entry, Arc::new(playbook));
                 Ok(Registered { entry, warnings })
             }
-            Document::Subscription(CheckedSubscription { subscription, warnings }) => {
+            CheckedDocument::Subscription(CheckedSubscription { subscription, warnings }) => {
                 let entry = self.keep(SUBSCRIPTION, &subscription.metadata.path, content).await?;
                 // Registered at once, so that it can be activated and receive messages without a
                 // further call.
@@ -84,7 +86,7 @@ impl Control {
                 registered.map_err(RegisterError::Subscription)?;
                 Ok(Registered { entry, warnings })
             }
-            Document::Schedule(CheckedSchedule { schedule, warnings }) => {
+            CheckedDocument::Schedule(CheckedSchedule { schedule, warnings }) => {
                 let entry = self.keep(SCHEDULE, &schedule.metadata.path, content).await?;
                 let begun = self.begin_schedule(&entry, Arc::new(schedule)).await;
                 begun.map_err(RegisterError::Schedule)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_engine::{
-    ChildCall, ChildPlaybook, ChildRequest, Ended, Execution, Input, child_request,
+    ChildCall, ChildPlaybook, ChildRequest, CommandResult, Execution, Input, child_request,
 };
 use noetl_model::{
     CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, LeaseScope,
@@ -98,7 +98,8 @@ impl Control {
                     // If the key is taken, its holder is the child that an earlier try has started.
                     Ok(Started { execution: child, .. })
                     | Err(StartError::KeyTaken(KeyHolder { execution: child, .. })) => {
-                        let ended = Ended::Completed { output: left_to_itself(child, &playbook) };
+                        let ended =
+                            CommandResult::Completed { output: left_to_itself(child, &playbook) };
                         self.submit(parent, Input::ChildEnded { command, ended }).await?;
                         return Ok(Carried::Out);
                     }
@@ -108,7 +109,7 @@ impl Control {
                 }
             }
         };
-        let ended = Ended::Failed { error, output: None };
+        let ended = CommandResult::Failed { error, output: None };
         self.submit(parent, Input::ChildEnded { command, ended }).await?;
         Ok(Carried::Out)
     }
@@ -189,7 +190,7 @@ impl Control {
 }
 
 /// Returns the result of a child if `event` is its terminal event.
-fn end_of(child: ExecutionId, event: &Event) -> Option<Ended> {
+fn end_of(child: ExecutionId, event: &Event) -> Option<CommandResult> {
     let null = Payload::null();
     if let Event::ExecutionCompleted { output } = event {
         Some(ended(child, ExecutionStatus::Completed, output, None))

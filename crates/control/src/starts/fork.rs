@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_engine::{
-    Changes, Decision, Effort, Execution, Fork, Given, Loaded, Needs, Turn, Unforkable, changed,
-    decide, fits, fork, merge, start,
+    Changes, Decision, DecisionArgs, Effort, Execution, Fork, ForkChanges, Loaded, Needs,
+    Unforkable, changed, decide, fits, fork, merge, start,
 };
 use noetl_model::{
     CatalogId, Cutoff, Event, ExecutionId, ExecutionStatus, ForkPoint, PAYLOAD_MAX, Payload,
@@ -304,10 +304,10 @@ impl Control {
         }
         let expected = before.map_or(Seq::ZERO, Execution::seq);
         let log = Log::stored(setting.origin, expected);
-        let turn = Some(Turn { after, changes: setting.changes });
+        let fork_changes = Some(ForkChanges { after, changes: setting.changes });
         let now = self.parts.stamps.now();
         let ask = |asked: (&Loaded, Effort)| {
-            let given = Given { turn, ..self.given(setting.playbook, asked, now) };
+            let given = DecisionArgs { fork_changes, ..self.given(setting.playbook, asked, now) };
             match (input, before) {
                 (Cause::Input(input), Some(state)) => decide(state, input, given),
                 (Cause::Start(request), _) => start(setting.fork, request, given),

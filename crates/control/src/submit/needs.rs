@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_engine::{
-    Decision, Effort, Execution, Gathering, Given, Loaded, LoopEnd, LoopOutput, Needs, Piece,
+    Decision, DecisionArgs, Effort, Execution, ItemOutput, Loaded, LoopCollector, LoopEnd,
+    LoopOutput, Needs,
 };
 use noetl_model::{
     Digest, ExecutionId, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Recorded, Seq, Timestamp,
@@ -57,9 +58,18 @@ impl Control {
         playbook: &'a Playbook,
         (loaded, effort): (&'a Loaded, Effort),
         now: Timestamp,
-    ) -> Given<'a> {
+    ) -> DecisionArgs<'a> {
         let Settings { runs_max, events_max, attempts_max, .. } = self.parts.settings;
-        Given { playbook, now, loaded, effort, runs_max, events_max, attempts_max, turn: None }
+        DecisionArgs {
+            playbook,
+            now,
+            loaded,
+            effort,
+            runs_max,
+            events_max,
+            attempts_max,
+            fork_changes: None,
+        }
     }
 
     /// Makes a decision on a draft, loading the data it asks for.
@@ -67,7 +77,7 @@ impl Control {
         &self,
         draft: &mut Draft,
         playbook: &Playbook,
-        decide: impl Fn(&Execution, Given<'_>) -> Result<Decision, Needs> + Send + Sync,
+        decide: impl Fn(&Execution, DecisionArgs<'_>) -> Result<Decision, Needs> + Send + Sync,
     ) -> Result<Decision, LoadError> {
         let mut fetched = std::mem::take(&mut draft.fetched);
         let decision = self
@@ -151,25 +161,25 @@ impl Control {
         end: LoopEnd,
     ) -> Result<LoopOutput, LoadError> {
         let after = end.after;
-        let mut gathering = Gathering::new(end);
+        let mut collector = LoopCollector::new(end);
         let mut last = after;
         while last < log.expected {
             let page = self.read_page(log.execution, last).await?;
             let Some(newest) = page.last() else { break };
             last = newest.seq;
             // Events appended by others since are not part of the state of this decision.
-            page.iter().filter(|it| it.seq <= log.expected).for_each(|it| gathering.see(it));
+            page.iter().filter(|it| it.seq <= log.expected).for_each(|it| collector.see(it));
         }
-        log.events.iter().filter(|it| it.seq > after).for_each(|it| gathering.see(it));
-        let gathered = gathering.finish();
-        if gathered.len_max().is_none_or(|len| len > PAYLOAD_MAX) {
+        log.events.iter().filter(|it| it.seq > after).for_each(|it| collector.see(it));
+        let collected = collector.finish();
+        if collected.len_max().is_none_or(|len| len > PAYLOAD_MAX) {
             return Ok(LoopOutput::TooLarge);
         }
-        let mut writer = gathered.writer();
-        for (index, piece) in gathered.pieces {
+        let mut writer = collected.writer();
+        for (index, piece) in collected.pieces {
             match piece {
-                Piece::Json(json) => writer.put(index, &json),
-                Piece::Stored(reference) => {
+                ItemOutput::Json(json) => writer.put(index, &json),
+                ItemOutput::Stored(reference) => {
                     let digest = reference.digest;
                     match unstored(log, fetched, digest) {
                         Some(large) => writer.put(index, &large.bytes),

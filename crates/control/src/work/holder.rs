@@ -1,6 +1,6 @@
 //! The holder of a command, answered from the cached state where possible.
 
-use noetl_engine::{Possession, lease_of, possession};
+use noetl_engine::{HolderStatus, holder_status, lease_of};
 use noetl_model::{CommandId, Cutoff, ExecutionId, Lease, WorkerId};
 
 use crate::{Control, LoadError};
@@ -8,20 +8,20 @@ use crate::{Control, LoadError};
 impl Control {
     /// Returns the holder of a command. The cached state is used if it names `expected` or if the
     /// command has ended; otherwise the stored state is read.
-    pub async fn possession(
+    pub async fn holder_status(
         &self,
         execution: ExecutionId,
         command: CommandId,
         expected: Option<&WorkerId>,
-    ) -> Result<Possession, LoadError> {
-        let remembered = possession(&self.known_state(execution).await?, command);
+    ) -> Result<HolderStatus, LoadError> {
+        let remembered = holder_status(&self.known_state(execution).await?, command);
         match &remembered {
-            Possession::Worker { worker, .. } if expected == Some(worker) => Ok(remembered),
+            HolderStatus::Worker { worker, .. } if expected == Some(worker) => Ok(remembered),
             // An ended command stays ended.
-            Possession::Ended | Possession::EndedContested => Ok(remembered),
+            HolderStatus::Ended | HolderStatus::EndedContested => Ok(remembered),
             // Another server may know more.
-            Possession::Worker { .. } | Possession::Nobody | Possession::Unknown => {
-                Ok(possession(&self.state(execution, Cutoff::Latest).await?, command))
+            HolderStatus::Worker { .. } | HolderStatus::Nobody | HolderStatus::Unknown => {
+                Ok(holder_status(&self.state(execution, Cutoff::Latest).await?, command))
             }
         }
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use noetl_bus::Hint;
-use noetl_engine::{Decision, Execution, Input, decide, handed_over, lease_of};
+use noetl_engine::{Decision, Execution, Input, decide, lease_of, leased_with_report};
 use noetl_model::{Attempt, CommandId, Event, Lease, LeaseScope, Pool, Recorded, WorkerId};
 use noetl_playbook::Playbook;
 use noetl_store::Held;
@@ -284,7 +284,7 @@ impl Control {
         };
         if draft.events().len() == begun {
             // The report was applied before, and its answer may have been lost.
-            let held = handed_over(&draft.state, *reported, worker);
+            let held = leased_with_report(&draft.state, *reported, worker);
             let lease = held.and_then(|held| lease_of(&draft.state, playbook, held));
             return Ok(lease.map(Next::HandedBefore));
         }

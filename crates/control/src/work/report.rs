@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use noetl_engine::{Ended, Input, Refusal};
+use noetl_engine::{CommandResult, Input, Refusal};
 use noetl_model::{
     ErrorKind, Lease, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report,
     ToolError, is_shallow,
@@ -90,14 +90,14 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
 }
 
 /// Converts an outcome to the engine's form; an output longer than `len_max` is a failure.
-fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> Ended {
+fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> CommandResult {
     match outcome {
         Outcome::Completed { output } => match kept(output, len_max, large) {
-            Ok(output) => Ended::Completed { output },
-            Err(error) => Ended::Failed { error, output: None },
+            Ok(output) => CommandResult::Completed { output },
+            Err(error) => CommandResult::Failed { error, output: None },
         },
         // The error matters more: an output that cannot be stored is dropped.
-        Outcome::Failed { error, output } => Ended::Failed {
+        Outcome::Failed { error, output } => CommandResult::Failed {
             error,
             output: output.and_then(|output| kept(output, len_max, large).ok()),
         },
@@ -139,12 +139,12 @@ mod tests {
         // A JSON string has two more bytes for the quotes.
         let output = Value::String("x".repeat(len - 2));
         let found = match ended(Outcome::completed(output), LEN_MAX, &mut large) {
-            Ended::Completed { output: Payload::Inline(_) } => "inline".to_owned(),
-            Ended::Completed { output: Payload::Ref(reference) } => {
+            CommandResult::Completed { output: Payload::Inline(_) } => "inline".to_owned(),
+            CommandResult::Completed { output: Payload::Ref(reference) } => {
                 assert_eq!(large[0].reference, reference);
                 format!("stored, {} bytes", large[0].bytes.len())
             }
-            Ended::Failed { error, .. } => format!("{}: {error}", error.kind),
+            CommandResult::Failed { error, .. } => format!("{}: {error}", error.kind),
         };
         assert_eq!(found, expected);
     }
@@ -153,7 +153,9 @@ mod tests {
     fn an_output_nested_too_deeply_to_be_read_again_is_a_failure() {
         let output = (0..=PAYLOAD_DEPTH_MAX).fold(Value::Null, |it, _| Value::Array(vec![it]));
         match ended(Outcome::completed(output), LEN_MAX, &mut Vec::new()) {
-            Ended::Failed { error, output: None } => assert_eq!(error.kind, ErrorKind::Schema),
+            CommandResult::Failed { error, output: None } => {
+                assert_eq!(error.kind, ErrorKind::Schema)
+            }
             other => panic!("{other:?}"),
         }
     }

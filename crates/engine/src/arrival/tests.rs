@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use noetl_model::Bytes;
-use noetl_playbook::{Document, parse_document};
+use noetl_playbook::{CheckedDocument, parse_document};
 
 use super::*;
 
@@ -19,7 +19,7 @@ spec:
 {rest}"
     );
     match parse_document("s.yaml", yaml.as_bytes()) {
-        Ok(Document::Subscription(checked)) => checked.subscription,
+        Ok(CheckedDocument::Subscription(checked)) => checked.subscription,
         other => panic!("{other:?}"),
     }
 }
@@ -50,13 +50,13 @@ const DIRECTIVES: &str = "  dispatch: {playbook: a, execution_pool: p}
 
 /// Checks the execution that a message with these headers requests.
 fn check(headers: &[(&str, &str)], expected: Expect) {
-    let said = match wish("subs/s", &subscription(DIRECTIVES), &arrival(headers, "{}")) {
-        Ok(wish) => format!(
+    let said = match message_request("subs/s", &subscription(DIRECTIVES), &arrival(headers, "{}")) {
+        Ok(request) => format!(
             "{} on {} as {:?}, trace {}",
-            wish.playbook,
-            wish.pool.unwrap_or_default(),
-            wish.idempotency_key,
-            wish.trace.unwrap_or_default()
+            request.playbook,
+            request.pool.unwrap_or_default(),
+            request.idempotency_key,
+            request.trace.unwrap_or_default()
         ),
         Err(error) => error.to_string(),
     };
@@ -96,8 +96,8 @@ fn a_trace_goes_on_with_the_baggage_that_is_allowed() {
 
 fn check_payload(from: &str, body: &str, expected: Expect) {
     let rules = subscription(&format!("  dispatch: {{playbook: a, payload_from: {from}}}\n"));
-    let said = match wish("subs/s", &rules, &arrival(&[("k", "v")], body)) {
-        Ok(wish) => Value::Object(wish.payload).to_string(),
+    let said = match message_request("subs/s", &rules, &arrival(&[("k", "v")], body)) {
+        Ok(request) => Value::Object(request.payload).to_string(),
         Err(error) => error.to_string(),
     };
     expected.assert_eq(&said);
@@ -136,8 +136,8 @@ fn what_is_no_map_is_the_body() {
 fn check_once(dedup: &str, headers: &[(&str, &str)], expected: &str) {
     let rules = subscription(&format!("{DIRECTIVES}{dedup}"));
     let arrival = arrival(headers, "{}");
-    let wish = wish("subs/s", &rules, &arrival).expect("a message");
-    let (name, keep) = once(&rules, &wish, &arrival);
+    let request = message_request("subs/s", &rules, &arrival).expect("a message");
+    let (name, keep) = start_key(&rules, &request, &arrival);
     assert_eq!(format!("{name} for {}s", keep.as_secs()), expected);
 }
 
@@ -152,11 +152,11 @@ fn a_message_is_known_by_its_key_if_it_is_asked_for_else_by_itself() {
 fn check_posted(dedup: &str, tolerance: Option<u64>, key: Option<&str>, expected: &str) {
     let rules = subscription(&format!("{DIRECTIVES}{dedup}"));
     let headers: Vec<(&str, &str)> = key.map(|key| ("x-key", key)).into_iter().collect();
-    let wish = wish("subs/s", &rules, &arrival(&headers, "{}")).expect("a message");
+    let request = message_request("subs/s", &rules, &arrival(&headers, "{}")).expect("a message");
     let tolerance = tolerance.map(Duration::from_secs);
     let digest = Digest::of(b"{}");
     let check = |signed: Option<&SignedPart>, expected: &str| {
-        let known = posted_once(&rules, &wish, signed);
+        let known = posted_start_key(&rules, &request, signed);
         let known = known.map(|(name, keep)| format!("{name} for {}s", keep.as_secs()));
         let known = known.unwrap_or_default().replace(&digest.to_string(), "DIGEST");
         assert_eq!(known, expected, "{dedup:?} {key:?} {signed:?}");

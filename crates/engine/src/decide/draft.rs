@@ -8,14 +8,14 @@ use noetl_model::{
     ErrorKind, Event, PAYLOAD_DEPTH_MAX, Payload, RunId, ScopeTarget, StepName, TimerId,
     TimerPurpose, ToolError, is_shallow,
 };
-use noetl_playbook::{Assignment, AssignmentScope, Step, StepIndex};
+use noetl_playbook::{AssignmentScope, SetAssignment, Step, StepIndex};
 use serde_json::Value;
 
 use super::halt::{Exceeded, Halt};
 use crate::evolve::fold;
-use crate::scope::{Moment, Scope, Trouble, Work};
+use crate::scope::{EvalError, EvalPoint, ExecutionScope, TemplateWork};
 use crate::value::{assign_in, whole_of};
-use crate::{Execution, Given, Needs};
+use crate::{DecisionArgs, Execution, Needs};
 
 /// The largest number of events of one decision; a cycle of skipped steps would never end.
 const DECISION_EVENTS_MAX: usize = 100_000;
@@ -23,9 +23,9 @@ const DECISION_EVENTS_MAX: usize = 100_000;
 /// The result of a part of a decision. Missing data is returned as [`Halt`] instead.
 pub(super) type Attempted<T> = Result<T, ToolError>;
 
-pub(super) struct Draft<'a> {
+pub(super) struct DecisionDraft<'a> {
     pub(super) state: Execution,
-    pub(super) given: Given<'a>,
+    pub(super) given: DecisionArgs<'a>,
     events: Vec<Event>,
     /// Steps that arcs have led to and that have not been entered, with the source steps.
     pub(super) arrivals: BTreeMap<StepIndex, BTreeSet<StepIndex>>,
@@ -34,11 +34,11 @@ pub(super) struct Draft<'a> {
     /// Outputs of loop items that ended in this decision and are not in the log yet.
     pub(super) produced: BTreeMap<(RunId, u64), Payload>,
     /// The work of all templates of the decision.
-    work: Work,
+    work: TemplateWork,
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn new(state: Execution, given: Given<'a>, events: Vec<Event>) -> Self {
+impl<'a> DecisionDraft<'a> {
+    pub(super) fn new(state: Execution, given: DecisionArgs<'a>, events: Vec<Event>) -> Self {
         let index_of = |name: &StepName| given.playbook.index_of(name.as_str());
         let arrivals = state
             .awaited
@@ -47,10 +47,11 @@ impl<'a> Draft<'a> {
                 Some((index_of(step)?, from.iter().filter_map(index_of).collect()))
             })
             .collect();
-        let (produced, work) = (BTreeMap::new(), Work::new(Budget::new(given.effort.work_max())));
+        let (produced, work) =
+            (BTreeMap::new(), TemplateWork::new(Budget::new(given.effort.work_max())));
         let led = BTreeSet::new();
         let mut draft = Self { state, given, events, arrivals, led, produced, work };
-        draft.turn();
+        draft.apply_fork_changes();
         draft
     }
 
@@ -68,13 +69,13 @@ impl<'a> Draft<'a> {
     /// Adds an event that has already been folded.
     pub(super) fn push(&mut self, event: Event) {
         self.events.push(event);
-        self.turn();
+        self.apply_fork_changes();
     }
 
     /// Applies the changes of a fork after the event at which it starts.
-    fn turn(&mut self) {
-        if let Some(turn) = self.given.turn.filter(|turn| turn.after == self.events.len()) {
-            self.state.change(turn.changes);
+    fn apply_fork_changes(&mut self) {
+        if let Some(fork) = self.given.fork_changes.filter(|fork| fork.after == self.events.len()) {
+            self.state.change(fork.changes);
         }
     }
 
@@ -83,8 +84,8 @@ impl<'a> Draft<'a> {
         self.events.len() > DECISION_EVENTS_MAX
     }
 
-    pub(super) fn scope(&self) -> Scope<'_> {
-        Scope::outside(&self.state, self.given, &self.work)
+    pub(super) fn scope(&self) -> ExecutionScope<'_> {
+        ExecutionScope::outside(&self.state, self.given, &self.work)
     }
 
     /// Returns the step of an open run.
@@ -117,19 +118,23 @@ impl<'a> Draft<'a> {
     /// Evaluates a `set` block in the scope of a run and, in a loop, of an item.
     pub(super) fn evaluate_set(
         &self,
-        assignments: &[Assignment],
+        assignments: &[SetAssignment],
         what: &str,
         (run, item): (RunId, Option<u64>),
-        moment: Moment<'_>,
-    ) -> Result<Attempted<Vec<Written>>, Halt> {
-        // The moment does not borrow from the state; the scope's shorter lifetime is used.
-        evaluated(Scope { moment, ..self.scope().inside(run, item) }, assignments, what)
+        point: EvalPoint<'_>,
+    ) -> Result<Attempted<Vec<EvaluatedAssignment>>, Halt> {
+        // The point does not borrow from the state; the scope's shorter lifetime is used.
+        evaluated(ExecutionScope { point, ..self.scope().inside(run, item) }, assignments, what)
     }
 
     /// Writes the values of a `set` block, with one event per target.
-    pub(super) fn write(&mut self, written: Vec<Written>, targets: Targets) -> Result<(), Halt> {
+    pub(super) fn write(
+        &mut self,
+        written: Vec<EvaluatedAssignment>,
+        targets: Targets,
+    ) -> Result<(), Halt> {
         let mut by_target: Vec<(ScopeTarget, BTreeMap<String, Value>)> = Vec::new();
-        for Written { scope, key, value } in written {
+        for EvaluatedAssignment { scope, key, value } in written {
             let target = targets.of(scope);
             match by_target.iter_mut().find(|(known, _)| *known == target) {
                 Some((_, values)) => {
@@ -182,10 +187,10 @@ impl<'a> Draft<'a> {
 
 /// Evaluates a `set` block.
 pub(super) fn evaluated(
-    scope: Scope<'_>,
-    assignments: &[Assignment],
+    scope: ExecutionScope<'_>,
+    assignments: &[SetAssignment],
     what: &str,
-) -> Result<Attempted<Vec<Written>>, Halt> {
+) -> Result<Attempted<Vec<EvaluatedAssignment>>, Halt> {
     let mut written = Vec::new();
     for assignment in assignments {
         let what = format!("{what} `{}`", assignment.key);
@@ -193,7 +198,7 @@ pub(super) fn evaluated(
         match rendered.and_then(|value| shallow(&what, value)) {
             Ok(value) => {
                 let (scope, key) = (assignment.scope, assignment.key.clone());
-                written.push(Written { scope, key, value });
+                written.push(EvaluatedAssignment { scope, key, value });
             }
             Err(error) => return Ok(Err(error)),
         }
@@ -202,7 +207,7 @@ pub(super) fn evaluated(
 }
 
 /// An evaluated assignment.
-pub(super) struct Written {
+pub(super) struct EvaluatedAssignment {
     scope: AssignmentScope,
     key: String,
     value: Value,
@@ -249,12 +254,12 @@ impl Targets {
 }
 
 /// Separates missing data and exceeded budgets, which stop the decision, from template errors.
-pub(super) fn settled<T>(result: Result<T, Trouble>) -> Result<Attempted<T>, Halt> {
+pub(super) fn settled<T>(result: Result<T, EvalError>) -> Result<Attempted<T>, Halt> {
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(Trouble::Fails(error)) => Ok(Err(error)),
-        Err(Trouble::Needs(needs)) => Err(Needs::Payloads(needs).into()),
-        Err(Trouble::Exceeded { step, what }) => Err(Halt::Exceeded(Exceeded { step, what })),
+        Err(EvalError::Fails(error)) => Ok(Err(error)),
+        Err(EvalError::Needs(needs)) => Err(Needs::Payloads(needs).into()),
+        Err(EvalError::Exceeded { step, what }) => Err(Halt::Exceeded(Exceeded { step, what })),
     }
 }
 

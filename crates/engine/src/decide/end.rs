@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use noetl_model::{Below, ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId, ToolError};
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use super::halt::Halt;
 use super::refused;
 use crate::{Decision, Refusal};
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Ends an execution without open work: runs the final step if there is one, then ends.
     pub(super) fn come_to_an_end(&mut self) -> Result<(), Halt> {
         if let Some(step) = self.given.playbook.final_step {

@@ -12,12 +12,12 @@ use noetl_playbook::Playbook;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use super::halt::Halt;
 use crate::evolve::fold;
-use crate::state::{Body, OpenTimer, Pipeline, Run};
+use crate::state::{OpenTimer, Pipeline, Run, RunBody};
 use crate::value::whole_of;
-use crate::{Effort, Execution, Given, Needs};
+use crate::{DecisionArgs, Effort, Execution, Needs};
 
 /// The values that a fork changes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,7 +69,7 @@ pub enum Unforkable {
 pub fn fork(
     state: &Execution,
     fork: &Fork,
-    given: Given<'_>,
+    given: DecisionArgs<'_>,
 ) -> Result<Result<Vec<Event>, Unforkable>, Needs> {
     match (decided(state, fork, given), given.effort) {
         (Ok(events), _) => Ok(events),
@@ -84,7 +84,7 @@ pub fn fork(
 fn decided(
     state: &Execution,
     fork: &Fork,
-    given: Given<'_>,
+    given: DecisionArgs<'_>,
 ) -> Result<Result<Vec<Event>, Unforkable>, Halt> {
     if let Err(unfit) = fits(state, given.playbook) {
         return Ok(Err(unfit));
@@ -97,7 +97,7 @@ fn decided(
         state.commands.keys().copied().collect(),
         state.timers.iter().map(|(timer, open)| (*timer, *open)).collect(),
     );
-    let mut draft = Draft::new(state.clone(), given, Vec::new());
+    let mut draft = DecisionDraft::new(state.clone(), given, Vec::new());
     let Changes { playbook, workload, context } = fork.changes.clone();
     let (origin, again) = (fork.origin, fork.again.clone());
     let forked = Event::ExecutionForked { origin, playbook, workload, context, again };
@@ -141,11 +141,12 @@ pub fn fits(state: &Execution, playbook: &Playbook) -> Result<(), Unforkable> {
         let tasks: Vec<TaskAddress> =
             state.tasks_under_way().filter(|task| task.run == *run).collect();
         match (body, &found.repeat) {
-            (Body::Tasks(_), None) | (Body::Loop(_), Some(_)) => {}
+            (RunBody::Tasks(_), None) | (RunBody::Loop(_), Some(_)) => {}
             // The step has only been entered.
-            (Body::Tasks(done), Some(_)) if tasks.is_empty() && *done == Pipeline::default() => {}
-            (Body::Tasks(_), Some(_)) => return Err(unfit("has a loop")),
-            (Body::Loop(_), None) => return Err(unfit("has no loop")),
+            (RunBody::Tasks(done), Some(_)) if tasks.is_empty() && *done == Pipeline::default() => {
+            }
+            (RunBody::Tasks(_), Some(_)) => return Err(unfit("has a loop")),
+            (RunBody::Loop(_), None) => return Err(unfit("has no loop")),
         }
         if tasks.into_iter().filter_map(task_index).any(|task| task as usize >= found.tasks.len()) {
             return Err(unfit("has fewer tasks"));
@@ -164,7 +165,7 @@ fn task_index(task: TaskAddress) -> Option<u32> {
     }
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Folds and adds an event; fails if it is illegal.
     fn try_emit(&mut self, event: Event) -> Result<(), String> {
         let before = self.state.clone();
@@ -218,6 +219,6 @@ impl Draft<'_> {
 
     /// Rebuilds the arrivals at joins, which the completed decision may have extended.
     fn rejoin(&mut self) {
-        self.arrivals = Draft::new(self.state.clone(), self.given, Vec::new()).arrivals;
+        self.arrivals = DecisionDraft::new(self.state.clone(), self.given, Vec::new()).arrivals;
     }
 }

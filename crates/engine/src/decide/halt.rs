@@ -4,9 +4,9 @@ use noetl_model::{
     Attempt, CommandId, ErrorKind, Event, Logs, RunId, SkipReason, StepName, TimerId, ToolError,
 };
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use super::lost_workers;
-use crate::{Decision, Effort, Execution, Given, Input, Needs, TURN_WORK_MAX};
+use crate::{Decision, DecisionArgs, Effort, Execution, Input, Needs, TURN_WORK_MAX};
 
 /// The reason why a decision stopped.
 #[derive(Debug)]
@@ -65,11 +65,11 @@ pub(super) fn settle(
 pub(super) fn give_up(
     state: &Execution,
     input: &Input,
-    given: Given<'_>,
+    given: DecisionArgs<'_>,
     exceeded: &Exceeded,
 ) -> Decision {
     let fresh = || {
-        let mut draft = Draft::new(state.clone(), given, Vec::new());
+        let mut draft = DecisionDraft::new(state.clone(), given, Vec::new());
         draft.record_input(input);
         draft
     };
@@ -86,12 +86,12 @@ pub(super) fn give_up(
 }
 
 /// Fails an execution whose start exceeds the work limit.
-pub(super) fn give_up_start(mut draft: Draft<'_>, exceeded: &Exceeded) -> Decision {
+pub(super) fn give_up_start(mut draft: DecisionDraft<'_>, exceeded: &Exceeded) -> Decision {
     draft.fail_execution(exceeded.error());
     Decision::Accepted(draft.into_events())
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Records the fact that an input reports, without any consequences.
     fn record_input(&mut self, input: &Input) {
         match input {

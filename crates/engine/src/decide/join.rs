@@ -6,14 +6,14 @@ use std::time::Duration;
 use noetl_model::{ErrorKind, Event, Payload, RunId, SkipReason, StepStatus, TimerPurpose};
 use noetl_playbook::{Step, StepIndex};
 
-use super::draft::{Attempted, Draft, policy_error, settled};
+use super::draft::{Attempted, DecisionDraft, policy_error, settled};
 use super::halt::Halt;
 use crate::scope::{EndWay, StepEnd};
 
 /// The timeout of the final step after an execution timeout if the step has none.
 const FINAL_STEP_TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Enters the first step of a new execution.
     pub(super) fn begin(&mut self) -> Result<(), Halt> {
         if let Some(timeout) = self.given.playbook.timeout {

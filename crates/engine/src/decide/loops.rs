@@ -8,12 +8,12 @@ use noetl_model::{
 use noetl_playbook::{FrameProcess, Loop, LoopSource};
 use serde_json::{Value, json};
 
-use super::draft::{Attempted, Draft, settled, shallow};
+use super::draft::{Attempted, DecisionDraft, settled, shallow};
 use super::halt::Halt;
 use crate::scope::EndWay;
-use crate::state::{Body, LoopRun};
+use crate::state::{LoopRun, RunBody};
 use crate::value::{Listed, listed};
-use crate::{Ended, LoopEnd, LoopOutput, Needs};
+use crate::{CommandResult, LoopEnd, LoopOutput, Needs};
 
 /// The default number of items in flight of a parallel loop.
 const IN_FLIGHT_DEFAULT: u64 = 500;
@@ -26,7 +26,7 @@ const ITEMS_MAX: u64 = 10_000_000;
 /// The default number of rows per claim.
 const FRAME_ROWS_DEFAULT: u64 = 1;
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Evaluates the items of a loop and begins the first ones.
     pub(super) fn open_loop(&mut self, run: RunId, repeat: &Loop) -> Result<(), Halt> {
         let items = match &repeat.source {
@@ -156,7 +156,7 @@ impl Draft<'_> {
             ItemSource::Range(0) | ItemSource::List { len: 0, .. } => {
                 Payload::inline(json!({ "results": [], "data": [], "stats": stats }))
             }
-            ItemSource::Range(_) | ItemSource::List { .. } => match self.gathered(run)? {
+            ItemSource::Range(_) | ItemSource::List { .. } => match self.collected(run)? {
                 LoopOutput::Value(output) => output,
                 LoopOutput::TooLarge => Payload::inline(
                     json!({ "results": null, "data": null, "stats": stats, "too_large": true }),
@@ -167,7 +167,7 @@ impl Draft<'_> {
     }
 
     /// Returns the output of the loop; asks for it if it is not loaded.
-    fn gathered(&self, run: RunId) -> Result<LoopOutput, Halt> {
+    fn collected(&self, run: RunId) -> Result<LoopOutput, Halt> {
         if let Some(output) = self.given.loaded.loops.get(&run) {
             return Ok(output.clone());
         }
@@ -192,12 +192,12 @@ impl Draft<'_> {
         &mut self,
         address: TaskAddress,
         frame: u64,
-        ended: &Ended,
+        ended: &CommandResult,
     ) -> Result<(), Halt> {
         let run = address.run;
         let output = match ended {
-            Ended::Failed { error, .. } => return self.fail_run(run, error.clone()),
-            Ended::Completed { output } => self.loaded(output)?,
+            CommandResult::Failed { error, .. } => return self.fail_run(run, error.clone()),
+            CommandResult::Completed { output } => self.loaded(output)?,
         };
         let rows = match &*output {
             Value::Array(rows) => rows.clone(),
@@ -223,8 +223,8 @@ impl Draft<'_> {
 
     fn loop_run(&self, run: RunId) -> &LoopRun {
         match &self.state.runs.get(&run).expect("the run is open").body {
-            Body::Loop(repeat) => repeat,
-            Body::Tasks(_) => unreachable!("the step has a loop"),
+            RunBody::Loop(repeat) => repeat,
+            RunBody::Tasks(_) => unreachable!("the step has a loop"),
         }
     }
 }

@@ -6,15 +6,17 @@ use noetl_model::{Event, Payload, RunId, TimerPurpose, ToolError};
 use noetl_playbook::{Arc, BodyForm, RouterMode, Step, StepIndex};
 use serde_json::{Map, Value, json};
 
-use super::draft::{Attempted, Draft, Targets, Written, evaluated, policy_error, settled};
+use super::draft::{
+    Attempted, DecisionDraft, EvaluatedAssignment, Targets, evaluated, policy_error, settled,
+};
 use super::halt::Halt;
 use crate::Needs;
-use crate::scope::{EndWay, Moment, Scope, StepEnd};
-use crate::state::{Body, Pipeline};
+use crate::scope::{EndWay, EvalPoint, ExecutionScope, StepEnd};
+use crate::state::{Pipeline, RunBody};
 
 /// Extends the data missing for one guard to all guards: each repeated decision evaluates the
 /// previous guards again.
-fn with_needs_of(halt: Halt, scope: Scope<'_>, arcs: &[Arc]) -> Halt {
+fn with_needs_of(halt: Halt, scope: ExecutionScope<'_>, arcs: &[Arc]) -> Halt {
     match halt {
         Halt::Needs(Needs::Payloads(mut lacking)) => {
             let guards = arcs.iter().filter_map(|arc| arc.when.as_ref());
@@ -26,12 +28,12 @@ fn with_needs_of(halt: Halt, scope: Scope<'_>, arcs: &[Arc]) -> Halt {
 }
 
 /// An arc that fires, with the values of its `set`.
-struct Fired {
+struct FiredArc {
     to: StepIndex,
-    written: Vec<Written>,
+    written: Vec<EvaluatedAssignment>,
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Completes a run without a loop whose tasks have all succeeded.
     pub(super) fn complete_tasks(&mut self, run: RunId) -> Result<(), Halt> {
         let (_, step) = self.step_of(run);
@@ -55,7 +57,7 @@ impl Draft<'_> {
         let output = own.clone().unwrap_or(last_output);
         let end = StepEnd { step: &step.name, output: &output, error: None, way };
         let written =
-            match self.evaluate_set(&step.set, "`set`", (run, None), Moment::StepEnd(&end))? {
+            match self.evaluate_set(&step.set, "`set`", (run, None), EvalPoint::StepEnd(&end))? {
                 Ok(written) => written,
                 Err(error) => return self.fail_run(run, error),
             };
@@ -79,8 +81,8 @@ impl Draft<'_> {
     pub(super) fn fail_run(&mut self, run: RunId, error: ToolError) -> Result<(), Halt> {
         let (index, step) = self.step_of(run);
         let (last, way) = match &self.state.runs.get(&run).expect("the run is open").body {
-            Body::Tasks(pipeline) => (pipeline.last_output(), EndWay::Tasks),
-            Body::Loop(repeat) => {
+            RunBody::Tasks(pipeline) => (pipeline.last_output(), EndWay::Tasks),
+            RunBody::Loop(repeat) => {
                 (Payload::inline(json!({ "stats": repeat.stats() })), EndWay::Loop)
             }
         };
@@ -110,7 +112,7 @@ impl Draft<'_> {
         end: &StepEnd<'_>,
     ) -> Result<(), Halt> {
         let step = self.given.playbook.step(index);
-        let scope = Scope { moment: Moment::StepEnd(end), ..self.scope() };
+        let scope = ExecutionScope { point: EvalPoint::StepEnd(end), ..self.scope() };
         let mut fired = Vec::new();
         for arc in &step.next.arcs {
             // A skipped step cannot fail the execution: guards that fail count as false.
@@ -120,7 +122,7 @@ impl Draft<'_> {
             };
             if holds {
                 let written = evaluated(scope, &arc.set, "an arc's `set`")?.unwrap_or_default();
-                fired.push(Fired { to: arc.to, written });
+                fired.push(FiredArc { to: arc.to, written });
                 if step.next.mode == RouterMode::Exclusive {
                     break;
                 }
@@ -136,9 +138,9 @@ impl Draft<'_> {
         run: RunId,
         end: &StepEnd<'_>,
         eligible: impl Fn(&Arc) -> bool,
-    ) -> Result<Attempted<Vec<Fired>>, Halt> {
-        let moment = Moment::StepEnd(end);
-        let scope = Scope { moment, ..self.scope().inside(run, None) };
+    ) -> Result<Attempted<Vec<FiredArc>>, Halt> {
+        let point = EvalPoint::StepEnd(end);
+        let scope = ExecutionScope { point, ..self.scope().inside(run, None) };
         let mut fired = Vec::new();
         for arc in step.next.arcs.iter().filter(|arc| eligible(arc)) {
             let holds = match &arc.when {
@@ -151,8 +153,8 @@ impl Draft<'_> {
                 Ok(true) => {}
                 Err(error) => return Ok(Err(error)),
             }
-            match self.evaluate_set(&arc.set, "an arc's `set`", (run, None), moment)? {
-                Ok(written) => fired.push(Fired { to: arc.to, written }),
+            match self.evaluate_set(&arc.set, "an arc's `set`", (run, None), point)? {
+                Ok(written) => fired.push(FiredArc { to: arc.to, written }),
                 Err(error) => return Ok(Err(error)),
             }
             if step.next.mode == RouterMode::Exclusive {
@@ -168,8 +170,8 @@ impl Draft<'_> {
         fmt::from_fn(move |f| write!(f, "`when` of the arc to `{to}`"))
     }
 
-    fn follow(&mut self, from: StepIndex, fired: Vec<Fired>) -> Result<(), Halt> {
-        for Fired { to, written } in fired {
+    fn follow(&mut self, from: StepIndex, fired: Vec<FiredArc>) -> Result<(), Halt> {
+        for FiredArc { to, written } in fired {
             self.write(written, Targets::EXECUTION)?;
             self.arrive(to, from);
         }

@@ -10,17 +10,17 @@ use noetl_model::{
     TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind,
 };
 use noetl_playbook::{
-    ATTEMPTS_MAX, Amount, Backoff, BodyForm, DELAY_MAX, Retry, Rule, Step, Task, Verdict,
+    ATTEMPTS_MAX, Amount, BodyForm, DELAY_MAX, Retry, RetryBackoff, Rule, RuleAction, Step, Task,
 };
 use serde_json::{Value, json};
 
-use super::draft::{Attempted, Draft, Targets, policy_error, settled};
+use super::draft::{Attempted, DecisionDraft, Targets, policy_error, settled};
 use super::halt::Halt;
-use crate::scope::{Moment, Scope, failed_result};
-use crate::state::{Body, OpenTimer, Pipeline, TaskResult};
-use crate::{Decision, Ended, Needs, Refusal};
+use crate::scope::{EvalPoint, ExecutionScope, failed_result};
+use crate::state::{OpenTimer, Pipeline, RunBody, TaskResult};
+use crate::{CommandResult, Decision, Needs, Refusal};
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Issues the command of a task.
     pub(super) fn issue_task(
         &mut self,
@@ -80,7 +80,7 @@ impl Draft<'_> {
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        ended: &Ended,
+        ended: &CommandResult,
         logs: Logs,
     ) -> Result<(), Halt> {
         let task = self.record_end(command, attempt, ended, logs);
@@ -97,7 +97,7 @@ impl Draft<'_> {
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        ended: &Ended,
+        ended: &CommandResult,
         logs: Logs,
     ) -> TaskAddress {
         let open = self.state.commands.get(&command).expect("the command is open");
@@ -107,10 +107,10 @@ impl Draft<'_> {
         }
         let logs = logs.bounded();
         self.emit(match ended.clone() {
-            Ended::Completed { output } => {
+            CommandResult::Completed { output } => {
                 Event::CommandCompleted { command, attempt, output, logs }
             }
-            Ended::Failed { error, output } => {
+            CommandResult::Failed { error, output } => {
                 Event::CommandFailed { command, attempt, error, output, logs }
             }
         });
@@ -162,8 +162,8 @@ impl Draft<'_> {
         (run, item): (RunId, Option<u64>),
         result: &TaskResult,
     ) -> Result<Attempted<()>, Halt> {
-        let moment = Moment::TaskSet(result);
-        let written = self.evaluate_set(&task.set, "`set`", (run, item), moment)?;
+        let point = EvalPoint::TaskSet(result);
+        let written = self.evaluate_set(&task.set, "`set`", (run, item), point)?;
         match written {
             Ok(written) => self.write(written, Targets::task(run, item)).map(Ok),
             Err(error) => Ok(Err(error)),
@@ -180,8 +180,8 @@ impl Draft<'_> {
         result: &TaskResult,
     ) -> Result<Attempted<Ruling>, Halt> {
         let place = (address.run, item);
-        let moment = Moment::Rule { result, tool: task.tool, retry: address.retry };
-        let matched = match self.matching_rule(task, place, moment)? {
+        let point = EvalPoint::Rule { result, tool: task.tool, retry: address.retry };
+        let matched = match self.matching_rule(task, place, point)? {
             Ok(matched) => matched,
             Err(error) => return Ok(Err(error)),
         };
@@ -200,18 +200,18 @@ impl Draft<'_> {
                 }))));
             }
         };
-        match self.evaluate_set(&rule.set, "a rule's `set`", place, moment)? {
+        match self.evaluate_set(&rule.set, "a rule's `set`", place, point)? {
             Ok(written) => self.write(written, Targets::rule(address.run, item))?,
             Err(error) => return Ok(Err(error)),
         }
-        Ok(Ok(match &rule.verdict {
-            Verdict::Continue => Ruling::Continue,
-            Verdict::Break => Ruling::Break,
-            Verdict::Jump(to) => Ruling::Jump(*to),
-            Verdict::Fail => Ruling::Fail(result.error.clone().unwrap_or_else(|| {
+        Ok(Ok(match &rule.action {
+            RuleAction::Continue => Ruling::Continue,
+            RuleAction::Break => Ruling::Break,
+            RuleAction::Jump(to) => Ruling::Jump(*to),
+            RuleAction::Fail => Ruling::Fail(result.error.clone().unwrap_or_else(|| {
                 policy_error(format!("a rule of `{}` says that this is a failure", task.label))
             })),
-            Verdict::Retry(retry) => match self.pace(retry, place, moment)? {
+            RuleAction::Retry(retry) => match self.rendered_retry(retry, place, point)? {
                 Ok(pace) => Ruling::Retry(delay_before(&pace, address.retry + 1)),
                 Err(error) => return Ok(Err(error)),
             },
@@ -224,9 +224,9 @@ impl Draft<'_> {
         &self,
         task: &'t Task,
         (run, item): (RunId, Option<u64>),
-        moment: Moment<'_>,
+        point: EvalPoint<'_>,
     ) -> Result<Attempted<Matched<'t>>, Halt> {
-        let scope = Scope { moment, ..self.scope().inside(run, item) };
+        let scope = ExecutionScope { point, ..self.scope().inside(run, item) };
         let mut without_match = Matched::None;
         for rule in &task.rules {
             let holds = match &rule.when {
@@ -238,10 +238,10 @@ impl Draft<'_> {
                 Ok(false) => continue,
                 Err(error) => return Ok(Err(error)),
             }
-            if let (Verdict::Retry(retry), Moment::Rule { retry: done, .. }) =
-                (&rule.verdict, moment)
+            if let (RuleAction::Retry(retry), EvalPoint::Rule { retry: done, .. }) =
+                (&rule.action, point)
             {
-                match self.pace(retry, (run, item), moment)? {
+                match self.rendered_retry(retry, (run, item), point)? {
                     Ok(pace) if done + 1 >= pace.attempts => {
                         without_match = Matched::Exhausted;
                         continue;
@@ -256,19 +256,19 @@ impl Draft<'_> {
     }
 
     /// Renders the attempts and delays of a retry.
-    fn pace(
+    fn rendered_retry(
         &self,
         retry: &Retry,
         (run, item): (RunId, Option<u64>),
-        moment: Moment<'_>,
-    ) -> Result<Attempted<Pace>, Halt> {
-        let scope = Scope { moment, ..self.scope().inside(run, item) };
+        point: EvalPoint<'_>,
+    ) -> Result<Attempted<RenderedRetry>, Halt> {
+        let scope = ExecutionScope { point, ..self.scope().inside(run, item) };
         let attempts = match &retry.attempts {
-            Amount::Said(attempts) => Ok(f64::from(*attempts)),
+            Amount::Literal(attempts) => Ok(f64::from(*attempts)),
             Amount::Rendered(template) => rendered_number(scope, "`attempts`", template)?,
         };
         let delay = match &retry.delay {
-            Amount::Said(delay) => Ok(delay.as_secs_f64()),
+            Amount::Literal(delay) => Ok(delay.as_secs_f64()),
             Amount::Rendered(template) => rendered_number(scope, "`delay`", template)?,
         };
         let (attempts, delay) = match (attempts, delay) {
@@ -283,7 +283,7 @@ impl Draft<'_> {
         )]
         let attempts = attempts.clamp(1.0, f64::from(ATTEMPTS_MAX)) as u32;
         let (backoff, delay_max) = (retry.backoff, retry.delay_max);
-        Ok(Ok(Pace { attempts, backoff, delay, delay_max }))
+        Ok(Ok(RenderedRetry { attempts, backoff, delay, delay_max }))
     }
 
     fn retry_task(&mut self, address: TaskAddress, delay: Duration) -> Result<(), Halt> {
@@ -331,8 +331,10 @@ impl Draft<'_> {
         let Some((&command, _)) = open.find(|(_, open)| open.task == task) else { return Ok(()) };
         let (_, step) = self.step_of(task.run);
         let message = format!("the child of step `{}` took too long", step.name);
-        let ended =
-            Ended::Failed { error: ToolError::new(ErrorKind::Timeout, message), output: None };
+        let ended = CommandResult::Failed {
+            error: ToolError::new(ErrorKind::Timeout, message),
+            output: None,
+        };
         self.command_ended(command, Attempt(1), &ended, Logs::default())
     }
 
@@ -390,11 +392,11 @@ impl Draft<'_> {
     /// Returns the progress of the tasks of a run, or of an item of its loop.
     pub(super) fn pipeline(&self, run: RunId, item: Option<u64>) -> Pipeline {
         match (&self.state.runs.get(&run).expect("the run is open").body, item) {
-            (Body::Tasks(pipeline), _) => pipeline.clone(),
-            (Body::Loop(repeat), Some(index)) => {
+            (RunBody::Tasks(pipeline), _) => pipeline.clone(),
+            (RunBody::Loop(repeat), Some(index)) => {
                 repeat.open.get(&index).map(|item| item.pipeline.clone()).unwrap_or_default()
             }
-            (Body::Loop(_), None) => Pipeline::default(),
+            (RunBody::Loop(_), None) => Pipeline::default(),
         }
     }
 
@@ -437,7 +439,12 @@ fn task_at(step: &Step, index: u32) -> &Task {
 }
 
 /// Returns the names of the variables that a command has to carry.
-fn mentioned(scope: Scope<'_>, step: &Step, task: &Task, item: Option<u64>) -> BTreeSet<String> {
+fn mentioned(
+    scope: ExecutionScope<'_>,
+    step: &Step,
+    task: &Task,
+    item: Option<u64>,
+) -> BTreeSet<String> {
     let mut names = task.config.variables().clone();
     names.extend(step.input.iter().flat_map(|input| input.variables().iter().cloned()));
     if let (Some(_), Some(repeat)) = (item, &step.repeat) {
@@ -495,15 +502,15 @@ enum Matched<'t> {
 }
 
 /// A rule's `retry` with all templates rendered.
-struct Pace {
+struct RenderedRetry {
     attempts: u32,
-    backoff: Backoff,
+    backoff: RetryBackoff,
     delay: Duration,
     delay_max: Duration,
 }
 
 fn rendered_number(
-    scope: Scope<'_>,
+    scope: ExecutionScope<'_>,
     what: &str,
     template: &Template,
 ) -> Result<Attempted<f64>, Halt> {
@@ -520,11 +527,11 @@ fn rendered_number(
 }
 
 /// Returns the delay before the next attempt after `done` attempts.
-fn delay_before(retry: &Pace, done: u32) -> Duration {
+fn delay_before(retry: &RenderedRetry, done: u32) -> Duration {
     let factor = match retry.backoff {
-        Backoff::Constant => 1,
-        Backoff::Linear => done,
-        Backoff::Exponential => 1u32.checked_shl(done - 1).unwrap_or(u32::MAX),
+        RetryBackoff::Constant => 1,
+        RetryBackoff::Linear => done,
+        RetryBackoff::Exponential => 1u32.checked_shl(done - 1).unwrap_or(u32::MAX),
     };
     retry.delay.saturating_mul(factor).min(retry.delay_max)
 }

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use noetl_model::CatalogId;
-use noetl_playbook::{Document, parse_document};
+use noetl_playbook::{CheckedDocument, parse_document};
 
 use super::*;
 
@@ -14,8 +14,10 @@ fn schedule(spec: &str) -> Schedule {
          spec: {{{spec}, dispatch: {{playbook: p}}}}"
     );
     match parse_document("s.yaml", yaml.as_bytes()) {
-        Ok(Document::Schedule(checked)) => checked.schedule,
-        Ok(Document::Playbook(_) | Document::Subscription(_)) => panic!("it is a schedule"),
+        Ok(CheckedDocument::Schedule(checked)) => checked.schedule,
+        Ok(CheckedDocument::Playbook(_) | CheckedDocument::Subscription(_)) => {
+            panic!("it is a schedule")
+        }
         Err(problems) => panic!("{problems}"),
     }
 }

@@ -15,7 +15,7 @@ const KEPT_FROM: u64 = 16 * 1024;
 /// Templates read the same parts of values many times: every guard of a step, every command of a
 /// loop. A large part is copied once.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct TemplateWork {
     pub(crate) budget: Budget,
     copies: RefCell<BTreeMap<CopyKey, Copied>>,
 }
@@ -38,7 +38,7 @@ struct Copied {
     copy: Arc<Value>,
 }
 
-impl Work {
+impl TemplateWork {
     pub(crate) fn new(budget: Budget) -> Self {
         Self { budget, copies: RefCell::default() }
     }

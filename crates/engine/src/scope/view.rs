@@ -7,7 +7,7 @@ use noetl_model::{Digest, Payload, PayloadRef, StepName, StepStatus, ToolError, 
 use noetl_playbook::{OutputView, Step, StoreWord};
 use serde_json::{Map, Value, json};
 
-use super::Reader;
+use super::ScopeReader;
 use super::copies::CutFrom;
 use crate::Execution;
 use crate::state::{Pipeline, StepRecord, TaskResult};
@@ -37,19 +37,19 @@ pub(crate) enum EndWay {
 
 /// The spelling that a condition uses where several are accepted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Words {
+pub(crate) struct StatusSpelling {
     success: &'static str,
     done: Option<&'static str>,
     failed: &'static str,
 }
 
-impl Default for Words {
+impl Default for StatusSpelling {
     fn default() -> Self {
         Self { success: "success", done: None, failed: "step.failed" }
     }
 }
 
-impl Words {
+impl StatusSpelling {
     /// Chooses the spelling in the condition: `output.status == 'ok'` works as well as `'success'`.
     pub(crate) fn of(condition: &Condition) -> Self {
         let first = |words: &[&'static str]| {
@@ -110,7 +110,7 @@ pub(super) enum View<'a> {
 
 impl<'a> View<'a> {
     /// Returns the whole value.
-    pub(super) fn whole(&self, reader: &Reader<'a>) -> Option<Arc<Value>> {
+    pub(super) fn whole(&self, reader: &ScopeReader<'a>) -> Option<Arc<Value>> {
         match self {
             View::Plain(value) => Some(value.clone()),
             View::Variable(payload) | View::Stored(payload) => reader.load(payload),
@@ -166,7 +166,11 @@ impl<'a> View<'a> {
     }
 
     /// Returns the value without copying, if all paths are its own keys.
-    pub(super) fn shared(&self, reader: &Reader<'a>, paths: &[Vec<&str>]) -> Option<Arc<Value>> {
+    pub(super) fn shared(
+        &self,
+        reader: &ScopeReader<'a>,
+        paths: &[Vec<&str>],
+    ) -> Option<Arc<Value>> {
         let (payload, aliases) = match self {
             View::Plain(value) => return Some(value.clone()),
             View::Variable(payload) => (*payload, Aliases::None),
@@ -202,7 +206,7 @@ impl<'a> View<'a> {
     /// on anything else.
     pub(super) fn parts_of(
         &self,
-        reader: &Reader<'a>,
+        reader: &ScopeReader<'a>,
         paths: &[Vec<&str>],
     ) -> Option<(CutFrom, Vec<Arc<Value>>)> {
         if paths.iter().filter_map(|path| path.first()).any(|word| REFERENCE_WORDS.contains(word)) {
@@ -228,7 +232,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the part that a path selects, and the number of its segments that led there.
-    pub(super) fn part(&self, reader: &Reader<'a>, path: &[&str]) -> Option<(usize, Value)> {
+    pub(super) fn part(&self, reader: &ScopeReader<'a>, path: &[&str]) -> Option<(usize, Value)> {
         match self {
             View::Plain(value) => owned(select(value, path, Aliases::None)),
             View::Variable(payload) => written_part(reader, payload, path),
@@ -298,7 +302,7 @@ fn below(levels: usize, part: Option<(usize, Value)>) -> Option<(usize, Value)> 
 
 /// Returns a part that the step's output options give a name.
 fn selected_part(
-    reader: &Reader<'_>,
+    reader: &ScopeReader<'_>,
     output: &Payload,
     shown: &OutputView,
     path: &[&str],
@@ -321,16 +325,24 @@ fn selected_part(
 }
 
 /// Returns a part of a variable, which has no aliases.
-fn written_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<(usize, Value)> {
+fn written_part(
+    reader: &ScopeReader<'_>,
+    payload: &Payload,
+    path: &[&str],
+) -> Option<(usize, Value)> {
     owned(select(&*reader.load(payload)?, path, Aliases::None))
 }
 
-fn stored_part(reader: &Reader<'_>, payload: &Payload, path: &[&str]) -> Option<(usize, Value)> {
+fn stored_part(
+    reader: &ScopeReader<'_>,
+    payload: &Payload,
+    path: &[&str],
+) -> Option<(usize, Value)> {
     shown_part(reader, payload, &OutputView::default(), path)
 }
 
 fn shown_part(
-    reader: &Reader<'_>,
+    reader: &ScopeReader<'_>,
     payload: &Payload,
     shown: &OutputView,
     path: &[&str],
@@ -361,7 +373,7 @@ fn reference_of(payload: &Payload, above: u64) -> Option<PayloadRef> {
 
 /// Returns the value of `_ref`, `_store` or `_preview` of a large result.
 fn reference_word(
-    reader: &Reader<'_>,
+    reader: &ScopeReader<'_>,
     payload: &Payload,
     reference: PayloadRef,
     (word, shown): (&str, &OutputView),
@@ -394,7 +406,7 @@ fn store_word(size: u64, shown: &OutputView) -> &'static str {
 
 /// Returns a part of a step's output, status or error.
 fn ended_part(
-    reader: &Reader<'_>,
+    reader: &ScopeReader<'_>,
     (output, error, status): (&Payload, Option<&ToolError>, &'static str),
     shown: &OutputView,
     path: &[&str],
@@ -428,14 +440,14 @@ pub(crate) fn failed_result(error: &ToolError, data: &Value) -> Value {
     json!({ "status": "error", "error": error_value(error), "data": data })
 }
 
-fn failed_value(end: &StepEnd<'_>, reader: &Reader<'_>) -> Value {
+fn failed_value(end: &StepEnd<'_>, reader: &ScopeReader<'_>) -> Value {
     let data = reader.load(end.output).map_or(Value::Null, |value| (*value).clone());
     let error = end.error.map_or(Value::Null, error_value);
     json!({ "status": reader.words.status(end.error), "error": error, "data": data })
 }
 
 fn envelope_part(
-    reader: &Reader<'_>,
+    reader: &ScopeReader<'_>,
     result: &TaskResult,
     tool: ToolKind,
     retry: u32,
@@ -486,7 +498,7 @@ fn step_word(status: StepStatus) -> &'static str {
     }
 }
 
-fn labels(step: &Step, pipeline: &Pipeline, reader: &Reader<'_>) -> Option<Value> {
+fn labels(step: &Step, pipeline: &Pipeline, reader: &ScopeReader<'_>) -> Option<Value> {
     let mut map = Map::new();
     for (task, result) in &pipeline.results {
         let task = usize::try_from(*task).ok().and_then(|task| step.tasks.get(task))?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use noetl_engine::{Effort, Given, Input, Loaded, Needs, TURN_WORK_MAX, decide};
+use noetl_engine::{DecisionArgs, Effort, Input, Loaded, Needs, TURN_WORK_MAX, decide};
 use noetl_model::{Attempt, CommandId, Event, ExecutionStatus, Logs, Payload, WorkerId};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::json;
@@ -101,11 +101,11 @@ fn a_decision_that_takes_some_effort_says_so_first_and_comes_to_the_same() {
         command: CommandId(0),
         attempt: Attempt(1),
         worker: WorkerId::new("w"),
-        ended: noetl_engine::Ended::Completed { output: Payload::null() },
+        ended: noetl_engine::CommandResult::Completed { output: Payload::null() },
         logs: Logs::default(),
     };
     let loaded = Loaded::default();
-    let given = |effort| Given {
+    let given = |effort| DecisionArgs {
         playbook: &story.playbook,
         now: story.now,
         loaded: &loaded,
@@ -113,7 +113,7 @@ fn a_decision_that_takes_some_effort_says_so_first_and_comes_to_the_same() {
         runs_max: 1000,
         events_max: 1000,
         attempts_max: 3,
-        turn: None,
+        fork_changes: None,
     };
     let brief = decide(&story.state, &report, given(Effort::Brief));
     assert_eq!(brief, Err(Needs::Effort));

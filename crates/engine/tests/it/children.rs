@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use noetl_engine::{
-    ATTEMPTS_MAX, ChildCall, ChildRequest, EVENTS_MAX, Effect, Effort, Ended, Given, Input, Loaded,
-    RUNS_MAX, Refusal, child_request, effects_of,
+    ATTEMPTS_MAX, ChildCall, ChildRequest, CommandResult, DecisionArgs, EVENTS_MAX, Effect, Effort,
+    Input, Loaded, RUNS_MAX, Refusal, child_request, effects_of,
 };
 use noetl_model::{
     Below, CommandId, ErrorKind, Event, ExecutionId, Message, Origin, Parent, Payload, Recorded,
@@ -32,7 +32,7 @@ fn parent() -> Story {
 
 fn call(story: &Story) -> ChildCall {
     let loaded = Loaded::default();
-    let given = Given {
+    let given = DecisionArgs {
         playbook: &story.playbook,
         now: story.now,
         loaded: &loaded,
@@ -40,7 +40,7 @@ fn call(story: &Story) -> ChildCall {
         runs_max: RUNS_MAX,
         events_max: EVENTS_MAX,
         attempts_max: ATTEMPTS_MAX,
-        turn: None,
+        fork_changes: None,
     };
     child_request(&story.state, FIRST, given).expect("everything is here")
 }
@@ -104,7 +104,7 @@ fn the_parent_goes_on_with_the_childs_output() {
     story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
     assert_eq!(call(&story), ChildCall::Settled);
     let output = Payload::inline(json!({ "text": "hello world" }));
-    let ended = Input::ChildEnded { command: FIRST, ended: Ended::Completed { output } };
+    let ended = Input::ChildEnded { command: FIRST, ended: CommandResult::Completed { output } };
     story.tell(&ended).unwrap();
     assert_eq!(story.tell(&ended), Ok(Vec::new()), "told twice");
     story.run();
@@ -128,7 +128,7 @@ fn a_failed_child_fails_its_step_which_may_handle_it() {
     let mut story = parent();
     story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();
     let error = ToolError::new(ErrorKind::Child, "the child failed");
-    let ended = Ended::Failed { error, output: None };
+    let ended = CommandResult::Failed { error, output: None };
     story.tell(&Input::ChildEnded { command: FIRST, ended }).unwrap();
     story.run();
     assert_eq!(story.state.step_runs("repair"), 1);

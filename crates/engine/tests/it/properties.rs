@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use noetl_engine::{Ended, Execution, Input, begin, evolve, replay};
+use noetl_engine::{CommandResult, Execution, Input, begin, evolve, replay};
 use noetl_model::{Event, ExecutionId, Payload, Recorded};
 use noetl_testkit::{Story, StoryOptions};
 use proptest::prelude::*;
@@ -195,7 +195,7 @@ fn told(graph: &Graph, mut choose: impl FnMut(usize) -> usize) -> Story {
     while let Some(command) = story.next_child() {
         assert!(story.state.has_open_work(), "it says what it waits for");
         let output = Payload::inline(json!({ "from": "a child" }));
-        let ended = Ended::Completed { output };
+        let ended = CommandResult::Completed { output };
         let child = ExecutionId(99);
         story.tell(&Input::ChildStarted { command, child }).expect("the command is open");
         story.tell(&Input::ChildEnded { command, ended }).expect("the command is open");

@@ -18,22 +18,22 @@ const BENDS_MAX: usize = 4000;
 /// The number of passes that improve order and position.
 const SWEEPS: usize = 8;
 
-pub(super) struct Layout {
+pub(super) struct GraphLayout {
     /// The centres of the steps, then of the bend points.
-    pub(super) places: Vec<Place>,
-    pub(super) ways: Vec<Way>,
+    pub(super) points: Vec<Point>,
+    pub(super) routes: Vec<Route>,
     pub(super) width: f64,
     pub(super) height: f64,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Point {
     pub(super) x: f64,
     pub(super) y: f64,
 }
 
 /// The route of an arc: from a step, through bend points, to a step.
-pub(super) struct Way {
+pub(super) struct Route {
     pub(super) from: usize,
     /// The index of the arc in its step.
     pub(super) arc: usize,
@@ -42,12 +42,12 @@ pub(super) struct Way {
     pub(super) leads_back: bool,
 }
 
-pub(super) fn layout(playbook: &Playbook) -> Layout {
+pub(super) fn layout(playbook: &Playbook) -> GraphLayout {
     let steps = playbook.steps.len();
-    let mut ways = find_ways(playbook);
-    let mut layers = layer(playbook, steps, &mut ways);
+    let mut routes = find_routes(playbook);
+    let mut layers = layer(playbook, steps, &mut routes);
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); layers.iter().max().map_or(0, |max| max + 1)];
-    let links = bend(&mut ways, &mut layers);
+    let links = bend(&mut routes, &mut layers);
     for (vertex, layer) in layers.iter().enumerate() {
         rows[*layer].push(vertex);
     }
@@ -58,11 +58,11 @@ pub(super) fn layout(playbook: &Playbook) -> Layout {
     let xs = spread(&rows, &neighbours, steps, layers.len());
     let left = xs.iter().copied().fold(f64::INFINITY, f64::min) - BOX_WIDTH / 2.0 - MARGIN;
     let right = xs.iter().copied().fold(f64::NEG_INFINITY, f64::max) + BOX_WIDTH / 2.0 + MARGIN;
-    let room_for_back = if ways.iter().any(|way| way.leads_back) { BOX_WIDTH } else { 0.0 };
-    let places =
-        xs.iter().zip(&layers).map(|(x, layer)| Place { x: x - left, y: row_y(*layer) }).collect();
+    let room_for_back = if routes.iter().any(|route| route.leads_back) { BOX_WIDTH } else { 0.0 };
+    let points =
+        xs.iter().zip(&layers).map(|(x, layer)| Point { x: x - left, y: row_y(*layer) }).collect();
     let height = row_y(rows.len().saturating_sub(1)) + BOX_HEIGHT;
-    Layout { places, ways, width: right - left + room_for_back, height }
+    GraphLayout { points, routes, width: right - left + room_for_back, height }
 }
 
 fn row_y(row: usize) -> f64 {
@@ -71,7 +71,7 @@ fn row_y(row: usize) -> f64 {
 }
 
 /// Returns every arc, marked if it leads back to a step on the path to it.
-fn find_ways(playbook: &Playbook) -> Vec<Way> {
+fn find_routes(playbook: &Playbook) -> Vec<Route> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Visit {
         Not,
@@ -79,7 +79,7 @@ fn find_ways(playbook: &Playbook) -> Vec<Way> {
         Done,
     }
     let mut visits = vec![Visit::Not; playbook.steps.len()];
-    let mut ways = Vec::new();
+    let mut routes = Vec::new();
     let roots = std::iter::once(playbook.entry.0).chain(0..playbook.steps.len());
     for root in roots {
         if visits[root] != Visit::Not {
@@ -95,7 +95,7 @@ fn find_ways(playbook: &Playbook) -> Vec<Way> {
             };
             path.last_mut().expect("the path was looked at just now").1 += 1;
             let to = target.to.0;
-            ways.push(Way {
+            routes.push(Route {
                 from,
                 arc,
                 to,
@@ -108,16 +108,16 @@ fn find_ways(playbook: &Playbook) -> Vec<Way> {
             }
         }
     }
-    ways
+    routes
 }
 
 /// Returns the layer of each step: below all steps that lead to it.
-fn layer(playbook: &Playbook, steps: usize, ways: &mut [Way]) -> Vec<usize> {
+fn layer(playbook: &Playbook, steps: usize, routes: &mut [Route]) -> Vec<usize> {
     let mut waiting = vec![0_usize; steps];
     let mut down = vec![Vec::new(); steps];
-    for way in ways.iter().filter(|way| !way.leads_back) {
-        waiting[way.to] += 1;
-        down[way.from].push(way.to);
+    for route in routes.iter().filter(|route| !route.leads_back) {
+        waiting[route.to] += 1;
+        down[route.from].push(route.to);
     }
     let mut layers = vec![0; steps];
     let mut ready: Vec<usize> = (0..steps).filter(|step| waiting[*step] == 0).collect();
@@ -142,22 +142,22 @@ fn layer(playbook: &Playbook, steps: usize, ways: &mut [Way]) -> Vec<usize> {
 
 /// Adds a bend point in each layer that a long arc crosses; returns the links between adjacent
 /// layers.
-fn bend(ways: &mut [Way], layers: &mut Vec<usize>) -> Vec<(usize, usize)> {
+fn bend(routes: &mut [Route], layers: &mut Vec<usize>) -> Vec<(usize, usize)> {
     let crossed: usize =
-        ways.iter().map(|way| layers[way.to].saturating_sub(layers[way.from] + 1)).sum();
+        routes.iter().map(|route| layers[route.to].saturating_sub(layers[route.from] + 1)).sum();
     let mut links = Vec::new();
-    for way in ways.iter_mut().filter(|way| !way.leads_back) {
-        let mut last = way.from;
+    for route in routes.iter_mut().filter(|route| !route.leads_back) {
+        let mut last = route.from;
         if crossed <= BENDS_MAX {
-            for layer in layers[way.from] + 1..layers[way.to] {
+            for layer in layers[route.from] + 1..layers[route.to] {
                 let point = layers.len();
                 layers.push(layer);
-                way.via.push(point);
+                route.via.push(point);
                 links.push((last, point));
                 last = point;
             }
         }
-        links.push((last, way.to));
+        links.push((last, route.to));
     }
     links
 }

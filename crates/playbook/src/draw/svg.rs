@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::playbook::{BodyForm, Playbook};
 
-use super::layout::{BOX_HEIGHT, BOX_WIDTH, Layout, Place, Way, layout};
+use super::layout::{BOX_HEIGHT, BOX_WIDTH, GraphLayout, Point, Route, layout};
 use super::{cut, guard_of, loop_of, tools_of};
 
 /// The most characters of a label that fit.
@@ -33,17 +33,17 @@ pub fn svg(playbook: &Playbook) -> String {
          markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path class=\"head\" d=\"M0 0L8 4L0 8z\"/>\
          </marker></defs>\n"
     );
-    for way in &layout.ways {
-        out.push_str(&arc(playbook, &layout, way));
+    for route in &layout.routes {
+        out.push_str(&arc(playbook, &layout, route));
     }
-    for (index, place) in layout.places.iter().take(playbook.steps.len()).enumerate() {
+    for (index, place) in layout.points.iter().take(playbook.steps.len()).enumerate() {
         out.push_str(&step(playbook, index, *place));
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn step(playbook: &Playbook, index: usize, place: Place) -> String {
+fn step(playbook: &Playbook, index: usize, place: Point) -> String {
     let step = &playbook.steps[index];
     let (left, top) = (place.x - BOX_WIDTH / 2.0, place.y - BOX_HEIGHT / 2.0);
     let class = if index == playbook.entry.0 { "box entry" } else { "box" };
@@ -80,23 +80,23 @@ fn frame(left: f64, top: f64, class: &str) -> String {
     )
 }
 
-fn arc(playbook: &Playbook, layout: &Layout, way: &Way) -> String {
-    let (from, to) = (layout.places[way.from], layout.places[way.to]);
-    let (path, label, class) = if way.leads_back {
+fn arc(playbook: &Playbook, layout: &GraphLayout, route: &Route) -> String {
+    let (from, to) = (layout.points[route.from], layout.points[route.to]);
+    let (path, label, class) = if route.leads_back {
         let (path, label) = back_path(from, to, edge_between(layout, from, to));
         (path, label, "arc back")
     } else {
-        let via = way.via.iter().map(|point| layout.places[*point]);
+        let via = route.via.iter().map(|point| layout.points[*point]);
         let (path, label) = down_path(from, via, to);
         (path, label, "arc")
     };
     let mut out = format!("<path class=\"{class}\" marker-end=\"url(#head)\" d=\"{path}\"/>\n");
-    let guard = playbook.steps[way.from].next.arcs.get(way.arc).and_then(guard_of);
+    let guard = playbook.steps[route.from].next.arcs.get(route.arc).and_then(guard_of);
     if let Some(guard) = guard {
         let short = escape(&cut(&guard, GUARD_CHARS_MAX));
         let full = escape(&guard);
         let (x, y) = (label.x, label.y);
-        let side = if way.leads_back { " side" } else { "" };
+        let side = if route.leads_back { " side" } else { "" };
         writeln!(
             out,
             "<text class=\"guard{side}\" x=\"{x:.1}\" y=\"{y:.1}\"><title>{full}</title>{short}</text>"
@@ -108,11 +108,11 @@ fn arc(playbook: &Playbook, layout: &Layout, way: &Way) -> String {
 
 /// Returns a path from the bottom of a box through points to the top of another, and the label's
 /// place.
-fn down_path(from: Place, via: impl Iterator<Item = Place>, to: Place) -> (String, Place) {
-    let mut last = Place { x: from.x, y: from.y + BOX_HEIGHT / 2.0 };
+fn down_path(from: Point, via: impl Iterator<Item = Point>, to: Point) -> (String, Point) {
+    let mut last = Point { x: from.x, y: from.y + BOX_HEIGHT / 2.0 };
     let mut path = format!("M{:.1} {:.1}", last.x, last.y);
     let mut label = None;
-    for next in via.chain([Place { x: to.x, y: to.y - BOX_HEIGHT / 2.0 }]) {
+    for next in via.chain([Point { x: to.x, y: to.y - BOX_HEIGHT / 2.0 }]) {
         let middle = (last.y + next.y) / 2.0;
         write!(
             path,
@@ -120,22 +120,22 @@ fn down_path(from: Place, via: impl Iterator<Item = Place>, to: Place) -> (Strin
             last.x, next.x, next.x, next.y
         )
         .expect("writing to a string cannot fail");
-        label.get_or_insert(Place { x: last.x * 0.35 + next.x * 0.65, y: middle + 8.0 });
+        label.get_or_insert(Point { x: last.x * 0.35 + next.x * 0.65, y: middle + 8.0 });
         last = next;
     }
     (path, label.unwrap_or(to))
 }
 
-/// Returns the right edge of the boxes between two places.
-fn edge_between(layout: &Layout, from: Place, to: Place) -> f64 {
+/// Returns the right edge of the boxes between two points.
+fn edge_between(layout: &GraphLayout, from: Point, to: Point) -> f64 {
     let rows = to.y..=from.y;
-    let between = layout.places.iter().filter(|place| rows.contains(&place.y));
+    let between = layout.points.iter().filter(|place| rows.contains(&place.y));
     between.map(|place| place.x).fold(from.x.max(to.x), f64::max) + BOX_WIDTH / 2.0
 }
 
 /// Returns a path around the right side of `edge`, back up or to the step itself, and the label's
 /// place.
-fn back_path(from: Place, to: Place, edge: f64) -> (String, Place) {
+fn back_path(from: Point, to: Point, edge: f64) -> (String, Point) {
     let right = BOX_WIDTH / 2.0;
     let out = edge + 46.0;
     let (lower, upper) = (from.y + 8.0, to.y - 8.0);
@@ -146,7 +146,7 @@ fn back_path(from: Place, to: Place, edge: f64) -> (String, Place) {
     );
     // A curve with both control points at `out` reaches three quarters of that distance.
     let x = (from.x + to.x + 2.0 * right) / 8.0 + out * 0.75;
-    (path, Place { x: x + 5.0, y: (lower + upper) / 2.0 + 4.0 })
+    (path, Point { x: x + 5.0, y: (lower + upper) / 2.0 + 4.0 })
 }
 
 fn escape(text: &str) -> String {

@@ -98,7 +98,7 @@ fn a_picture_has_every_step_and_arc_and_escapes_text() {
 #[test]
 fn boxes_of_a_layer_do_not_overlap() {
     let layout = super::layout::layout(&playbook(CYCLE));
-    let boxes: Vec<_> = layout.places.iter().take(6).collect();
+    let boxes: Vec<_> = layout.points.iter().take(6).collect();
     for (index, a) in boxes.iter().enumerate() {
         for b in &boxes[..index] {
             let apart_x = (a.x - b.x).abs() >= super::layout::BOX_WIDTH;

@@ -4,24 +4,24 @@ use std::rc::Rc;
 
 use noetl_expr::Condition;
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
-use crate::playbook::{Arc, Assignment, AssignmentScope, Router, RouterMode};
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::playbook::{Arc, AssignmentScope, Router, RouterMode, SetAssignment};
 use crate::words::{ARC, NEXT, NEXT_SPEC};
-use crate::yaml::{Node, Yaml};
+use crate::yaml::{Yaml, YamlNode};
 
 pub(super) const MODES: &[(&str, RouterMode)] =
     &[("exclusive", RouterMode::Exclusive), ("inclusive", RouterMode::Inclusive)];
 
 /// The step an arc leaves, with its settings about arcs.
-pub(super) struct Origin<'a> {
+pub(super) struct ArcOrigin<'a> {
     pub(super) step: &'a str,
     /// The mode from `spec.next_mode`.
     pub(super) mode: Option<RouterMode>,
 }
 
-impl Reader<'_> {
-    pub(super) fn router(&mut self, node: Option<&Rc<Node>>, origin: &Origin<'_>) -> Router {
+impl DocumentReader<'_> {
+    pub(super) fn router(&mut self, node: Option<&Rc<YamlNode>>, origin: &ArcOrigin<'_>) -> Router {
         let exclusive = origin.mode.unwrap_or(RouterMode::Exclusive);
         let Some(node) = node else { return Router { mode: exclusive, arcs: Vec::new() } };
         let router = match &node.yaml {
@@ -36,11 +36,11 @@ impl Reader<'_> {
         router
     }
 
-    fn router_map(&mut self, node: &Rc<Node>, origin: &Origin<'_>) -> Router {
+    fn router_map(&mut self, node: &Rc<YamlNode>, origin: &ArcOrigin<'_>) -> Router {
         let mut mode = origin.mode;
         if node.get("step").is_some() && node.get("arcs").is_none() {
             let message = "`next` with a single `step` is an old spelling";
-            let finding = Finding::warning(Code::OldSpelling, &node.span, message);
+            let finding = Finding::warning(DiagnosticCode::OldSpelling, &node.span, message);
             self.add(finding.help("write `next: {arcs: [{step: …}]}`"));
             let arcs = self.arc(node, origin).into_iter().collect();
             return Router { mode: mode.unwrap_or(RouterMode::Exclusive), arcs };
@@ -64,7 +64,7 @@ impl Reader<'_> {
         Router { mode: mode.unwrap_or(RouterMode::Exclusive), arcs }
     }
 
-    fn arcs(&mut self, node: &Rc<Node>, origin: &Origin<'_>) -> Vec<Arc> {
+    fn arcs(&mut self, node: &Rc<YamlNode>, origin: &ArcOrigin<'_>) -> Vec<Arc> {
         match &node.yaml {
             Yaml::Null => Vec::new(),
             Yaml::List(items) => items.iter().filter_map(|item| self.arc(item, origin)).collect(),
@@ -77,9 +77,10 @@ impl Reader<'_> {
 
     /// Reads a list of targets. A list of names takes all of them; a list of maps is evaluated in
     /// order.
-    fn list(&mut self, items: &[Rc<Node>], origin: &Origin<'_>) -> Router {
+    fn list(&mut self, items: &[Rc<YamlNode>], origin: &ArcOrigin<'_>) -> Router {
         let all_names = items.iter().all(|item| item.entries().is_none());
-        let is_case = |item: &Rc<Node>| item.get("then").is_some() || item.get("else").is_some();
+        let is_case =
+            |item: &Rc<YamlNode>| item.get("then").is_some() || item.get("else").is_some();
         let mut mode = match origin.mode {
             Some(mode) => mode,
             None if all_names && items.len() > 1 => RouterMode::Inclusive,
@@ -87,7 +88,7 @@ impl Reader<'_> {
         };
         if let Some(first) = items.first().filter(|_| !all_names) {
             let message = "a list of conditions under `next` is an old spelling";
-            let finding = Finding::warning(Code::OldSpelling, &first.span, message);
+            let finding = Finding::warning(DiagnosticCode::OldSpelling, &first.span, message);
             self.add(finding.help("write `next: {arcs: [{step: …, when: …}]}`"));
         }
         let mut arcs = Vec::new();
@@ -98,7 +99,7 @@ impl Reader<'_> {
                     mode = RouterMode::Inclusive;
                 } else if targets.len() > 1 && mode == RouterMode::Exclusive {
                     let message = "only the first of these steps would be entered";
-                    let finding = Finding::error(Code::BadValue, &item.span, message);
+                    let finding = Finding::error(DiagnosticCode::BadValue, &item.span, message);
                     self.add(finding.help("write `next: {spec: {mode: inclusive}, arcs: […]}`"));
                 }
                 arcs.extend(targets);
@@ -110,10 +111,10 @@ impl Reader<'_> {
     }
 
     /// Reads `{when, then: targets}` or `{else: targets}`.
-    fn case(&mut self, item: &Node, origin: &Origin<'_>) -> Vec<Arc> {
+    fn case(&mut self, item: &YamlNode, origin: &ArcOrigin<'_>) -> Vec<Arc> {
         let guard = item.get("when").and_then(|when| self.condition(when));
         let targets = item.get("then").or_else(|| item.get("else"));
-        let targets: Vec<Rc<Node>> = match targets {
+        let targets: Vec<Rc<YamlNode>> = match targets {
             Some(node) => match (node.get("then"), node.list()) {
                 (Some(then), _) => vec![Rc::clone(then)],
                 (None, Some(items)) => items.to_vec(),
@@ -130,12 +131,12 @@ impl Reader<'_> {
         .collect()
     }
 
-    fn plain_arc(&mut self, node: &Node) -> Option<Arc> {
+    fn plain_arc(&mut self, node: &YamlNode) -> Option<Arc> {
         let to = self.step_named(node)?;
         Some(Arc { to, when: None, set: Vec::new(), tests_failure: false })
     }
 
-    fn arc(&mut self, node: &Rc<Node>, origin: &Origin<'_>) -> Option<Arc> {
+    fn arc(&mut self, node: &Rc<YamlNode>, origin: &ArcOrigin<'_>) -> Option<Arc> {
         if node.entries().is_none() {
             return self.plain_arc(node);
         }
@@ -149,7 +150,7 @@ impl Reader<'_> {
         };
         let when = node.get("when").filter(|when| !when.is_null());
         let when = when.and_then(|when| self.condition(when));
-        let mut set: Vec<Assignment> = Vec::new();
+        let mut set: Vec<SetAssignment> = Vec::new();
         for entry in entries {
             if matches!(entry.key.text.as_str(), "set" | "args" | "input" | "with") {
                 set.extend(self.assignments(&entry.value, AssignmentScope::Bare));
@@ -159,13 +160,13 @@ impl Reader<'_> {
         Some(Arc { to: to?, when, set, tests_failure })
     }
 
-    fn find_unreachable_arcs(&mut self, router: &Router, node: &Node) {
+    fn find_unreachable_arcs(&mut self, router: &Router, node: &YamlNode) {
         let always = router.arcs.iter().position(|arc| arc.when.is_none());
         let shadowed = always.is_some_and(|at| at + 1 < router.arcs.len());
         let in_order = router.mode == RouterMode::Exclusive && !self.findings.has_errors();
         if shadowed && in_order {
             let message = "no arc after one without `when` is ever taken";
-            let finding = Finding::warning(Code::UnreachableArc, &node.span, message);
+            let finding = Finding::warning(DiagnosticCode::UnreachableArc, &node.span, message);
             self.add(
                 finding.help("put the arc without `when` last, or use `spec: {mode: inclusive}`"),
             );

@@ -7,17 +7,17 @@ use std::time::Duration;
 use noetl_model::ErrorMode;
 use serde_json::{Map, Value};
 
-use super::Reader;
+use super::DocumentReader;
 use super::foreign::ForeignTools;
 use super::secrets::SecretFields;
 use super::workbook::Workbook;
-use crate::diagnostic::{Code, Finding, Findings};
+use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::graph::Graph;
-use crate::parse::Workers;
+use crate::parse::TargetWorkers;
 use crate::playbook::{Metadata, Playbook, Step, StepIndex};
 use crate::suggest::nearest;
 use crate::words::{EXECUTOR, EXECUTOR_SPEC, METADATA, ROOT};
-use crate::yaml::{Node, to_object};
+use crate::yaml::{YamlNode, to_object};
 
 /// The most steps in a playbook.
 const STEPS_MAX: usize = 10_000;
@@ -32,8 +32,12 @@ const ERROR_MODES: &[(&str, ErrorMode)] =
     &[("strict", ErrorMode::Strict), ("lenient", ErrorMode::Lenient)];
 
 /// Returns the playbook of a document; `None` if there is an error among the findings.
-pub(crate) fn read(root: &Rc<Node>, workers: Workers, findings: &mut Findings) -> Option<Playbook> {
-    let mut reader = Reader {
+pub(crate) fn read(
+    root: &Rc<YamlNode>,
+    workers: TargetWorkers,
+    findings: &mut Findings,
+) -> Option<Playbook> {
+    let mut reader = DocumentReader {
         findings,
         steps: BTreeMap::new(),
         workbook: Workbook::default(),
@@ -46,9 +50,9 @@ pub(crate) fn read(root: &Rc<Node>, workers: Workers, findings: &mut Findings) -
 }
 
 /// A step of the list, with its name.
-struct Named {
+struct NamedStep {
     name: String,
-    node: Rc<Node>,
+    node: Rc<YamlNode>,
 }
 
 /// The settings of `executor.spec`.
@@ -61,8 +65,8 @@ struct Executor {
     error_mode: Option<ErrorMode>,
 }
 
-impl Reader<'_> {
-    fn document(&mut self, root: &Rc<Node>) -> Option<Playbook> {
+impl DocumentReader<'_> {
+    fn document(&mut self, root: &Rc<YamlNode>) -> Option<Playbook> {
         if root.entries().is_none() {
             self.wrong_type(root, "a playbook", "a map");
             return None;
@@ -80,7 +84,7 @@ impl Reader<'_> {
         let named = self.names(root)?;
         let executor = self.executor(root);
         let steps: Vec<Option<Step>> =
-            named.iter().map(|Named { name, node }| self.step(name, node)).collect();
+            named.iter().map(|NamedStep { name, node }| self.step(name, node)).collect();
         let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
         self.check_arcs(root, &steps)?;
         let entry =
@@ -105,9 +109,10 @@ impl Reader<'_> {
         })
     }
 
-    fn check_kind(&mut self, root: &Node) -> Option<()> {
+    fn check_kind(&mut self, root: &YamlNode) -> Option<()> {
         let Some(kind) = root.get("kind") else {
-            let finding = Finding::error(Code::MissingKey, &root.span, "a playbook needs `kind`");
+            let finding =
+                Finding::error(DiagnosticCode::MissingKey, &root.span, "a playbook needs `kind`");
             self.add(finding.help("write `kind: Playbook`"));
             return Some(());
         };
@@ -118,14 +123,17 @@ impl Reader<'_> {
         let message = format!("this is a document of kind `{text}`, not a playbook");
         let help = nearest(&text, KINDS.iter().copied()).filter(|kind| *kind != text);
         let help = help.map(|kind| format!("did you mean `kind: {kind}`?"));
-        self.add(Finding::error(Code::NotAPlaybook, &kind.span, message).help_if(help));
+        self.add(Finding::error(DiagnosticCode::NotAPlaybook, &kind.span, message).help_if(help));
         None
     }
 
-    fn check_version(&mut self, root: &Node) {
+    fn check_version(&mut self, root: &YamlNode) {
         let Some(version) = root.get("apiVersion") else {
-            let finding =
-                Finding::error(Code::MissingKey, &root.span, "a playbook needs `apiVersion`");
+            let finding = Finding::error(
+                DiagnosticCode::MissingKey,
+                &root.span,
+                "a playbook needs `apiVersion`",
+            );
             self.add(finding.help("write `apiVersion: noetl.io/v2`"));
             return;
         };
@@ -133,17 +141,17 @@ impl Reader<'_> {
             None | Some("noetl.io/v2") => return,
             Some("noetl.io/v10") => {
                 let message = "`noetl.io/v10` is read as `noetl.io/v2`";
-                Finding::warning(Code::ApiVersion, &version.span, message)
+                Finding::warning(DiagnosticCode::ApiVersion, &version.span, message)
             }
             Some(other) => {
                 let message = format!("`{other}` is not a version of the language");
-                Finding::error(Code::ApiVersion, &version.span, message)
+                Finding::error(DiagnosticCode::ApiVersion, &version.span, message)
             }
         };
         self.add(finding.help("write `apiVersion: noetl.io/v2`"));
     }
 
-    fn metadata(&mut self, root: &Node) -> Option<Metadata> {
+    fn metadata(&mut self, root: &YamlNode) -> Option<Metadata> {
         let Some(node) = root.get("metadata") else {
             self.missing(root, "a playbook", "metadata");
             return None;
@@ -163,7 +171,7 @@ impl Reader<'_> {
     }
 
     /// Returns `workload`, with missing keys added from the older `vars`.
-    fn workload(&mut self, root: &Node) -> Map<String, Value> {
+    fn workload(&mut self, root: &YamlNode) -> Map<String, Value> {
         let mut workload = Map::new();
         for key in ["workload", "vars"] {
             let node = root.get(key);
@@ -175,7 +183,7 @@ impl Reader<'_> {
         workload
     }
 
-    fn keychain(&mut self, root: &Node) -> Vec<Value> {
+    fn keychain(&mut self, root: &YamlNode) -> Vec<Value> {
         let Some(node) = root.get("keychain").filter(|node| !node.is_null()) else {
             return Vec::new();
         };
@@ -186,7 +194,7 @@ impl Reader<'_> {
     }
 
     /// Collects the names of all steps first, so that arcs can refer to later steps.
-    fn names(&mut self, root: &Node) -> Option<Vec<Named>> {
+    fn names(&mut self, root: &YamlNode) -> Option<Vec<NamedStep>> {
         let Some(workflow) = root.get("workflow") else {
             self.missing(root, "a playbook", "workflow");
             return None;
@@ -196,15 +204,19 @@ impl Reader<'_> {
             return None;
         };
         if items.is_empty() {
-            self.add(Finding::error(Code::MissingKey, &workflow.span, "`workflow` has no steps"));
+            self.add(Finding::error(
+                DiagnosticCode::MissingKey,
+                &workflow.span,
+                "`workflow` has no steps",
+            ));
             return None;
         }
         if let Some(extra) = items.get(STEPS_MAX) {
             let message = format!("a playbook has at most {STEPS_MAX} steps");
-            self.add(Finding::error(Code::TooLarge, &extra.span, message));
+            self.add(Finding::error(DiagnosticCode::TooLarge, &extra.span, message));
             return None;
         }
-        let mut named: Vec<Named> = Vec::new();
+        let mut named: Vec<NamedStep> = Vec::new();
         for item in items {
             let Some(name) = self.step_name(item) else { continue };
             match self.steps.get(&name) {
@@ -212,28 +224,28 @@ impl Reader<'_> {
                     let line = self.findings.source.line(named[first.0].node.span.start);
                     let message = format!("step `{name}` is already there, on line {line}");
                     let at = item.get("step").map_or(&item.span, |name| &name.span);
-                    self.add(Finding::error(Code::DuplicateStep, at, message));
+                    self.add(Finding::error(DiagnosticCode::DuplicateStep, at, message));
                 }
                 None => {
                     self.steps.insert(name.clone(), StepIndex(named.len()));
                 }
             }
-            named.push(Named { name, node: Rc::clone(item) });
+            named.push(NamedStep { name, node: Rc::clone(item) });
         }
         Some(named)
     }
 
-    fn check_arcs(&mut self, root: &Node, steps: &[Step]) -> Option<()> {
+    fn check_arcs(&mut self, root: &YamlNode, steps: &[Step]) -> Option<()> {
         let arcs: usize = steps.iter().map(|step| step.next.arcs.len()).sum();
         if arcs <= ARCS_MAX {
             return Some(());
         }
         let message = format!("a playbook has at most {ARCS_MAX} arcs, this one has {arcs}");
-        self.add(Finding::error(Code::TooLarge, &root.span, message));
+        self.add(Finding::error(DiagnosticCode::TooLarge, &root.span, message));
         None
     }
 
-    fn step_name(&mut self, item: &Node) -> Option<String> {
+    fn step_name(&mut self, item: &YamlNode) -> Option<String> {
         if item.entries().is_none() {
             self.wrong_type(item, "a step", "a map");
             return None;
@@ -241,8 +253,11 @@ impl Reader<'_> {
         match item.get("step") {
             Some(name) => self.name(name, "a step's name"),
             None => {
-                let finding =
-                    Finding::error(Code::MissingKey, &item.span, "a step needs `step`, its name");
+                let finding = Finding::error(
+                    DiagnosticCode::MissingKey,
+                    &item.span,
+                    "a step needs `step`, its name",
+                );
                 let help = item.get("name").map(|_| "write `step` instead of `name`".to_owned());
                 self.add(finding.help_if(help));
                 None
@@ -250,7 +265,7 @@ impl Reader<'_> {
         }
     }
 
-    fn executor(&mut self, root: &Node) -> Executor {
+    fn executor(&mut self, root: &YamlNode) -> Executor {
         let mut executor = Executor::default();
         let Some(node) = root.get("executor") else { return executor };
         self.map(node, EXECUTOR);
@@ -268,7 +283,12 @@ impl Reader<'_> {
         executor
     }
 
-    fn find_unreachable(&mut self, steps: &[Step], named: &[Named], from: [Option<StepIndex>; 2]) {
+    fn find_unreachable(
+        &mut self,
+        steps: &[Step],
+        named: &[NamedStep],
+        from: [Option<StepIndex>; 2],
+    ) {
         let mut reached = vec![false; steps.len()];
         let mut waiting: Vec<StepIndex> = from.into_iter().flatten().collect();
         while let Some(StepIndex(index)) = waiting.pop() {
@@ -278,10 +298,10 @@ impl Reader<'_> {
         }
         let start = from.into_iter().flatten().next().map_or("", |start| &named[start.0].name);
         let lost = named.iter().zip(&reached).filter(|(_, reached)| !**reached);
-        for (Named { name, node }, _) in lost {
+        for (NamedStep { name, node }, _) in lost {
             let at = node.get("step").map_or(&node.span, |name| &name.span);
             let message = format!("step `{name}` cannot be reached from `{start}`");
-            self.add(Finding::warning(Code::UnreachableStep, at, message));
+            self.add(Finding::warning(DiagnosticCode::UnreachableStep, at, message));
         }
     }
 }

@@ -9,20 +9,20 @@ use std::ops::Range;
 
 use noetl_model::ToolKind;
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
-use crate::parse::Workers;
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::parse::TargetWorkers;
 use crate::playbook::{RouterMode, Step, StepIndex, Task};
-use crate::yaml::Node;
+use crate::yaml::YamlNode;
 
 /// The tools that are not built in, and their places in the document.
 pub(super) struct ForeignTools {
-    pub(super) workers: Workers,
+    pub(super) workers: TargetWorkers,
     met: Vec<(ToolKind, Range<usize>)>,
 }
 
 impl ForeignTools {
-    pub(super) fn of(workers: Workers) -> Self {
+    pub(super) fn of(workers: TargetWorkers) -> Self {
         Self { workers, met: Vec::new() }
     }
 
@@ -34,11 +34,11 @@ impl ForeignTools {
 /// Tool kinds of the language that no worker implements.
 const NOBODYS: &[ToolKind] = &[ToolKind::Gateway, ToolKind::Gcs];
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Reports the tools that are not built in. `places` has the byte range of each step.
     pub(super) fn note_foreign(
         &mut self,
-        root: &Node,
+        root: &YamlNode,
         places: &[Range<usize>],
         steps: &[Step],
         entry: StepIndex,
@@ -57,7 +57,7 @@ impl Reader<'_> {
                     && steps[step].repeat.is_none()
                     && steps[step].tasks.iter().find(of_kind).is_some_and(|it| it.rules.is_empty())
             });
-            let is_wanting = self.foreign.workers == Workers::Ours || NOBODYS.contains(&kind);
+            let is_wanting = self.foreign.workers == TargetWorkers::Ours || NOBODYS.contains(&kind);
             let is_error = is_certain && is_wanting;
             let finding = if is_error { Finding::error } else { Finding::warning };
             let message = format!("`{kind}` is a tool of the language that is not built in");
@@ -68,13 +68,13 @@ impl Reader<'_> {
                  are {}",
                 built_in.join(", ")
             );
-            self.add(finding(Code::ForeignTool, &span, message).help(help));
+            self.add(finding(DiagnosticCode::ForeignTool, &span, message).help(help));
         }
     }
 }
 
 /// Returns the tools named by `executor.requires`: a list, or a map with a list of `tools`.
-fn required(root: &Node) -> BTreeSet<String> {
+fn required(root: &YamlNode) -> BTreeSet<String> {
     let requires = root.get("executor").and_then(|executor| executor.get("requires"));
     let list = requires.and_then(|requires| {
         requires.list().or_else(|| requires.get("tools").and_then(|tools| tools.list()))

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
-use crate::subscription::{Delivery, Fetch, MessageSource, Order, OrderKey};
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::subscription::{Fetch, MessageDelivery, MessageOrder, MessageSource, OrderKey};
 use crate::words::subscription::RUNTIME;
-use crate::yaml::Node;
+use crate::yaml::YamlNode;
 
 /// The default and the largest number of messages per fetch.
 const BATCH: u32 = 100;
@@ -21,21 +21,24 @@ const FAILURES_MAX: u32 = 100;
 const KEY_DEPTH_MAX: usize = 8;
 
 #[derive(Clone, Copy)]
-enum Ordering {
+enum OrderingMode {
     None,
     PerKey,
     Global,
 }
 
-const ORDERINGS: &[(&str, Ordering)] =
-    &[("none", Ordering::None), ("per_key", Ordering::PerKey), ("global", Ordering::Global)];
+const ORDERINGS: &[(&str, OrderingMode)] = &[
+    ("none", OrderingMode::None),
+    ("per_key", OrderingMode::PerKey),
+    ("global", OrderingMode::Global),
+];
 
-fn given<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+fn given<'n>(node: &'n YamlNode, key: &str) -> Option<&'n YamlNode> {
     node.get(key).filter(|value| !value.is_null()).map(|value| &**value)
 }
 
-impl Reader<'_> {
-    pub(super) fn fetch(&mut self, spec: &Node) -> Fetch {
+impl DocumentReader<'_> {
+    pub(super) fn fetch(&mut self, spec: &YamlNode) -> Fetch {
         let mut fetch = Fetch { batch: BATCH, wait: WAIT };
         let Some(node) = given(spec, "runtime") else { return fetch };
         self.map(node, RUNTIME);
@@ -48,26 +51,28 @@ impl Reader<'_> {
         fetch
     }
 
-    pub(super) fn failures_max(&mut self, spec: &Node) -> u32 {
+    pub(super) fn failures_max(&mut self, spec: &YamlNode) -> u32 {
         let node = given(spec, "dispatch").and_then(|dispatch| given(dispatch, "max_failures"));
         let said = node.and_then(|node| self.count(node, "`max_failures`", FAILURES_MAX));
         said.unwrap_or(FAILURES)
     }
 
     /// Reads the order from `dispatch`, else from `spool`, where older documents have it.
-    pub(super) fn order(&mut self, spec: &Node) -> Order {
+    pub(super) fn order(&mut self, spec: &YamlNode) -> MessageOrder {
         let place = |name| given(spec, name).filter(|node| given(node, "ordering").is_some());
-        let Some(node) = place("dispatch").or_else(|| place("spool")) else { return Order::None };
+        let Some(node) = place("dispatch").or_else(|| place("spool")) else {
+            return MessageOrder::None;
+        };
         let ordering = given(node, "ordering");
         let ordering = ordering.and_then(|node| self.word(node, "`ordering`", ORDERINGS));
         match ordering {
-            None | Some(Ordering::None) => Order::None,
-            Some(Ordering::Global) => Order::Global,
-            Some(Ordering::PerKey) => Order::PerKey(self.order_key(node)),
+            None | Some(OrderingMode::None) => MessageOrder::None,
+            Some(OrderingMode::Global) => MessageOrder::Global,
+            Some(OrderingMode::PerKey) => MessageOrder::PerKey(self.order_key(node)),
         }
     }
 
-    fn order_key(&mut self, node: &Node) -> OrderKey {
+    fn order_key(&mut self, node: &YamlNode) -> OrderKey {
         let Some(node) = given(node, "ordering_key") else { return OrderKey::Subject };
         let Some(text) = self.name(node, "`ordering_key`") else { return OrderKey::Subject };
         if text == "subject" {
@@ -80,17 +85,22 @@ impl Reader<'_> {
         let path: Vec<String> = path.collect();
         if path.iter().any(String::is_empty) || path.len() > KEY_DEPTH_MAX {
             let message = format!("`{text}` names no part of a message");
-            let finding = Finding::error(Code::BadValue, &node.span, message);
+            let finding = Finding::error(DiagnosticCode::BadValue, &node.span, message);
             self.add(finding.help("write `subject`, `headers.NAME` or `data.FIELD`"));
         }
         OrderKey::Field(path)
     }
 
     /// Checks that the settings required to reach a source are present.
-    pub(super) fn check_source(&mut self, spec: &Node, source: MessageSource, delivery: &Delivery) {
+    pub(super) fn check_source(
+        &mut self,
+        spec: &YamlNode,
+        source: MessageSource,
+        delivery: &MessageDelivery,
+    ) {
         match delivery {
-            Delivery::Push(_) => return,
-            Delivery::Pull(_) => {}
+            MessageDelivery::Push(_) => return,
+            MessageDelivery::Pull(_) => {}
         }
         let at = |key: &str| given(spec, key).map_or(&spec.span, |node| &node.span).clone();
         let needs: &[&str] = match source {
@@ -99,7 +109,7 @@ impl Reader<'_> {
             MessageSource::Kafka => &["topic", "group"],
             MessageSource::Webhook => {
                 let message = "messages of a webhook cannot be pulled";
-                let finding = Finding::error(Code::BadValue, &at("mode"), message);
+                let finding = Finding::error(DiagnosticCode::BadValue, &at("mode"), message);
                 self.add(finding.help("write `mode: push` and an `ingress`"));
                 return;
             }
@@ -116,7 +126,8 @@ impl Reader<'_> {
             MessageSource::Nats | MessageSource::Webhook => {}
             MessageSource::Pubsub | MessageSource::Kafka => {
                 let message = format!("no runtime of this system pulls from {}", source.as_str());
-                let finding = Finding::warning(Code::ForeignSource, &at("source"), message);
+                let finding =
+                    Finding::warning(DiagnosticCode::ForeignSource, &at("source"), message);
                 self.add(finding.help("its messages wait until another runtime dispatches them"));
             }
         }

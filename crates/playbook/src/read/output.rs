@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::Reader;
+use super::DocumentReader;
 use crate::playbook::{OutputView, ScopeWord, Selected, StoreWord};
 use crate::words::{OUTPUT, SELECTED, STORE};
-use crate::yaml::Node;
+use crate::yaml::YamlNode;
 
 /// The largest size in bytes that a setting may have.
 const BYTES_MAX: u32 = 64 * 1024 * 1024;
@@ -33,7 +33,7 @@ const SCOPE_WORDS: &[(&str, ScopeWord)] = &[
 
 /// Returns the places of a step's output settings: in the step, or in its tool under either of two
 /// keys.
-fn places(step: &Node) -> impl Iterator<Item = &Rc<Node>> {
+fn places(step: &YamlNode) -> impl Iterator<Item = &Rc<YamlNode>> {
     let tool = step.get("tool");
     let result = tool.and_then(|tool| tool.get("spec")).and_then(|spec| spec.get("result"));
     let below = tool.and_then(|tool| tool.get("output"));
@@ -48,8 +48,8 @@ fn segments(path: &str) -> Vec<String> {
     segments.filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
 }
 
-impl Reader<'_> {
-    pub(super) fn step_output(&mut self, node: &Node) -> OutputView {
+impl DocumentReader<'_> {
+    pub(super) fn step_output(&mut self, node: &YamlNode) -> OutputView {
         let mut view = OutputView::default();
         if let Some(list) = node.get("output_select") {
             self.selected(list, &mut view.selected);
@@ -60,7 +60,7 @@ impl Reader<'_> {
         view
     }
 
-    fn output_view(&mut self, output: &Node, view: &mut OutputView) {
+    fn output_view(&mut self, output: &YamlNode, view: &mut OutputView) {
         self.map(output, OUTPUT);
         for key in ["output_select", "select"] {
             if let Some(list) = output.get(key) {
@@ -89,13 +89,13 @@ impl Reader<'_> {
         }
     }
 
-    fn bytes(&mut self, output: &Node, key: &str) -> Option<u32> {
+    fn bytes(&mut self, output: &YamlNode, key: &str) -> Option<u32> {
         let node = output.get(key).filter(|node| !node.is_null())?;
         self.whole(node, &format!("`{key}`"), 0..=BYTES_MAX)
     }
 
     /// Reads a list of paths, or of maps with a `path` and a name `as`.
-    fn selected(&mut self, list: &Rc<Node>, into: &mut Vec<Selected>) {
+    fn selected(&mut self, list: &Rc<YamlNode>, into: &mut Vec<Selected>) {
         if list.is_null() {
             return;
         }

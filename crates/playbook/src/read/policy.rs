@@ -6,15 +6,15 @@ use std::time::Duration;
 use noetl_expr::Condition;
 use serde_json::Value;
 
-use super::Reader;
+use super::DocumentReader;
 use super::set::is_bare;
-use super::task::Seat;
-use crate::diagnostic::{Code, Finding};
+use super::task::TaskPosition;
+use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::playbook::{ATTEMPTS_MAX, DELAY_MAX};
-use crate::playbook::{AdmitRule, Amount, Backoff, Retry, Rule, Verdict};
+use crate::playbook::{AdmitRule, Amount, Retry, RetryBackoff, Rule, RuleAction};
 use crate::suggest::nearest;
 use crate::words::{ADMIT_RULE, ALLOW, BACKOFFS, POLICY, PREVIOUS, RETRY, RULE, THEN, VERBS};
-use crate::yaml::{Entry, Key, Node, Yaml};
+use crate::yaml::{Yaml, YamlEntry, YamlKey, YamlNode};
 
 const ATTEMPTS_DEFAULT: u32 = 3;
 const DELAY_DEFAULT: Duration = Duration::from_secs(1);
@@ -23,43 +23,43 @@ const DELAY_DEFAULT: Duration = Duration::from_secs(1);
 const ANY_FAILURE: &str = "{{ output.status == 'error' }}";
 
 /// Returns the targets of a rule's `set` that have no prefix.
-fn bare_targets(then: &[Entry]) -> impl Iterator<Item = Key> {
+fn bare_targets(then: &[YamlEntry]) -> impl Iterator<Item = YamlKey> {
     let blocks = then.iter().filter(|entry| entry.key.text == "set");
     let targets = blocks.flat_map(|block| block.value.entries().unwrap_or_default());
     targets.map(|entry| entry.key.clone()).filter(|key| is_bare(&key.text))
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Reads the rules of `spec.policy`: below `rules`, or directly there.
-    pub(super) fn policy(&mut self, node: &Rc<Node>, seat: &Seat<'_>) -> Vec<Rule> {
+    pub(super) fn policy(&mut self, node: &Rc<YamlNode>, position: &TaskPosition<'_>) -> Vec<Rule> {
         if node.list().is_some() {
-            return self.rules(node, seat);
+            return self.rules(node, position);
         }
         self.map(node, POLICY);
-        node.get("rules").map(|rules| self.rules(rules, seat)).unwrap_or_default()
+        node.get("rules").map(|rules| self.rules(rules, position)).unwrap_or_default()
     }
 
-    pub(super) fn rules(&mut self, node: &Node, seat: &Seat<'_>) -> Vec<Rule> {
+    pub(super) fn rules(&mut self, node: &YamlNode, position: &TaskPosition<'_>) -> Vec<Rule> {
         let mut rules: Vec<Rule> = Vec::new();
         for item in self.rule_items(node) {
             let is_settled = rules.last().is_some_and(|rule| rule.when.is_none());
             if is_settled && !self.findings.has_errors() {
                 let message = "no rule after an `else` is looked at";
-                self.add(Finding::warning(Code::UnreachableArc, &item.span, message));
+                self.add(Finding::warning(DiagnosticCode::UnreachableArc, &item.span, message));
             }
-            rules.extend(self.rule(item, seat));
+            rules.extend(self.rule(item, position));
         }
         rules
     }
 
-    fn rule_items<'n>(&mut self, node: &'n Node) -> &'n [Rc<Node>] {
+    fn rule_items<'n>(&mut self, node: &'n YamlNode) -> &'n [Rc<YamlNode>] {
         if node.list().is_none() && !node.is_null() {
             self.wrong_type(node, "`rules`", "a list");
         }
         node.list().unwrap_or_default()
     }
 
-    fn rule(&mut self, item: &Rc<Node>, seat: &Seat<'_>) -> Option<Rule> {
+    fn rule(&mut self, item: &Rc<YamlNode>, position: &TaskPosition<'_>) -> Option<Rule> {
         let (when, then) = match item.get("else") {
             Some(otherwise) => (None, otherwise.get("then").unwrap_or(otherwise)),
             None => {
@@ -80,15 +80,15 @@ impl Reader<'_> {
         let entries = then.entries()?;
         let set = self.set_blocks(entries);
         self.bare_rule_sets.extend(bare_targets(entries));
-        let verdict = self.verdict(then, seat)?;
-        Some(Rule { when, set, verdict })
+        let action = self.action(then, position)?;
+        Some(Rule { when, set, action })
     }
 
     /// Reads a rule whose `do` is next to its `when`.
-    fn inline_rule(&mut self, item: &Node) -> Option<()> {
+    fn inline_rule(&mut self, item: &YamlNode) -> Option<()> {
         for entry in self.any_map(item, RULE.title)? {
             match RULE.word(&entry.key.text).or_else(|| THEN.word(&entry.key.text)) {
-                Some(word) => self.note_standing(&entry.key, word),
+                Some(word) => self.note_status(&entry.key, word),
                 None => self.unknown_key(&entry.key, RULE),
             }
         }
@@ -104,21 +104,21 @@ impl Reader<'_> {
         }
     }
 
-    fn verdict(&mut self, then: &Node, seat: &Seat<'_>) -> Option<Verdict> {
+    fn action(&mut self, then: &YamlNode, position: &TaskPosition<'_>) -> Option<RuleAction> {
         let Some(verb) = then.get("do") else {
             let message = "`then` needs `do`";
-            let finding = Finding::error(Code::MissingKey, &then.span, message);
+            let finding = Finding::error(DiagnosticCode::MissingKey, &then.span, message);
             self.add(finding.help(format!("it can be {}", VERBS.join(", "))));
             return None;
         };
         match self.text(verb, "`do`")?.as_str() {
-            "continue" => Some(Verdict::Continue),
-            "break" => Some(Verdict::Break),
-            "fail" => Some(Verdict::Fail),
+            "continue" => Some(RuleAction::Continue),
+            "break" => Some(RuleAction::Break),
+            "fail" => Some(RuleAction::Fail),
             "retry" => {
-                Some(Verdict::Retry(self.retry(then, then.get("attempts"), then.get("delay"))))
+                Some(RuleAction::Retry(self.retry(then, then.get("attempts"), then.get("delay"))))
             }
-            "jump" => self.jump(then, seat).map(Verdict::Jump),
+            "jump" => self.jump(then, position).map(RuleAction::Jump),
             other => {
                 self.unknown_word(verb, "`do`", other, VERBS);
                 None
@@ -126,36 +126,36 @@ impl Reader<'_> {
         }
     }
 
-    fn jump(&mut self, then: &Node, seat: &Seat<'_>) -> Option<usize> {
+    fn jump(&mut self, then: &YamlNode, position: &TaskPosition<'_>) -> Option<usize> {
         let Some(to) = then.get("to").or_else(|| then.get("target")) else {
             self.missing(then, "a jump", "to");
             return None;
         };
         let label = self.name(to, "a label")?;
-        if let Some(index) = seat.labels.iter().position(|known| *known == label) {
+        if let Some(index) = position.labels.iter().position(|known| *known == label) {
             return Some(index);
         }
         let (message, help) = if PREVIOUS.contains(&label.as_str()) {
-            match seat.index.checked_sub(1) {
+            match position.index.checked_sub(1) {
                 Some(previous) => return Some(previous),
                 None => ("there is no task before the first".to_owned(), None),
             }
         } else {
-            let help = match nearest(&label, seat.labels.iter().map(String::as_str)) {
+            let help = match nearest(&label, position.labels.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("its tasks are {}", seat.labels.join(", ")),
+                None => format!("its tasks are {}", position.labels.join(", ")),
             };
             (format!("this step has no task `{label}`"), Some(help))
         };
-        self.add(Finding::error(Code::UnknownLabel, &to.span, message).help_if(help));
+        self.add(Finding::error(DiagnosticCode::UnknownLabel, &to.span, message).help_if(help));
         None
     }
 
     fn retry(
         &mut self,
-        node: &Node,
-        attempts: Option<&Rc<Node>>,
-        delay: Option<&Rc<Node>>,
+        node: &YamlNode,
+        attempts: Option<&Rc<YamlNode>>,
+        delay: Option<&Rc<YamlNode>>,
     ) -> Retry {
         let attempts = attempts.and_then(|node| {
             self.amount(node, |reader| reader.count(node, "the number of attempts", ATTEMPTS_MAX))
@@ -166,9 +166,9 @@ impl Reader<'_> {
         let delay_max = node.get("max_delay");
         let delay_max = delay_max.and_then(|node| self.duration(node, "a delay", 1.0, DELAY_MAX));
         Retry {
-            attempts: attempts.unwrap_or(Amount::Said(ATTEMPTS_DEFAULT)),
-            backoff: node.get("backoff").map_or(Backoff::Constant, |node| self.backoff(node)),
-            delay: delay.unwrap_or(Amount::Said(DELAY_DEFAULT)),
+            attempts: attempts.unwrap_or(Amount::Literal(ATTEMPTS_DEFAULT)),
+            backoff: node.get("backoff").map_or(RetryBackoff::Constant, |node| self.backoff(node)),
+            delay: delay.unwrap_or(Amount::Literal(DELAY_DEFAULT)),
             delay_max: delay_max.unwrap_or(DELAY_MAX),
         }
     }
@@ -176,33 +176,36 @@ impl Reader<'_> {
     /// Returns the value as read, or the template that will give it.
     fn amount<T>(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<Amount<T>> {
         if node.is_template() {
             return self.template(node).map(Amount::Rendered);
         }
-        read(self).map(Amount::Said)
+        read(self).map(Amount::Literal)
     }
 
     /// Reads `backoff`. An unknown word gets a warning and means a constant delay.
-    fn backoff(&mut self, node: &Node) -> Backoff {
+    fn backoff(&mut self, node: &YamlNode) -> RetryBackoff {
         match self.text(node, "`backoff`").as_deref() {
-            None | Some("none" | "fixed" | "constant") => Backoff::Constant,
-            Some("linear") => Backoff::Linear,
-            Some("exponential") => Backoff::Exponential,
+            None | Some("none" | "fixed" | "constant") => RetryBackoff::Constant,
+            Some("linear") => RetryBackoff::Linear,
+            Some("exponential") => RetryBackoff::Exponential,
             Some(other) => {
                 let help = nearest(other, BACKOFFS.iter().copied());
                 let help = help.map(|near| format!("did you mean `{near}`?"));
                 let message = format!("`{other}` is no way to back off; the delay stays constant");
-                self.add(Finding::warning(Code::UnknownWord, &node.span, message).help_if(help));
-                Backoff::Constant
+                self.add(
+                    Finding::warning(DiagnosticCode::UnknownWord, &node.span, message)
+                        .help_if(help),
+                );
+                RetryBackoff::Constant
             }
         }
     }
 
     /// Converts `retry`, a number of attempts or a map, into a rule.
-    pub(super) fn retry_rule(&mut self, node: &Rc<Node>) -> Option<Rule> {
+    pub(super) fn retry_rule(&mut self, node: &Rc<YamlNode>) -> Option<Rule> {
         let (retry, when) = match &node.yaml {
             Yaml::Null | Yaml::Bool(false) => return None,
             Yaml::Bool(true) => (self.retry(node, None, None), None),
@@ -218,10 +221,10 @@ impl Reader<'_> {
             Some(when) => self.condition(when)?,
             None => Condition::parse(Value::from(ANY_FAILURE)).expect("the words are a condition"),
         };
-        Some(Rule { when: Some(when), set: Vec::new(), verdict: Verdict::Retry(retry) })
+        Some(Rule { when: Some(when), set: Vec::new(), action: RuleAction::Retry(retry) })
     }
 
-    fn retry_map(&mut self, map: &Node) -> Retry {
+    fn retry_map(&mut self, map: &YamlNode) -> Retry {
         let attempts = map.get("max_attempts").or_else(|| map.get("attempts"));
         let delay = map
             .get("delay")
@@ -230,32 +233,32 @@ impl Reader<'_> {
         let mut retry = self.retry(map, attempts, delay);
         if let (None, Some(again)) = (attempts, map.get("max_retries")) {
             let again = self.count(again, "the number of retries", ATTEMPTS_MAX - 1);
-            retry.attempts = Amount::Said(again.map_or(ATTEMPTS_DEFAULT, |again| again + 1));
+            retry.attempts = Amount::Literal(again.map_or(ATTEMPTS_DEFAULT, |again| again + 1));
         }
         if let (None, Some(delay)) = (delay, map.get("initial_delay_ms")) {
             let delay = self.duration(delay, "a delay", 0.001, DELAY_MAX);
-            retry.delay = Amount::Said(delay.unwrap_or(DELAY_DEFAULT));
+            retry.delay = Amount::Literal(delay.unwrap_or(DELAY_DEFAULT));
         }
         if let Some(Yaml::Number(factor)) = map.get("backoff_multiplier").map(|node| &node.yaml)
             && factor.as_f64() > Some(1.0)
         {
-            retry.backoff = Backoff::Exponential;
+            retry.backoff = RetryBackoff::Exponential;
         }
         retry
     }
 
     /// Reads the rules for entering a step: below `rules`, or directly a list.
-    pub(super) fn admit(&mut self, node: &Node) -> Vec<AdmitRule> {
+    pub(super) fn admit(&mut self, node: &YamlNode) -> Vec<AdmitRule> {
         let rules = node.get("rules").map_or(node, |rules| rules);
         let items = self.rule_items(rules).to_vec();
         items.iter().filter_map(|item| self.admit_rule(item)).collect()
     }
 
-    fn admit_rule(&mut self, item: &Node) -> Option<AdmitRule> {
-        let entries: &[Entry] = self.map(item, ADMIT_RULE)?;
+    fn admit_rule(&mut self, item: &YamlNode) -> Option<AdmitRule> {
+        let entries: &[YamlEntry] = self.map(item, ADMIT_RULE)?;
         let otherwise = entries.iter().find(|entry| entry.key.text == "else");
         let (when, then) = match otherwise {
-            Some(Entry { value, .. }) => (None, Some(value.get("then").unwrap_or(value))),
+            Some(YamlEntry { value, .. }) => (None, Some(value.get("then").unwrap_or(value))),
             None => (item.get("when"), item.get("then")),
         };
         let Some(then) = then else {

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use noetl_expr::Template;
 use noetl_model::{LoopMode, ToolKind};
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
-use crate::playbook::{Frame, FrameProcess, Loop, LoopSource, Task};
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::playbook::{FrameProcess, FrameSettings, Loop, LoopSource, Task};
 use crate::words::{CURSOR, FRAME, LOOP, LOOP_SPEC};
-use crate::yaml::{Entry, Node, Yaml};
+use crate::yaml::{Yaml, YamlEntry, YamlNode};
 
 /// The label of the task that claims rows.
 const CLAIM_LABEL: &str = "claim";
@@ -23,8 +23,8 @@ const MODES: &[(&str, LoopMode)] = &[
 const PROCESS: &[(&str, FrameProcess)] =
     &[("row", FrameProcess::Row), ("frame", FrameProcess::Frame)];
 
-impl Reader<'_> {
-    pub(super) fn repeat(&mut self, node: &Rc<Node>) -> Option<Loop> {
+impl DocumentReader<'_> {
+    pub(super) fn repeat(&mut self, node: &Rc<YamlNode>) -> Option<Loop> {
         self.map(node, LOOP)?;
         let spec = node.get("spec");
         if let Some(spec) = spec {
@@ -46,31 +46,32 @@ impl Reader<'_> {
         Some(Loop { source, iterator: iterator?, mode, in_flight_max, frame })
     }
 
-    fn mode(&mut self, node: &Node) -> Option<LoopMode> {
+    fn mode(&mut self, node: &YamlNode) -> Option<LoopMode> {
         if node.text() == Some("async") {
             let finding = "`async` is an old spelling of a loop's mode";
-            let finding = Finding::warning(Code::OldSpelling, &node.span, finding);
+            let finding = Finding::warning(DiagnosticCode::OldSpelling, &node.span, finding);
             self.add(finding.help("write `parallel`"));
             return Some(LoopMode::Parallel);
         }
         self.word(node, "a loop's mode", MODES)
     }
 
-    fn iterator(&mut self, node: &Node) -> Option<String> {
+    fn iterator(&mut self, node: &YamlNode) -> Option<String> {
         let Some(iterator) = node.get("iterator").or_else(|| node.get("element")) else {
-            let finding = Finding::error(Code::MissingKey, &node.span, "a loop needs `iterator`");
+            let finding =
+                Finding::error(DiagnosticCode::MissingKey, &node.span, "a loop needs `iterator`");
             self.add(finding.help("it is the name an item has in templates, for example `item`"));
             return None;
         };
         self.name(iterator, "an iterator's name")
     }
 
-    fn loop_source(&mut self, node: &Node, mode: Option<LoopMode>) -> Option<LoopSource> {
+    fn loop_source(&mut self, node: &YamlNode, mode: Option<LoopMode>) -> Option<LoopSource> {
         let items = ["in", "collection", "items"].into_iter().find_map(|key| node.get(key));
         match (items, node.get("cursor")) {
             (Some(_), Some(cursor)) => {
                 let message = "a loop has either `in` or `cursor`";
-                self.add(Finding::error(Code::BadValue, &cursor.span, message));
+                self.add(Finding::error(DiagnosticCode::BadValue, &cursor.span, message));
                 None
             }
             (None, Some(cursor)) => {
@@ -78,7 +79,7 @@ impl Reader<'_> {
             }
             (Some(items), None) if mode == Some(LoopMode::Cursor) => {
                 let message = "a cursor loop takes its rows from `cursor`, not from a list";
-                self.add(Finding::error(Code::BadValue, &items.span, message));
+                self.add(Finding::error(DiagnosticCode::BadValue, &items.span, message));
                 None
             }
             (Some(items), None) => self.items(items).map(LoopSource::In),
@@ -90,7 +91,7 @@ impl Reader<'_> {
         }
     }
 
-    fn items(&mut self, node: &Node) -> Option<Template> {
+    fn items(&mut self, node: &YamlNode) -> Option<Template> {
         match &node.yaml {
             Yaml::Number(_) | Yaml::Text { .. } | Yaml::List(_) | Yaml::Map(_) => {
                 self.template(node)
@@ -103,7 +104,7 @@ impl Reader<'_> {
     }
 
     /// Reads the tool that claims rows. Its `claim` becomes the `command` of the tool.
-    fn cursor(&mut self, node: &Node) -> Option<Task> {
+    fn cursor(&mut self, node: &YamlNode) -> Option<Task> {
         let entries = self.map(node, CURSOR)?;
         let Some(claim) = node.get("claim") else {
             self.missing(node, "a cursor", "claim");
@@ -119,17 +120,18 @@ impl Reader<'_> {
         };
         let config = entries.iter().filter(|entry| entry.key.text != "kind").map(|entry| {
             let text = if entry.key.text == "claim" { "command" } else { &entry.key.text };
-            Entry { key: entry.key.renamed(text), value: Rc::clone(&entry.value) }
+            YamlEntry { key: entry.key.renamed(text), value: Rc::clone(&entry.value) }
         });
-        let config = Node::map(node.span.clone(), config.collect());
+        let config = YamlNode::map(node.span.clone(), config.collect());
         self.tool_settings(tool, &config);
         let config = self.template(&config)?;
         let label = CLAIM_LABEL.to_owned();
         Some(Task { label, tool, config, set: Vec::new(), rules: Vec::new(), timeout: None })
     }
 
-    fn frame(&mut self, node: Option<&Rc<Node>>) -> Frame {
-        let mut frame = Frame { max_rows: None, row_concurrency: None, process: FrameProcess::Row };
+    fn frame(&mut self, node: Option<&Rc<YamlNode>>) -> FrameSettings {
+        let mut frame =
+            FrameSettings { max_rows: None, row_concurrency: None, process: FrameProcess::Row };
         let Some(node) = node else { return frame };
         self.map(node, FRAME);
         let mut number =
@@ -142,7 +144,7 @@ impl Reader<'_> {
     }
 
     /// Reads a positive whole number, or a template that gives one.
-    fn number(&mut self, node: &Node, title: &str) -> Option<Template> {
+    fn number(&mut self, node: &YamlNode, title: &str) -> Option<Template> {
         if node.is_null() {
             return None;
         }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use super::Reader;
+use super::DocumentReader;
 use super::foreign::ForeignTools;
 use super::secrets::SecretFields;
 use super::workbook::Workbook;
 use crate::cron::Cron;
-use crate::diagnostic::{Code, Finding, Findings};
-use crate::parse::Workers;
+use crate::diagnostic::{DiagnosticCode, Finding, Findings};
+use crate::parse::TargetWorkers;
 use crate::schedule::{CatchUp, Overlap, Schedule, When};
 use crate::words::schedule::{DISPATCH, ROOT, SPEC};
-use crate::yaml::{Node, to_object};
+use crate::yaml::{YamlNode, to_object};
 
 /// The shortest interval between two executions.
 const EVERY_MIN: Duration = Duration::from_secs(1);
@@ -31,12 +31,12 @@ const CATCH_UPS: &[(&str, CatchUp)] =
     &[("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)];
 
 /// Returns the schedule of a document; `None` if there is an error among the findings.
-pub(crate) fn read_schedule(root: &Node, findings: &mut Findings) -> Option<Schedule> {
-    let mut reader = Reader {
+pub(crate) fn read_schedule(root: &YamlNode, findings: &mut Findings) -> Option<Schedule> {
+    let mut reader = DocumentReader {
         findings,
         steps: BTreeMap::new(),
         workbook: Workbook::default(),
-        foreign: ForeignTools::of(Workers::Any),
+        foreign: ForeignTools::of(TargetWorkers::Any),
         secrets: SecretFields::default(),
         bare_rule_sets: Vec::new(),
     };
@@ -44,8 +44,8 @@ pub(crate) fn read_schedule(root: &Node, findings: &mut Findings) -> Option<Sche
     schedule.filter(|_| !findings.has_errors())
 }
 
-impl Reader<'_> {
-    fn schedule(&mut self, root: &Node) -> Option<Schedule> {
+impl DocumentReader<'_> {
+    fn schedule(&mut self, root: &YamlNode) -> Option<Schedule> {
         self.map(root, ROOT);
         self.check_version_of(root, "a schedule");
         let metadata = self.metadata_of(root, "a schedule");
@@ -91,21 +91,21 @@ impl Reader<'_> {
 
     /// Rejects a jitter longer than the interval, so that executions start in the order of their
     /// instants.
-    fn check_jitter(&mut self, spec: &Node, when: Option<&When>, jitter: Option<Duration>) {
+    fn check_jitter(&mut self, spec: &YamlNode, when: Option<&When>, jitter: Option<Duration>) {
         if let (Some(When::Every(every)), Some(jitter), Some(node)) =
             (when, jitter, spec.get("jitter"))
             && jitter > *every
         {
             let message = "`jitter` cannot be longer than `every`";
-            self.add(Finding::error(Code::OutOfRange, &node.span, message));
+            self.add(Finding::error(DiagnosticCode::OutOfRange, &node.span, message));
         }
     }
 
-    fn when(&mut self, spec: &Node) -> Option<When> {
+    fn when(&mut self, spec: &YamlNode) -> Option<When> {
         let given = |key| spec.get(key).filter(|value| !value.is_null());
         if let (Some(zone), None) = (given("timezone"), given("cron")) {
             let message = "`timezone` is for `cron`; other instants are the same everywhere";
-            self.add(Finding::error(Code::BadValue, &zone.span, message));
+            self.add(Finding::error(DiagnosticCode::BadValue, &zone.span, message));
         }
         match (given("cron"), given("every"), given("at")) {
             (Some(cron), None, None) => {
@@ -116,7 +116,7 @@ impl Reader<'_> {
                 let text = self.name(cron, "`cron`")?;
                 let cron = Cron::parse(&text).map_err(|reason| {
                     let message = format!("`cron` cannot be `{text}`: {reason}");
-                    let finding = Finding::error(Code::BadValue, &cron.span, message);
+                    let finding = Finding::error(DiagnosticCode::BadValue, &cron.span, message);
                     self.add(finding.help("write `30 2 * * *` for half past two every night"));
                 });
                 Some(When::Cron { cron: cron.ok()?, zone: zone? })
@@ -125,7 +125,7 @@ impl Reader<'_> {
                 let duration = self.duration(every, "`every`", 1.0, EVERY_MAX)?;
                 if duration < EVERY_MIN {
                     let message = "`every` must be a second at least";
-                    self.add(Finding::error(Code::OutOfRange, &every.span, message));
+                    self.add(Finding::error(DiagnosticCode::OutOfRange, &every.span, message));
                     return None;
                 }
                 Some(When::Every(duration))
@@ -134,26 +134,26 @@ impl Reader<'_> {
                 let text = self.name(at, "`at`")?;
                 let instant = text.parse().map_err(|_| {
                     let message = format!("`at` cannot be `{text}`");
-                    let finding = Finding::error(Code::BadValue, &at.span, message);
+                    let finding = Finding::error(DiagnosticCode::BadValue, &at.span, message);
                     self.add(finding.help("write an instant such as `2026-12-24T18:00:00Z`"));
                 });
                 instant.ok().map(When::Once)
             }
             _ => {
                 let message = "a schedule needs one of `cron`, `every` and `at`";
-                self.add(Finding::error(Code::MissingKey, &spec.span, message));
+                self.add(Finding::error(DiagnosticCode::MissingKey, &spec.span, message));
                 None
             }
         }
     }
 
     /// Reads a time zone. The bundled database is used, so that every server has the same rules.
-    fn zone(&mut self, node: &Node) -> Option<TimeZone> {
+    fn zone(&mut self, node: &YamlNode) -> Option<TimeZone> {
         let name = self.name(node, "`timezone`")?;
         let zone = TimeZoneDatabase::bundled().get(&name);
         if zone.is_err() {
             let message = format!("there is no time zone `{name}`");
-            let finding = Finding::error(Code::UnknownWord, &node.span, message);
+            let finding = Finding::error(DiagnosticCode::UnknownWord, &node.span, message);
             self.add(finding.help("write a name such as `Europe/Berlin` or `UTC`"));
         }
         zone.ok()

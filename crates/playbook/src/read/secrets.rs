@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::suggest::nearest;
-use crate::yaml::{Node, Yaml};
+use crate::yaml::{Yaml, YamlNode};
 
 /// The variable that holds secrets.
 const KEYCHAIN: &str = "keychain";
@@ -56,9 +56,9 @@ fn fields_of(entry: &Value) -> Option<BTreeSet<String>> {
     is_plain.then(|| BEARER_FIELDS.map(str::to_owned).into())
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Reports fields that no secret of the playbook has.
-    pub(super) fn check_secrets(&mut self, node: &Node, variables: &BTreeSet<String>) {
+    pub(super) fn check_secrets(&mut self, node: &YamlNode, variables: &BTreeSet<String>) {
         let lacking = variables.iter().filter_map(|variable| {
             let (fields, name, field) = self.secrets.lacking(variable)?;
             let help = match nearest(field, fields.iter().map(String::as_str)) {
@@ -72,7 +72,7 @@ impl Reader<'_> {
             let written = format!("{KEYCHAIN}.{name}.{field}");
             let span = place_of(node, &written, &self.findings.source);
             let span = span.unwrap_or_else(|| node.span.clone());
-            Some(Finding::error(Code::UnknownField, &span, message).help(help))
+            Some(Finding::error(DiagnosticCode::UnknownField, &span, message).help(help))
         });
         for finding in lacking.collect::<Vec<_>>() {
             self.add(finding);
@@ -81,7 +81,11 @@ impl Reader<'_> {
 }
 
 /// Returns the place of the first text below a node that contains `words`.
-fn place_of(node: &Node, words: &str, source: &crate::source::Source) -> Option<Range<usize>> {
+fn place_of(
+    node: &YamlNode,
+    words: &str,
+    source: &crate::source::SourceText,
+) -> Option<Range<usize>> {
     match &node.yaml {
         Yaml::Text { text, .. } => {
             let at = text.find(words)?;

@@ -1,9 +1,9 @@
 //! Reads `set` and its older names: which variables are assigned in which scope.
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
-use crate::playbook::{Assignment, AssignmentScope};
-use crate::yaml::{Entry, Key, Node};
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::playbook::{AssignmentScope, SetAssignment};
+use crate::yaml::{YamlEntry, YamlKey, YamlNode};
 
 /// The prefixes of targets and their scopes. `vars` is an old name of the context.
 const SCOPES: &[(&str, AssignmentScope)] = &[
@@ -21,9 +21,9 @@ const BLOCKS: &[(&str, AssignmentScope)] = &[
     ("set_vars", AssignmentScope::Ctx),
 ];
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Reads the assignments of `set` and its older names, in the order of the document.
-    pub(super) fn set_blocks(&mut self, entries: &[Entry]) -> Vec<Assignment> {
+    pub(super) fn set_blocks(&mut self, entries: &[YamlEntry]) -> Vec<SetAssignment> {
         let mut all = Vec::new();
         for entry in entries {
             let block = BLOCKS.iter().find(|(name, _)| *name == entry.key.text);
@@ -35,7 +35,11 @@ impl Reader<'_> {
     }
 
     /// Reads the assignments of one map; `bare` is the scope of targets without a prefix.
-    pub(super) fn assignments(&mut self, node: &Node, bare: AssignmentScope) -> Vec<Assignment> {
+    pub(super) fn assignments(
+        &mut self,
+        node: &YamlNode,
+        bare: AssignmentScope,
+    ) -> Vec<SetAssignment> {
         let mut all = Vec::new();
         for entry in self.any_map(node, "`set`").unwrap_or_default() {
             let scope = SCOPES.iter().find(|(prefix, _)| *prefix == entry.key.text);
@@ -58,18 +62,18 @@ impl Reader<'_> {
 
     fn assignment(
         &mut self,
-        written: &Key,
+        written: &YamlKey,
         key: &str,
-        value: &Node,
+        value: &YamlNode,
         scope: AssignmentScope,
-    ) -> Option<Assignment> {
+    ) -> Option<SetAssignment> {
         if key.is_empty() || key.split('.').any(|part| part.trim().is_empty()) {
             let message = format!("`{}` names no variable", written.text);
-            self.add(Finding::error(Code::BadKey, &written.span, message));
+            self.add(Finding::error(DiagnosticCode::BadKey, &written.span, message));
             return None;
         }
         let value = self.template(value)?;
-        Some(Assignment { scope, key: key.to_owned(), value })
+        Some(SetAssignment { scope, key: key.to_owned(), value })
     }
 }
 

@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use noetl_model::ToolKind;
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
-use crate::parse::Workers;
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::parse::TargetWorkers;
 use crate::suggest::nearest;
-use crate::words::tools::{Case, FOREIGN, Form, Setting, Settings, settings_of};
-use crate::yaml::{Entry, Key, Node, Yaml};
+use crate::words::tools::{Case, FOREIGN, Form, ToolKey, ToolKeys, settings_of};
+use crate::yaml::{Yaml, YamlEntry, YamlKey, YamlNode};
 
 /// The longest duration of any setting.
 const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// True if the value is known only after rendering.
-fn is_template(node: &Node) -> bool {
+fn is_template(node: &YamlNode) -> bool {
     node.text().is_some_and(|text| text.contains("{{") || text.contains("{%"))
 }
 
 /// True if a key is present, or may be because a template is above it. Null counts as absent.
-fn is_given(config: &Node, path: &str) -> bool {
+fn is_given(config: &YamlNode, path: &str) -> bool {
     let found = match path.split_once('.') {
         None => config.get(path),
         Some((head, rest)) => {
@@ -33,18 +33,18 @@ fn is_given(config: &Node, path: &str) -> bool {
     found.is_some_and(|node| !node.is_null())
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Checks the settings of a tool, after all spellings are merged. Workers of other vendors may
     /// have tools of the same name that read other keys, so for them every finding is a warning.
-    pub(super) fn tool_settings(&mut self, tool: ToolKind, config: &Node) {
+    pub(super) fn tool_settings(&mut self, tool: ToolKind, config: &YamlNode) {
         if let Some(settings) = settings_of(tool) {
-            self.findings.is_mild = self.foreign.workers == Workers::Any;
+            self.findings.is_mild = self.foreign.workers == TargetWorkers::Any;
             self.settings(config, settings);
             self.findings.is_mild = false;
         }
     }
 
-    fn settings(&mut self, config: &Node, settings: &'static Settings) {
+    fn settings(&mut self, config: &YamlNode, settings: &'static ToolKeys) {
         let entries = config.entries().unwrap_or_default();
         for entry in entries {
             match settings.setting(&entry.key.text) {
@@ -75,7 +75,7 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown_setting(&mut self, entry: &Entry, settings: &'static Settings) {
+    fn unknown_setting(&mut self, entry: &YamlEntry, settings: &'static ToolKeys) {
         if self.misplaced_in_tool(&entry.key, settings.title) {
             return;
         }
@@ -93,18 +93,18 @@ impl Reader<'_> {
             }
         };
         let message = format!("{} has no setting `{}`", settings.title, key.text);
-        self.add(Finding::warning(Code::UnknownKey, &key.span, message).help(help));
+        self.add(Finding::warning(DiagnosticCode::UnknownKey, &key.span, message).help(help));
     }
 
-    /// Calls [`Reader::misplaced`] and reports an error whichever workers run the tool.
-    fn misplaced_in_tool(&mut self, key: &Key, title: &str) -> bool {
+    /// Calls [`DocumentReader::misplaced`] and reports an error whichever workers run the tool.
+    fn misplaced_in_tool(&mut self, key: &YamlKey, title: &str) -> bool {
         let is_mild = std::mem::replace(&mut self.findings.is_mild, false);
         let misplaced = self.misplaced(key, title);
         self.findings.is_mild = is_mild;
         misplaced
     }
 
-    fn setting(&mut self, node: &Rc<Node>, setting: &Setting, settings: &Settings) {
+    fn setting(&mut self, node: &Rc<YamlNode>, setting: &ToolKey, settings: &ToolKeys) {
         let title = format!("`{}` of {}", setting.name, settings.title);
         match setting.form {
             Form::Any => {}
@@ -134,13 +134,19 @@ impl Reader<'_> {
         }
     }
 
-    fn one_of(&mut self, node: &Node, title: &str, accepted: &[fn(&Node) -> bool], wanted: &str) {
+    fn one_of(
+        &mut self,
+        node: &YamlNode,
+        title: &str,
+        accepted: &[fn(&YamlNode) -> bool],
+        wanted: &str,
+    ) {
         if !accepted.iter().any(|is_it| is_it(node)) {
             self.wrong_type(node, title, wanted);
         }
     }
 
-    fn texts(&mut self, node: &Node, title: &str) {
+    fn texts(&mut self, node: &YamlNode, title: &str) {
         for entry in self.any_map(node, title).unwrap_or_default() {
             if !(is_scalar(&entry.value) || entry.value.is_null()) {
                 let title = format!("`{}` in {title}", entry.key.text);
@@ -149,17 +155,17 @@ impl Reader<'_> {
         }
     }
 
-    fn any_case_word(&mut self, node: &Node, title: &str, words: &'static [&'static str]) {
+    fn any_case_word(&mut self, node: &YamlNode, title: &str, words: &'static [&'static str]) {
         let Some(text) = self.text(node, title) else { return };
         if !words.iter().any(|word| word.eq_ignore_ascii_case(text.trim())) {
             self.unknown_word(node, title, &text, words);
         } else if FOREIGN.contains(&text.as_str()) {
             let message = format!("{title} is `{text}`, which is not built in");
-            self.add(Finding::warning(Code::ForeignTool, &node.span, message));
+            self.add(Finding::warning(DiagnosticCode::ForeignTool, &node.span, message));
         }
     }
 
-    fn one_of_each(&mut self, config: &Node, groups: &[&[&str]], title: &str) {
+    fn one_of_each(&mut self, config: &YamlNode, groups: &[&[&str]], title: &str) {
         for group in groups {
             if group.iter().any(|path| is_given(config, path)) {
                 continue;
@@ -168,38 +174,38 @@ impl Reader<'_> {
             let message = format!("{title} needs `{first}`");
             let more: Vec<String> = group[1..].iter().map(|name| format!("`{name}`")).collect();
             let help = (!more.is_empty()).then(|| format!("or {}", more.join(", ")));
-            let finding = Finding::error(Code::MissingKey, &config.span, message);
+            let finding = Finding::error(DiagnosticCode::MissingKey, &config.span, message);
             self.add(finding.help_if(help));
         }
     }
 
     /// Warns about keys of a group that have no effect because an earlier one of the group is
     /// present.
-    fn rivals(&mut self, entries: &[Entry], group: &[&str]) {
+    fn rivals(&mut self, entries: &[YamlEntry], group: &[&str]) {
         let given = given(entries, group);
         let [first, others @ ..] = &given[..] else { return };
         for other in others {
             let message =
                 format!("`{}` has no effect next to `{}`", other.key.text, first.key.text);
-            self.add(Finding::warning(Code::Contradiction, &other.key.span, message));
+            self.add(Finding::warning(DiagnosticCode::Contradiction, &other.key.span, message));
         }
     }
 
-    fn exclusive(&mut self, entries: &[Entry], group: &[&str]) {
+    fn exclusive(&mut self, entries: &[YamlEntry], group: &[&str]) {
         let given = given(entries, group);
         let [first, second, ..] = &given[..] else { return };
         let message = format!("give `{}` or `{}`, not both", first.key.text, second.key.text);
-        self.add(Finding::error(Code::Contradiction, &second.key.span, message));
+        self.add(Finding::error(DiagnosticCode::Contradiction, &second.key.span, message));
     }
 }
 
 /// Returns the entries of a group that are present, in the order of the group.
-fn given<'n>(entries: &'n [Entry], group: &[&str]) -> Vec<&'n Entry> {
+fn given<'n>(entries: &'n [YamlEntry], group: &[&str]) -> Vec<&'n YamlEntry> {
     let find = |name: &&str| entries.iter().find(|entry| entry.key.text == *name);
     group.iter().filter_map(find).filter(|entry| !entry.value.is_null()).collect()
 }
 
-fn applies(config: &Node, case: &Case) -> bool {
+fn applies(config: &YamlNode, case: &Case) -> bool {
     let said = case.key.iter().find_map(|key| config.get(key).filter(|node| !node.is_null()));
     match said {
         None => case.is_default,
@@ -207,14 +213,14 @@ fn applies(config: &Node, case: &Case) -> bool {
     }
 }
 
-fn is_scalar(node: &Node) -> bool {
+fn is_scalar(node: &YamlNode) -> bool {
     matches!(node.yaml, Yaml::Text { .. } | Yaml::Number(_) | Yaml::Bool(_))
 }
 
-fn is_list(node: &Node) -> bool {
+fn is_list(node: &YamlNode) -> bool {
     node.list().is_some()
 }
 
-fn is_map(node: &Node) -> bool {
+fn is_map(node: &YamlNode) -> bool {
     node.entries().is_some()
 }

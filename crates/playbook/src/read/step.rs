@@ -7,17 +7,19 @@ use noetl_expr::Template;
 use noetl_model::{LoopMode, StepName, ToolKind};
 use serde_json::{Map, Value};
 
-use super::Reader;
-use super::arcs::{MODES, Origin};
-use super::task::{Body, Seat};
-use crate::diagnostic::{Code, Finding};
-use crate::playbook::{Assignment, AssignmentScope, BodyForm, Loop, Rule, Step, Task, Verdict};
-use crate::words::{STEP, STEP_POLICY, STEP_SPEC, Standing};
-use crate::yaml::{Entry, Node};
+use super::DocumentReader;
+use super::arcs::{ArcOrigin, MODES};
+use super::task::{StepTasks, TaskPosition};
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::playbook::{
+    AssignmentScope, BodyForm, Loop, Rule, RuleAction, SetAssignment, Step, Task,
+};
+use crate::words::{KeyStatus, STEP, STEP_POLICY, STEP_SPEC};
+use crate::yaml::{YamlEntry, YamlNode};
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Reads a step whose name is already known.
-    pub(super) fn step(&mut self, name: &str, node: &Rc<Node>) -> Option<Step> {
+    pub(super) fn step(&mut self, name: &str, node: &Rc<YamlNode>) -> Option<Step> {
         let entries = node.entries()?;
         let settings_here = node.get("type").is_some()
             || node.get("tool").is_some_and(|tool| tool.text().is_some());
@@ -35,7 +37,7 @@ impl Reader<'_> {
         let body = body.map(|body| self.with_step_rules(body, node, policy));
         let mode = spec.and_then(|spec| spec.get("next_mode"));
         let mode = mode.and_then(|mode| self.word(mode, "`next_mode`", MODES));
-        let next = self.router(node.get("next"), &Origin { step: name, mode });
+        let next = self.router(node.get("next"), &ArcOrigin { step: name, mode });
         let input = self.step_input(node);
         let when = node.get("when").filter(|when| !when.is_null());
         let when = when.and_then(|when| self.condition(when));
@@ -49,7 +51,7 @@ impl Reader<'_> {
         let output = self.step_output(node);
         let description = node.get("desc").or_else(|| node.get("description"));
         let description = description.and_then(|text| text.text()).map(str::to_owned);
-        let Body { tasks, form } = body?;
+        let StepTasks { tasks, form } = body?;
         Some(Step {
             name: StepName::new(name),
             description,
@@ -83,18 +85,18 @@ impl Reader<'_> {
             let help = format!(
                 "write `iter.{name}` for the item alone, or `ctx.{name}` for the whole execution"
             );
-            self.add(Finding::error(Code::SharedVariable, &key.span, message).help(help));
+            self.add(Finding::error(DiagnosticCode::SharedVariable, &key.span, message).help(help));
         }
     }
 
-    fn step_keys(&mut self, entries: &[Entry], settings_here: bool) {
+    fn step_keys(&mut self, entries: &[YamlEntry], settings_here: bool) {
         for entry in entries {
             let key = &entry.key;
             match STEP.word(&key.text) {
-                Some(word) => self.note_standing(key, word),
+                Some(word) => self.note_status(key, word),
                 None if key.text == "case" => {
                     let message = "`case` is no longer part of the language";
-                    let finding = Finding::error(Code::RemovedKey, &key.span, message);
+                    let finding = Finding::error(DiagnosticCode::RemovedKey, &key.span, message);
                     self.add(
                         finding
                             .help("write its conditions as `next: {arcs: [{step: …, when: …}]}`"),
@@ -106,13 +108,13 @@ impl Reader<'_> {
         }
     }
 
-    fn step_body(&mut self, name: &str, node: &Rc<Node>) -> Option<Body> {
+    fn step_body(&mut self, name: &str, node: &Rc<YamlNode>) -> Option<StepTasks> {
         if let Some(tool) = self.tool_of(node) {
             return self.body(name, &tool);
         }
         if node.get("next").is_none_or(|next| next.is_null()) {
             let message = format!("step `{name}` has neither `tool` nor `next`");
-            let finding = Finding::error(Code::MissingTool, &node.span, message);
+            let finding = Finding::error(DiagnosticCode::MissingTool, &node.span, message);
             self.add(finding.help("a step that only marks a place is `tool: {kind: noop}`"));
             return None;
         }
@@ -120,16 +122,17 @@ impl Reader<'_> {
         let config = Template::parse(empty).expect("an empty map holds no template");
         let (label, rules, set) = (name.to_owned(), Vec::new(), Vec::new());
         let task = Task { label, tool: ToolKind::Noop, config, set, rules, timeout: None };
-        Some(Body { tasks: vec![task], form: BodyForm::Single })
+        Some(StepTasks { tasks: vec![task], form: BodyForm::Single })
     }
 
     /// Returns a step's tool as a map or a list, from any of its spellings.
-    fn tool_of(&mut self, node: &Rc<Node>) -> Option<Rc<Node>> {
+    fn tool_of(&mut self, node: &Rc<YamlNode>) -> Option<Rc<YamlNode>> {
         let kind = match (node.get("tool"), node.get("type"), node.get("call")) {
             (Some(tool), _, _) if !tool.is_null() => match tool.text() {
                 Some(kind) => {
                     let message = "a tool given by its kind alone is an old spelling";
-                    let finding = Finding::warning(Code::OldSpelling, &tool.span, message);
+                    let finding =
+                        Finding::warning(DiagnosticCode::OldSpelling, &tool.span, message);
                     self.add(
                         finding.help(format!("write `tool: {{kind: {kind}}}`, its settings below")),
                     );
@@ -143,25 +146,30 @@ impl Reader<'_> {
         };
         let settings = node.entries()?.iter().filter(|entry| match STEP.word(&entry.key.text) {
             None => entry.key.text != "arcs",
-            Some(word) => matches!(word.standing, Standing::Current) && word.name == "timeout",
+            Some(word) => matches!(word.status, KeyStatus::Current) && word.name == "timeout",
         });
         let key = node.entries()?.first()?.key.renamed("kind");
-        let kind = Entry { key, value: Rc::clone(kind) };
+        let kind = YamlEntry { key, value: Rc::clone(kind) };
         let entries = std::iter::once(kind).chain(settings.cloned()).collect();
-        Some(Rc::new(Node::map(node.span.clone(), entries)))
+        Some(Rc::new(YamlNode::map(node.span.clone(), entries)))
     }
 
     /// Applies the step's `retry` and rules to each task that has none of its own.
-    fn with_step_rules(&mut self, mut body: Body, node: &Node, policy: Option<&Rc<Node>>) -> Body {
+    fn with_step_rules(
+        &mut self,
+        mut body: StepTasks,
+        node: &YamlNode,
+        policy: Option<&Rc<YamlNode>>,
+    ) -> StepTasks {
         let labels: Vec<String> = body.tasks.iter().map(|task| task.label.clone()).collect();
         let rules = policy.and_then(|policy| policy.get("rules"));
         let retry: Option<Rule> = node.get("retry").and_then(|retry| self.retry_rule(retry));
         for (index, task) in body.tasks.iter_mut().enumerate() {
-            let seat = Seat { labels: &labels, index };
+            let position = TaskPosition { labels: &labels, index };
             if let Some(rules) = rules.filter(|_| task.rules.is_empty()) {
-                task.rules = self.rules(rules, &seat);
+                task.rules = self.rules(rules, &position);
             }
-            let retries = task.rules.iter().any(|rule| matches!(rule.verdict, Verdict::Retry(_)));
+            let retries = task.rules.iter().any(|rule| matches!(rule.action, RuleAction::Retry(_)));
             if !retries {
                 task.rules.extend(retry.clone());
             }
@@ -169,7 +177,7 @@ impl Reader<'_> {
         body
     }
 
-    fn step_input(&mut self, node: &Node) -> Option<Template> {
+    fn step_input(&mut self, node: &YamlNode) -> Option<Template> {
         let input = ["input", "args", "with"].into_iter().find_map(|key| node.get(key))?;
         if input.is_null() {
             return None;
@@ -180,7 +188,7 @@ impl Reader<'_> {
         self.template(input)
     }
 
-    fn step_set(&mut self, node: &Node) -> Vec<Assignment> {
+    fn step_set(&mut self, node: &YamlNode) -> Vec<SetAssignment> {
         let mut set = self.set_blocks(node.entries().unwrap_or_default());
         if let Some(vars) = node.get("vars") {
             set.extend(self.assignments(vars, AssignmentScope::Ctx));
@@ -188,7 +196,7 @@ impl Reader<'_> {
         set
     }
 
-    fn step_timeout(&mut self, node: &Node) -> Option<Duration> {
+    fn step_timeout(&mut self, node: &YamlNode) -> Option<Duration> {
         let spec = node.get("spec").and_then(|spec| spec.get("timeout"));
         let written = node.get("timeout").or(spec).filter(|timeout| !timeout.is_null())?;
         self.timeout(written)

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Reader;
+use super::DocumentReader;
 use super::foreign::ForeignTools;
 use super::secrets::SecretFields;
 use super::workbook::Workbook;
-use crate::diagnostic::{Code, Finding, Findings};
-use crate::parse::Workers;
+use crate::diagnostic::{DiagnosticCode, Finding, Findings};
+use crate::parse::TargetWorkers;
 use crate::playbook::Metadata;
 use crate::subscription::{
-    Activation, Controls, Delivery, Directive, Dispatch, HeaderRules, Ingress, Limits,
-    MessageSource, PayloadFrom, Signed, Subscription, TraceRule, Verify,
+    Activation, Controls, Directive, Dispatch, DispatchLimits, HeaderRules, IngressEndpoint,
+    MessageDelivery, MessageSource, PayloadFrom, Signed, Subscription, TraceRule, Verify,
 };
 use crate::words::subscription::{
     DEDUP, DIRECTIVE, DISPATCH, HEADERS, INGRESS, LIMITS, ROOT, SPEC, SPOOL, TRACE, VERIFY,
 };
-use crate::yaml::{Node, to_object};
+use crate::yaml::{YamlNode, to_object};
 
 /// The most messages dispatched at once.
 const BATCH_MAX: u32 = 1000;
@@ -50,8 +50,11 @@ const PAYLOADS: &[(&str, PayloadFrom)] = &[
     ("message.attributes", PayloadFrom::Attributes),
 ];
 const SPOOL_MODES: &[(&str, ())] = &[("off", ()), ("buffer_and_ack", ()), ("hybrid", ())];
-const ORDERINGS: &[(&str, Ordering)] =
-    &[("global", Ordering::Global), ("per_key", Ordering::Other), ("none", Ordering::Other)];
+const ORDERINGS: &[(&str, OrderingScope)] = &[
+    ("global", OrderingScope::Global),
+    ("per_key", OrderingScope::Other),
+    ("none", OrderingScope::Other),
+];
 const BACKENDS: &[(&str, Backend)] = &[
     ("nats_object", Backend::Default),
     ("local_disk", Backend::Path),
@@ -61,7 +64,7 @@ const BACKENDS: &[(&str, Backend)] = &[
 const RECOVERIES: &[(&str, bool)] = &[("ordered_then_live", false), ("interleave", true)];
 
 #[derive(Clone, Copy)]
-enum Mode {
+enum DeliveryMode {
     Pull,
     Push,
 }
@@ -80,7 +83,7 @@ enum Style {
 }
 
 #[derive(Clone, Copy)]
-enum Control {
+enum HeaderControl {
     Playbook,
     Pool,
     Priority,
@@ -90,7 +93,7 @@ enum Control {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ordering {
+enum OrderingScope {
     Global,
     Other,
 }
@@ -104,12 +107,12 @@ enum Backend {
 }
 
 /// Returns the subscription of a document; `None` if there is an error among the findings.
-pub(crate) fn read_subscription(root: &Node, findings: &mut Findings) -> Option<Subscription> {
-    let mut reader = Reader {
+pub(crate) fn read_subscription(root: &YamlNode, findings: &mut Findings) -> Option<Subscription> {
+    let mut reader = DocumentReader {
         findings,
         steps: BTreeMap::new(),
         workbook: Workbook::default(),
-        foreign: ForeignTools::of(Workers::Any),
+        foreign: ForeignTools::of(TargetWorkers::Any),
         secrets: SecretFields::default(),
         bare_rule_sets: Vec::new(),
     };
@@ -117,8 +120,8 @@ pub(crate) fn read_subscription(root: &Node, findings: &mut Findings) -> Option<
     subscription.filter(|_| !findings.has_errors())
 }
 
-impl Reader<'_> {
-    fn subscription(&mut self, root: &Node) -> Option<Subscription> {
+impl DocumentReader<'_> {
+    fn subscription(&mut self, root: &YamlNode) -> Option<Subscription> {
         self.map(root, ROOT);
         self.check_version_of(root, "a subscription");
         let metadata = self.metadata_of(root, "a subscription");
@@ -156,10 +159,10 @@ impl Reader<'_> {
         })
     }
 
-    pub(super) fn check_version_of(&mut self, root: &Node, title: &str) {
+    pub(super) fn check_version_of(&mut self, root: &YamlNode, title: &str) {
         let Some(version) = root.get("apiVersion") else {
             let message = format!("{title} needs `apiVersion`");
-            let finding = Finding::error(Code::MissingKey, &root.span, message);
+            let finding = Finding::error(DiagnosticCode::MissingKey, &root.span, message);
             self.add(finding.help("write `apiVersion: noetl.io/v1`"));
             return;
         };
@@ -167,7 +170,7 @@ impl Reader<'_> {
         self.word(version, "`apiVersion`", versions);
     }
 
-    pub(super) fn metadata_of(&mut self, root: &Node, title: &str) -> Option<Metadata> {
+    pub(super) fn metadata_of(&mut self, root: &YamlNode, title: &str) -> Option<Metadata> {
         let node = self.needed(root, title, "metadata")?;
         let entries = self.any_map(node, "`metadata`")?;
         let name = self.needed(node, "metadata", "name")?;
@@ -183,10 +186,10 @@ impl Reader<'_> {
     /// Returns the value of a required key; reports a finding if it is missing.
     pub(super) fn needed<'n>(
         &mut self,
-        node: &'n Node,
+        node: &'n YamlNode,
         title: &str,
         key: &str,
-    ) -> Option<&'n Node> {
+    ) -> Option<&'n YamlNode> {
         let found = node.get(key).filter(|value| !value.is_null());
         if found.is_none() {
             self.missing(node, title, key);
@@ -195,27 +198,36 @@ impl Reader<'_> {
     }
 
     /// Returns the name under a required key; reports a finding if it is missing.
-    pub(super) fn needed_name(&mut self, node: &Node, title: &str, key: &str) -> Option<String> {
+    pub(super) fn needed_name(
+        &mut self,
+        node: &YamlNode,
+        title: &str,
+        key: &str,
+    ) -> Option<String> {
         let value = self.needed(node, title, key)?;
         self.name(value, &format!("`{key}`"))
     }
 
-    fn delivery(&mut self, spec: &Node) -> Option<Delivery> {
+    fn delivery(&mut self, spec: &YamlNode) -> Option<MessageDelivery> {
         let mode = self.needed(spec, "`spec`", "mode")?;
-        match self.word(mode, "`mode`", &[("pull", Mode::Pull), ("push", Mode::Push)])? {
-            Mode::Pull => {
+        match self.word(
+            mode,
+            "`mode`",
+            &[("pull", DeliveryMode::Pull), ("push", DeliveryMode::Push)],
+        )? {
+            DeliveryMode::Pull => {
                 let activation = spec.get("activation").filter(|node| !node.is_null());
                 let activation = match activation {
                     Some(node) => self.word(node, "`activation`", ACTIVATIONS)?,
                     None => Activation::Continuous,
                 };
-                Some(Delivery::Pull(activation))
+                Some(MessageDelivery::Pull(activation))
             }
-            Mode::Push => self.ingress(spec).map(Delivery::Push),
+            DeliveryMode::Push => self.ingress(spec).map(MessageDelivery::Push),
         }
     }
 
-    fn ingress(&mut self, spec: &Node) -> Option<Ingress> {
+    fn ingress(&mut self, spec: &YamlNode) -> Option<IngressEndpoint> {
         let node = self.needed(spec, "a subscription that is pushed to", "ingress")?;
         self.map(node, INGRESS)?;
         let path = self.needed_name(node, "`ingress`", "gateway_path");
@@ -224,19 +236,19 @@ impl Reader<'_> {
         if !path.starts_with('/') || path.trim_end_matches('/').is_empty() {
             let at = node.get("gateway_path").map_or(&node.span, |path| &path.span);
             let message = format!("`gateway_path` must be an absolute path, this is `{path}`");
-            let finding = Finding::error(Code::BadValue, at, message);
+            let finding = Finding::error(DiagnosticCode::BadValue, at, message);
             self.add(finding.help(format!("write `/ingress/{}`", path.trim_matches('/'))));
             return None;
         }
-        Some(Ingress { path, verify: verify? })
+        Some(IngressEndpoint { path, verify: verify? })
     }
 
-    fn verify(&mut self, node: &Node) -> Option<Verify> {
+    fn verify(&mut self, node: &YamlNode) -> Option<Verify> {
         self.map(node, VERIFY)?;
         let scheme = self.needed(node, "`verify`", "type")?;
         if scheme.text() == Some("none") {
             let message = "`verify.type` cannot be `none`: anybody could start executions";
-            let finding = Finding::error(Code::BadValue, &scheme.span, message);
+            let finding = Finding::error(DiagnosticCode::BadValue, &scheme.span, message);
             self.add(finding.help("use hmac_sha256, bearer or pubsub_oidc"));
             return None;
         }
@@ -260,7 +272,7 @@ impl Reader<'_> {
         }
     }
 
-    fn hmac(&mut self, node: &Node) -> Option<Verify> {
+    fn hmac(&mut self, node: &YamlNode) -> Option<Verify> {
         let secret = self.needed_name(node, "hmac_sha256", "secret");
         let given = |key| node.get(key).filter(|value| !value.is_null());
         let style = match given("style") {
@@ -289,7 +301,7 @@ impl Reader<'_> {
     }
 
     /// Returns the name of a header in lower case; `usual` if the key is absent.
-    fn header_of(&mut self, node: &Node, key: &str, usual: &str) -> Option<String> {
+    fn header_of(&mut self, node: &YamlNode, key: &str, usual: &str) -> Option<String> {
         let Some(value) = node.get(key).filter(|value| !value.is_null()) else {
             return Some(usual.to_owned());
         };
@@ -297,13 +309,13 @@ impl Reader<'_> {
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if !header.chars().all(is_token) {
             let message = format!("`{header}` cannot be the name of a header");
-            self.add(Finding::error(Code::BadValue, &value.span, message));
+            self.add(Finding::error(DiagnosticCode::BadValue, &value.span, message));
             return None;
         }
         Some(header)
     }
 
-    fn dispatch(&mut self, spec: &Node) -> Option<Dispatch> {
+    fn dispatch(&mut self, spec: &YamlNode) -> Option<Dispatch> {
         let node = self.needed(spec, "`spec`", "dispatch")?;
         self.map(node, DISPATCH)?;
         let given = |key| node.get(key).filter(|value| !value.is_null());
@@ -325,7 +337,7 @@ impl Reader<'_> {
         })
     }
 
-    fn headers(&mut self, spec: &Node) -> HeaderRules {
+    fn headers(&mut self, spec: &YamlNode) -> HeaderRules {
         let Some(node) = spec.get("headers").filter(|node| !node.is_null()) else {
             return HeaderRules::default();
         };
@@ -337,7 +349,7 @@ impl Reader<'_> {
             match list.list() {
                 Some(items) if items.len() > DIRECTIVES_MAX => {
                     let message = format!("there are at most {DIRECTIVES_MAX} directives");
-                    self.add(Finding::error(Code::TooLarge, &list.span, message));
+                    self.add(Finding::error(DiagnosticCode::TooLarge, &list.span, message));
                 }
                 Some(items) => {
                     rules.directives = items.iter().filter_map(|it| self.directive(it)).collect();
@@ -351,42 +363,46 @@ impl Reader<'_> {
         rules
     }
 
-    fn directive(&mut self, node: &Node) -> Option<Directive> {
+    fn directive(&mut self, node: &YamlNode) -> Option<Directive> {
         self.map(node, DIRECTIVE)?;
         self.needed(node, "a directive", "header")?;
         let header = self.header_of(node, "header", "")?;
         let controls = self.needed(node, "a directive", "controls")?;
         let words = &[
-            ("dispatch.playbook", Control::Playbook),
-            ("dispatch.execution_pool", Control::Pool),
-            ("priority", Control::Priority),
-            ("idempotency_key", Control::IdempotencyKey),
-            ("content_type", Control::ContentType),
-            ("schema_hint", Control::SchemaHint),
+            ("dispatch.playbook", HeaderControl::Playbook),
+            ("dispatch.execution_pool", HeaderControl::Pool),
+            ("priority", HeaderControl::Priority),
+            ("idempotency_key", HeaderControl::IdempotencyKey),
+            ("content_type", HeaderControl::ContentType),
+            ("schema_hint", HeaderControl::SchemaHint),
         ];
         let controls = match self.word(controls, "`controls`", words)? {
-            Control::Playbook => Controls::Playbook { allowed: self.allowed(node)? },
-            Control::Pool => Controls::Pool { allowed: self.allowed(node)? },
-            Control::Priority => Controls::Priority { pools: self.pools(node)? },
-            Control::IdempotencyKey => Controls::IdempotencyKey,
-            Control::ContentType => Controls::ContentType,
-            Control::SchemaHint => Controls::SchemaHint,
+            HeaderControl::Playbook => Controls::Playbook { allowed: self.allowed(node)? },
+            HeaderControl::Pool => Controls::Pool { allowed: self.allowed(node)? },
+            HeaderControl::Priority => Controls::Priority { pools: self.pools(node)? },
+            HeaderControl::IdempotencyKey => Controls::IdempotencyKey,
+            HeaderControl::ContentType => Controls::ContentType,
+            HeaderControl::SchemaHint => Controls::SchemaHint,
         };
         Some(Directive { header, controls })
     }
 
     /// Reads the values that a header may choose: a non-empty list.
-    fn allowed(&mut self, node: &Node) -> Option<Vec<String>> {
+    fn allowed(&mut self, node: &YamlNode) -> Option<Vec<String>> {
         let list = self.needed(node, "a directive that chooses", "allowed")?;
         let allowed = self.names_of(list, "`allowed`")?;
         if allowed.is_empty() {
-            self.add(Finding::error(Code::BadValue, &list.span, "`allowed` allows nothing"));
+            self.add(Finding::error(
+                DiagnosticCode::BadValue,
+                &list.span,
+                "`allowed` allows nothing",
+            ));
             return None;
         }
         Some(allowed)
     }
 
-    fn names_of(&mut self, list: &Node, title: &str) -> Option<Vec<String>> {
+    fn names_of(&mut self, list: &YamlNode, title: &str) -> Option<Vec<String>> {
         let Some(items) = list.list() else {
             self.wrong_type(list, title, "a list of names");
             return None;
@@ -394,11 +410,11 @@ impl Reader<'_> {
         items.iter().map(|item| self.name(item, title)).collect()
     }
 
-    fn pools(&mut self, node: &Node) -> Option<BTreeMap<String, String>> {
+    fn pools(&mut self, node: &YamlNode) -> Option<BTreeMap<String, String>> {
         let map = self.needed(node, "a directive of priority", "map")?;
         let entries = self.any_map(map, "`map`")?;
         if entries.is_empty() {
-            self.add(Finding::error(Code::BadValue, &map.span, "`map` names no pool"));
+            self.add(Finding::error(DiagnosticCode::BadValue, &map.span, "`map` names no pool"));
             return None;
         }
         let pools = entries
@@ -407,7 +423,7 @@ impl Reader<'_> {
         pools.collect()
     }
 
-    fn trace(&mut self, node: &Node) -> Option<TraceRule> {
+    fn trace(&mut self, node: &YamlNode) -> Option<TraceRule> {
         self.map(node, TRACE)?;
         let propagates = match node.get("propagate").filter(|it| !it.is_null()) {
             Some(it) => self.word(it, "`propagate`", &[("none", false), ("w3c", true)])?,
@@ -420,7 +436,7 @@ impl Reader<'_> {
         Some(if propagates { TraceRule::W3c { baggage } } else { TraceRule::Dropped })
     }
 
-    fn dedup(&mut self, spec: &Node) -> Option<Duration> {
+    fn dedup(&mut self, spec: &YamlNode) -> Option<Duration> {
         let node = spec.get("dedup").filter(|node| !node.is_null())?;
         self.map(node, DEDUP)?;
         let given = |key| node.get(key).filter(|value| !value.is_null());
@@ -430,7 +446,7 @@ impl Reader<'_> {
                 let window = self.duration(it, "`window_secs`", 1.0, WINDOW_MAX)?;
                 if window.is_zero() {
                     let message = "`window_secs` must be more than 0";
-                    self.add(Finding::error(Code::OutOfRange, &it.span, message));
+                    self.add(Finding::error(DiagnosticCode::OutOfRange, &it.span, message));
                 }
                 window
             }
@@ -439,23 +455,23 @@ impl Reader<'_> {
         enabled.unwrap_or(Some(false))?.then_some(window)
     }
 
-    fn limits(&mut self, spec: &Node) -> Limits {
+    fn limits(&mut self, spec: &YamlNode) -> DispatchLimits {
         let Some(node) = spec.get("limits").filter(|node| !node.is_null()) else {
-            return Limits::default();
+            return DispatchLimits::default();
         };
         self.map(node, LIMITS);
         let mut limit = |key: &str| {
             let node = node.get(key).filter(|value| !value.is_null())?;
             self.count(node, &format!("`{key}`"), LIMIT_MAX)
         };
-        Limits {
+        DispatchLimits {
             in_flight_max: limit("max_in_flight"),
             dispatches_per_second_max: limit("max_dispatch_per_sec"),
         }
     }
 
     /// Checks `spool`, which workers read when they buffer messages.
-    fn check_spool(&mut self, spec: &Node) {
+    fn check_spool(&mut self, spec: &YamlNode) {
         let Some(node) = spec.get("spool").filter(|node| !node.is_null()) else { return };
         if self.map(node, SPOOL).is_none() {
             return;
@@ -477,9 +493,9 @@ impl Reader<'_> {
         let drain = given("drain").and_then(|drain| drain.get("on_recovery"));
         let interleaves =
             drain.and_then(|it| Some((it, self.word(it, "`on_recovery`", RECOVERIES)?)));
-        if let (Some(Ordering::Global), Some((at, true))) = (ordering, interleaves) {
+        if let (Some(OrderingScope::Global), Some((at, true))) = (ordering, interleaves) {
             let message = "`interleave` breaks the order that `ordering: global` asks for";
-            let finding = Finding::error(Code::BadValue, &at.span, message);
+            let finding = Finding::error(DiagnosticCode::BadValue, &at.span, message);
             self.add(finding.help("write `on_recovery: ordered_then_live`"));
         }
     }

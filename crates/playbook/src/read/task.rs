@@ -6,35 +6,35 @@ use std::time::Duration;
 
 use noetl_model::ToolKind;
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::playbook::{BodyForm, Rule, Task};
 use crate::suggest::nearest;
 use crate::words::{NOT_TOOLS, TOOL, TOOL_SPEC, WORKBOOK, tool_kinds};
-use crate::yaml::{Entry, Node};
+use crate::yaml::{YamlEntry, YamlNode};
 
 /// Keys of a tool's map that are not settings of the tool itself.
 const NOT_CONFIG: &[&str] =
     &["kind", "set", "set_ctx", "set_iter", "set_vars", "spec", "retry", "eval"];
 
 /// The tasks of a step, and the form they were written in.
-pub(super) struct Body {
+pub(super) struct StepTasks {
     pub(super) tasks: Vec<Task>,
     pub(super) form: BodyForm,
 }
 
 /// The index of a task in its step, with the labels of all tasks of the step.
-pub(super) struct Seat<'a> {
+pub(super) struct TaskPosition<'a> {
     pub(super) labels: &'a [String],
     pub(super) index: usize,
 }
 
 /// An item of a pipeline with its label.
-struct Item {
+struct PipelineItem {
     label: Option<String>,
     /// The node to point at if the label is wrong.
-    label_node: Rc<Node>,
-    tool: Rc<Node>,
+    label_node: Rc<YamlNode>,
+    tool: Rc<YamlNode>,
     form: ItemForm,
 }
 
@@ -55,13 +55,13 @@ enum Precedence {
 }
 
 /// Returns the tasks of a pipeline written as a tool of `kind: task_sequence`.
-fn sequence(tool: &Node) -> Option<&Rc<Node>> {
+fn sequence(tool: &YamlNode) -> Option<&Rc<YamlNode>> {
     let is_sequence = tool.get("kind").and_then(|kind| kind.text()) == Some("task_sequence");
     tool.get("tasks").filter(|_| is_sequence)
 }
 
-impl Reader<'_> {
-    pub(super) fn body(&mut self, step: &str, tool: &Rc<Node>) -> Option<Body> {
+impl DocumentReader<'_> {
+    pub(super) fn body(&mut self, step: &str, tool: &Rc<YamlNode>) -> Option<StepTasks> {
         if let Some(items) = tool.list() {
             return self.pipeline(tool, items);
         }
@@ -71,16 +71,21 @@ impl Reader<'_> {
             return self.pipeline(tasks, items);
         }
         let labels = [step.to_owned()];
-        let task = self.task(tool, &Seat { labels: &labels, index: 0 }, &ItemForm::Nested)?;
-        Some(Body { tasks: vec![task], form: BodyForm::Single })
+        let task =
+            self.task(tool, &TaskPosition { labels: &labels, index: 0 }, &ItemForm::Nested)?;
+        Some(StepTasks { tasks: vec![task], form: BodyForm::Single })
     }
 
-    fn pipeline(&mut self, list: &Node, items: &[Rc<Node>]) -> Option<Body> {
+    fn pipeline(&mut self, list: &YamlNode, items: &[Rc<YamlNode>]) -> Option<StepTasks> {
         if items.is_empty() {
-            self.add(Finding::error(Code::MissingTool, &list.span, "a list of tools is empty"));
+            self.add(Finding::error(
+                DiagnosticCode::MissingTool,
+                &list.span,
+                "a list of tools is empty",
+            ));
             return None;
         }
-        let items: Vec<Item> = items.iter().map(|item| self.item(item)).collect();
+        let items: Vec<PipelineItem> = items.iter().map(|item| self.item(item)).collect();
         let labels: Vec<String> = (items.iter().enumerate())
             .map(|(index, item)| item.label.clone().unwrap_or_else(|| format!("task_{index}")))
             .collect();
@@ -88,19 +93,23 @@ impl Reader<'_> {
             if labels[..index].contains(&labels[index]) {
                 let message =
                     format!("another task of this step is called `{}` too", labels[index]);
-                self.add(Finding::error(Code::DuplicateLabel, &item.label_node.span, message));
+                self.add(Finding::error(
+                    DiagnosticCode::DuplicateLabel,
+                    &item.label_node.span,
+                    message,
+                ));
             }
         }
         let tasks = (items.iter().enumerate())
             .filter_map(|(index, item)| {
-                self.task(&item.tool, &Seat { labels: &labels, index }, &item.form)
+                self.task(&item.tool, &TaskPosition { labels: &labels, index }, &item.form)
             })
             .collect();
-        Some(Body { tasks, form: BodyForm::Pipeline })
+        Some(StepTasks { tasks, form: BodyForm::Pipeline })
     }
 
-    fn item(&mut self, node: &Rc<Node>) -> Item {
-        let bare = |label_node: &Rc<Node>, label| Item {
+    fn item(&mut self, node: &Rc<YamlNode>) -> PipelineItem {
+        let bare = |label_node: &Rc<YamlNode>, label| PipelineItem {
             label,
             label_node: Rc::clone(label_node),
             tool: Rc::clone(node),
@@ -112,7 +121,12 @@ impl Reader<'_> {
         {
             let tool = Rc::clone(&only.value);
             let label = Some(only.key.text.clone());
-            return Item { label, label_node: Rc::clone(node), tool, form: ItemForm::Nested };
+            return PipelineItem {
+                label,
+                label_node: Rc::clone(node),
+                tool,
+                form: ItemForm::Nested,
+            };
         }
         // The name of a workbook task is not a label, but serves as one if no other is given.
         match node.get("name") {
@@ -125,7 +139,12 @@ impl Reader<'_> {
     }
 
     /// Reads a tool given as a map; `None` after a finding.
-    fn task(&mut self, node: &Rc<Node>, seat: &Seat<'_>, form: &ItemForm) -> Option<Task> {
+    fn task(
+        &mut self,
+        node: &Rc<YamlNode>,
+        position: &TaskPosition<'_>,
+        form: &ItemForm,
+    ) -> Option<Task> {
         if node.entries().is_none() {
             self.wrong_type(node, "a tool", "a map with a `kind`");
             return None;
@@ -139,26 +158,26 @@ impl Reader<'_> {
         if let Some(tool) = tool {
             self.tool_settings(tool, &config);
         }
-        let rules = self.task_rules(&node, seat);
+        let rules = self.task_rules(&node, position);
         let set = self.set_blocks(entries);
         let timeout = self.task_timeout(&node);
         let config = self.template(&config);
-        let label = seat.labels[seat.index].clone();
+        let label = position.labels[position.index].clone();
         Some(Task { label, tool: tool?, config: config?, set, rules, timeout })
     }
 
-    fn task_rules(&mut self, node: &Node, seat: &Seat<'_>) -> Vec<Rule> {
+    fn task_rules(&mut self, node: &YamlNode, position: &TaskPosition<'_>) -> Vec<Rule> {
         let policy = node.get("spec").and_then(|spec| spec.get("policy"));
-        let mut rules = policy.map(|policy| self.policy(policy, seat)).unwrap_or_default();
+        let mut rules = policy.map(|policy| self.policy(policy, position)).unwrap_or_default();
         rules.extend(node.get("retry").and_then(|retry| self.retry_rule(retry)));
         rules
     }
 
-    fn tool_kind(&mut self, node: &Node) -> Option<ToolKind> {
+    fn tool_kind(&mut self, node: &YamlNode) -> Option<ToolKind> {
         let Some(kind) = node.get("kind").or_else(|| node.get("type")) else {
             let help = self.kind_help(node);
             let message = "a tool needs `kind`";
-            self.add(Finding::error(Code::MissingKey, &node.span, message).help_if(help));
+            self.add(Finding::error(DiagnosticCode::MissingKey, &node.span, message).help_if(help));
             return None;
         };
         let name = self.name(kind, "a tool's kind")?;
@@ -166,7 +185,7 @@ impl Reader<'_> {
     }
 
     /// Suggests a kind for a tool without one.
-    fn kind_help(&self, node: &Node) -> Option<String> {
+    fn kind_help(&self, node: &YamlNode) -> Option<String> {
         let kinds = tool_kinds();
         let entries = node.entries()?;
         let misspelt = entries.iter().find(|entry| nearest(&entry.key.text, ["kind"]).is_some());
@@ -178,7 +197,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn kind_named(&mut self, name: &str, node: &Node) -> Option<ToolKind> {
+    pub(super) fn kind_named(&mut self, name: &str, node: &YamlNode) -> Option<ToolKind> {
         if let Ok(kind) = ToolKind::from_str(name) {
             if !kind.is_built_in() {
                 self.foreign.meet(kind, &node.span);
@@ -194,19 +213,19 @@ impl Reader<'_> {
             },
         };
         let message = format!("there is no tool `{name}`");
-        self.add(Finding::error(Code::UnknownTool, &node.span, message).help(help));
+        self.add(Finding::error(DiagnosticCode::UnknownTool, &node.span, message).help(help));
         None
     }
 
     /// Returns the settings that the tool itself reads, with older names replaced by current ones.
     fn config(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         tool: Option<ToolKind>,
         form: &ItemForm,
-        spec: Option<&Rc<Node>>,
-    ) -> Node {
-        let mut config: Vec<Entry> = Vec::new();
+        spec: Option<&Rc<YamlNode>>,
+    ) -> YamlNode {
+        let mut config: Vec<YamlEntry> = Vec::new();
         for entry in node.entries().unwrap_or_default() {
             let name = entry.key.text.as_str();
             let is_label = name == "name" && *form == ItemForm::Flat;
@@ -214,24 +233,25 @@ impl Reader<'_> {
             if !(is_label || is_kind || NOT_CONFIG.contains(&name)) {
                 self.config_entry(&mut config, entry, tool, Precedence::Above);
             } else if let Some(word) = TOOL.word(name) {
-                self.note_standing(&entry.key, word);
+                self.note_status(&entry.key, word);
             }
         }
         for entry in spec.and_then(|spec| spec.entries()).unwrap_or_default() {
             if TOOL_SPEC.word(&entry.key.text).is_none() {
                 let message = format!("`{}` belongs directly under the tool", entry.key.text);
-                let finding = Finding::warning(Code::OldSpelling, &entry.key.span, message);
+                let finding =
+                    Finding::warning(DiagnosticCode::OldSpelling, &entry.key.span, message);
                 self.add(finding.help("move it out of `spec`"));
                 self.config_entry(&mut config, entry, tool, Precedence::Below);
             }
         }
-        Node::map(node.span.clone(), config)
+        YamlNode::map(node.span.clone(), config)
     }
 
     fn config_entry(
         &mut self,
-        config: &mut Vec<Entry>,
-        entry: &Entry,
+        config: &mut Vec<YamlEntry>,
+        entry: &YamlEntry,
         tool: Option<ToolKind>,
         precedence: Precedence,
     ) {
@@ -248,15 +268,15 @@ impl Reader<'_> {
         };
         self.old_spelling(&entry.key, &format!("`{name}`"));
         let key = entry.key.renamed(name);
-        merge_entry(config, Entry { key, value: Rc::clone(&entry.value) }, Precedence::Below);
+        merge_entry(config, YamlEntry { key, value: Rc::clone(&entry.value) }, Precedence::Below);
     }
 
     /// Returns the time limit of a task; `None` if a template gives it.
-    fn task_timeout(&mut self, node: &Node) -> Option<Duration> {
+    fn task_timeout(&mut self, node: &YamlNode) -> Option<Duration> {
         let spec = node.get("spec").and_then(|spec| spec.get("timeout"));
         let written = [node.get("timeout_seconds"), node.get("timeout"), spec];
         // A map has separate limits for connecting and reading; the tool reads it.
-        let is_time = |timeout: &&Rc<Node>| !timeout.is_null() && timeout.entries().is_none();
+        let is_time = |timeout: &&Rc<YamlNode>| !timeout.is_null() && timeout.entries().is_none();
         let written = written.into_iter().flatten().find(is_time)?;
         if written.text().is_some_and(|text| text.contains("{{")) {
             return None;
@@ -266,7 +286,7 @@ impl Reader<'_> {
 }
 
 /// Adds an entry. If one with the same name exists, two maps are merged, else `precedence` decides.
-fn merge_entry(config: &mut Vec<Entry>, entry: Entry, precedence: Precedence) {
+fn merge_entry(config: &mut Vec<YamlEntry>, entry: YamlEntry, precedence: Precedence) {
     let Some(known) = config.iter_mut().find(|known| known.key.text == entry.key.text) else {
         config.push(entry);
         return;
@@ -278,9 +298,9 @@ fn merge_entry(config: &mut Vec<Entry>, entry: Entry, precedence: Precedence) {
     known.value = match (over.entries(), under.entries()) {
         (Some(own), Some(more)) => {
             let mut merged = own.to_vec();
-            let is_new = |e: &&Entry| own.iter().all(|own| own.key.text != e.key.text);
+            let is_new = |e: &&YamlEntry| own.iter().all(|own| own.key.text != e.key.text);
             merged.extend(more.iter().filter(is_new).cloned());
-            Rc::new(Node::map(over.span.clone(), merged))
+            Rc::new(YamlNode::map(over.span.clone(), merged))
         }
         _ => over,
     };

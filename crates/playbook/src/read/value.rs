@@ -6,17 +6,17 @@ use std::time::Duration;
 use noetl_expr::{Condition, ParseError, Template};
 use serde_json::Value;
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
-use crate::yaml::{Node, Yaml};
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::yaml::{Yaml, YamlNode};
 
 /// The longest timeout of a task, step or execution.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 86400);
 /// The longest name of a step, label or iterator.
 const NAME_BYTES_MAX: usize = 200;
 
-impl Reader<'_> {
-    pub(super) fn text(&mut self, node: &Node, title: &str) -> Option<String> {
+impl DocumentReader<'_> {
+    pub(super) fn text(&mut self, node: &YamlNode, title: &str) -> Option<String> {
         let text = self.scalar_text(node);
         if text.is_none() {
             self.wrong_type(node, title, "text");
@@ -25,7 +25,7 @@ impl Reader<'_> {
     }
 
     /// Reads a name: not empty, one line, not a template.
-    pub(super) fn name(&mut self, node: &Node, title: &str) -> Option<String> {
+    pub(super) fn name(&mut self, node: &YamlNode, title: &str) -> Option<String> {
         let name = self.text(node, title)?;
         let fault = if name.trim().is_empty() {
             "is empty"
@@ -38,12 +38,12 @@ impl Reader<'_> {
         } else {
             return Some(name);
         };
-        self.add(Finding::error(Code::BadValue, &node.span, format!("{title} {fault}")));
+        self.add(Finding::error(DiagnosticCode::BadValue, &node.span, format!("{title} {fault}")));
         None
     }
 
     /// Returns the text of a scalar; numbers and booleans as they were written.
-    fn scalar_text(&self, node: &Node) -> Option<String> {
+    fn scalar_text(&self, node: &YamlNode) -> Option<String> {
         match &node.yaml {
             Yaml::Text { text, .. } => Some(text.clone()),
             Yaml::Number(_) | Yaml::Bool(_) => {
@@ -56,7 +56,7 @@ impl Reader<'_> {
     /// Reads one of the given words.
     pub(super) fn word<T: Copy>(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         title: &str,
         words: &[(&str, T)],
     ) -> Option<T> {
@@ -69,7 +69,7 @@ impl Reader<'_> {
         found
     }
 
-    pub(super) fn truth(&mut self, node: &Node, title: &str) -> Option<bool> {
+    pub(super) fn truth(&mut self, node: &YamlNode, title: &str) -> Option<bool> {
         match (&node.yaml, node.text()) {
             (Yaml::Bool(truth), _) => Some(*truth),
             (_, Some("true")) => Some(true),
@@ -82,14 +82,14 @@ impl Reader<'_> {
     }
 
     /// Reads a whole number of at least 1.
-    pub(super) fn count(&mut self, node: &Node, title: &str, max: u32) -> Option<u32> {
+    pub(super) fn count(&mut self, node: &YamlNode, title: &str, max: u32) -> Option<u32> {
         self.whole(node, title, 1..=max)
     }
 
     /// Reads a whole number within bounds.
     pub(super) fn whole(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         title: &str,
         allowed: RangeInclusive<u32>,
     ) -> Option<u32> {
@@ -104,14 +104,14 @@ impl Reader<'_> {
         };
         if number.fract() != 0.0 {
             let message = format!("{title} must be a whole number");
-            self.add(Finding::error(Code::BadValue, &node.span, message));
+            self.add(Finding::error(DiagnosticCode::BadValue, &node.span, message));
             return None;
         }
         let count = format!("{number:.0}").parse().ok().filter(|count| allowed.contains(count));
         if count.is_none() {
             let (min, max) = allowed.into_inner();
             let message = format!("{title} must be between {min} and {max}");
-            self.add(Finding::error(Code::OutOfRange, &node.span, message));
+            self.add(Finding::error(DiagnosticCode::OutOfRange, &node.span, message));
         }
         count
     }
@@ -120,7 +120,7 @@ impl Reader<'_> {
     /// each.
     pub(super) fn duration(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         title: &str,
         unit: f64,
         max: Duration,
@@ -138,23 +138,23 @@ impl Reader<'_> {
             Duration::try_from_secs_f64(seconds).ok().filter(|duration| *duration <= max);
         if duration.is_none() {
             let message = format!("{title} must be between 0 and {} seconds", max.as_secs());
-            self.add(Finding::error(Code::OutOfRange, &node.span, message));
+            self.add(Finding::error(DiagnosticCode::OutOfRange, &node.span, message));
         }
         duration
     }
 
-    pub(super) fn timeout(&mut self, node: &Node) -> Option<Duration> {
+    pub(super) fn timeout(&mut self, node: &YamlNode) -> Option<Duration> {
         let timeout = self.duration(node, "a timeout", 1.0, TIMEOUT_MAX)?;
         if timeout.is_zero() {
             let message = "a timeout must be more than 0";
-            let finding = Finding::error(Code::OutOfRange, &node.span, message);
+            let finding = Finding::error(DiagnosticCode::OutOfRange, &node.span, message);
             self.add(finding.help("leave it out to wait for as long as it takes"));
             return None;
         }
         Some(timeout)
     }
 
-    pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
+    pub(super) fn template(&mut self, node: &YamlNode) -> Option<Template> {
         match Template::parse(node.to_json()) {
             Ok(template) => {
                 self.check_secrets(node, template.variables());
@@ -170,7 +170,7 @@ impl Reader<'_> {
     }
 
     /// Reports each invalid template below a node; returns how many there are.
-    fn find_bad_leaves(&mut self, node: &Node) -> usize {
+    fn find_bad_leaves(&mut self, node: &YamlNode) -> usize {
         match &node.yaml {
             Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => 0,
             Yaml::Text { text, .. } => match Template::parse(Value::String(text.clone())) {
@@ -188,7 +188,7 @@ impl Reader<'_> {
     }
 
     /// Reads a condition: a boolean, or text that is rendered and tested for truth.
-    pub(super) fn condition(&mut self, node: &Node) -> Option<Condition> {
+    pub(super) fn condition(&mut self, node: &YamlNode) -> Option<Condition> {
         match &node.yaml {
             Yaml::Bool(_) | Yaml::Text { .. } | Yaml::Number(_) => {}
             Yaml::Null | Yaml::List(_) | Yaml::Map(_) => {
@@ -197,7 +197,11 @@ impl Reader<'_> {
             }
         }
         if node.text().is_some_and(|text| text.trim().is_empty()) {
-            self.add(Finding::error(Code::BadTemplate, &node.span, "a condition is empty"));
+            self.add(Finding::error(
+                DiagnosticCode::BadTemplate,
+                &node.span,
+                "a condition is empty",
+            ));
             return None;
         }
         match Condition::parse(node.to_json()) {
@@ -209,12 +213,12 @@ impl Reader<'_> {
         }
     }
 
-    fn bad_template(&mut self, node: &Node, error: ParseError) {
+    fn bad_template(&mut self, node: &YamlNode, error: ParseError) {
         let span = match error.range {
             Some(range) => node.locate(range, &self.findings.source),
             None => node.span.clone(),
         };
-        self.add(Finding::error(Code::BadTemplate, &span, error.message));
+        self.add(Finding::error(DiagnosticCode::BadTemplate, &span, error.message));
     }
 }
 

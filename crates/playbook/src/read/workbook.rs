@@ -4,21 +4,21 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::Reader;
-use crate::diagnostic::{Code, Finding};
+use super::DocumentReader;
+use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::suggest::nearest;
 use crate::words::WORKBOOK;
-use crate::yaml::{Entry, Key, Node};
+use crate::yaml::{YamlEntry, YamlKey, YamlNode};
 
 /// The tools of the workbook by the name of their task.
 #[derive(Default)]
 pub(super) struct Workbook {
-    tasks: BTreeMap<String, Rc<Node>>,
+    tasks: BTreeMap<String, Rc<YamlNode>>,
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Reads `workbook`: a list of named tasks, or a map of them, perhaps below `tasks`.
-    pub(super) fn read_workbook(&mut self, node: &Node) -> Workbook {
+    pub(super) fn read_workbook(&mut self, node: &YamlNode) -> Workbook {
         let mut workbook = Workbook::default();
         if let Some(items) = node.list() {
             for item in items {
@@ -30,7 +30,7 @@ impl Reader<'_> {
                 let Some(tool) = self.workbook_tool(item) else { continue };
                 if workbook.tasks.insert(name_text.clone(), tool).is_some() {
                     let message = format!("there are two workbook tasks `{name_text}`");
-                    self.add(Finding::error(Code::DuplicateLabel, &name.span, message));
+                    self.add(Finding::error(DiagnosticCode::DuplicateLabel, &name.span, message));
                 }
             }
             return workbook;
@@ -45,7 +45,7 @@ impl Reader<'_> {
     }
 
     /// Returns the tool of a task: below `tool`, or the task itself.
-    fn workbook_tool(&mut self, task: &Rc<Node>) -> Option<Rc<Node>> {
+    fn workbook_tool(&mut self, task: &Rc<YamlNode>) -> Option<Rc<YamlNode>> {
         let tool = task.get("tool").unwrap_or(task);
         if tool.entries().is_none() {
             self.wrong_type(tool, "a workbook task's tool", "a map");
@@ -53,7 +53,7 @@ impl Reader<'_> {
         }
         if tool.get("kind").and_then(|kind| kind.text()) == Some(WORKBOOK) {
             let message = "a workbook task cannot stand for another";
-            self.add(Finding::error(Code::UnknownTask, &tool.span, message));
+            self.add(Finding::error(DiagnosticCode::UnknownTask, &tool.span, message));
             return None;
         }
         Some(Rc::clone(tool))
@@ -61,7 +61,7 @@ impl Reader<'_> {
 
     /// Resolves `kind: workbook` to the tool of the named task, with this tool's keys merged over
     /// it.
-    pub(super) fn resolve_workbook(&mut self, tool: &Node) -> Option<Rc<Node>> {
+    pub(super) fn resolve_workbook(&mut self, tool: &YamlNode) -> Option<Rc<YamlNode>> {
         let own = tool.entries()?;
         let Some(name) = tool.get("task").or_else(|| tool.get("name")) else {
             self.missing(tool, "a tool of kind workbook", "name");
@@ -72,24 +72,26 @@ impl Reader<'_> {
             let near = nearest(&name_text, self.workbook.tasks.keys().map(String::as_str));
             let help = near.map(|near| format!("did you mean `{near}`?"));
             let message = format!("there is no workbook task `{name_text}`");
-            self.add(Finding::error(Code::UnknownTask, &name.span, message).help_if(help));
+            self.add(
+                Finding::error(DiagnosticCode::UnknownTask, &name.span, message).help_if(help),
+            );
             return None;
         };
-        let mut merged: Vec<Entry> = task.entries().unwrap_or_default().to_vec();
+        let mut merged: Vec<YamlEntry> = task.entries().unwrap_or_default().to_vec();
         merged.retain(|entry| entry.key.text != "name");
         for entry in
             own.iter().filter(|entry| !matches!(entry.key.text.as_str(), "kind" | "name" | "task"))
         {
-            lay_over(&mut merged, entry);
+            override_entry(&mut merged, entry);
         }
-        Some(Rc::new(Node::map(tool.span.clone(), merged)))
+        Some(Rc::new(YamlNode::map(tool.span.clone(), merged)))
     }
 }
 
 /// Replaces the entry with the same name; maps of variables are merged, with the new values
 /// winning.
-fn lay_over(entries: &mut Vec<Entry>, entry: &Entry) {
-    let is_input = |key: &Key| matches!(key.text.as_str(), "input" | "args" | "with");
+fn override_entry(entries: &mut Vec<YamlEntry>, entry: &YamlEntry) {
+    let is_input = |key: &YamlKey| matches!(key.text.as_str(), "input" | "args" | "with");
     let namesake = entries
         .iter_mut()
         .find(|e| e.key.text == entry.key.text || (is_input(&e.key) && is_input(&entry.key)));
@@ -102,7 +104,7 @@ fn lay_over(entries: &mut Vec<Entry>, entry: &Entry) {
             let mut merged = under.to_vec();
             merged.retain(|e| over.iter().all(|own| own.key.text != e.key.text));
             merged.extend(over.iter().cloned());
-            Rc::new(Node::map(entry.value.span.clone(), merged))
+            Rc::new(YamlNode::map(entry.value.span.clone(), merged))
         }
         _ => Rc::clone(&entry.value),
     };

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::document;
-use crate::{Code, Severity};
+use crate::{DiagnosticCode, Severity};
 
 /// Checks that bytes are refused, and the messages. Without limits, some of them would take
 /// forever.
@@ -16,7 +16,7 @@ fn check(source: &[u8], expected: Expect) {
     };
     let errors = problems.diagnostics().iter().filter(|found| found.severity == Severity::Error);
     let said: Vec<String> = errors
-        .filter(|found| found.code != Code::MissingKey)
+        .filter(|found| found.code != DiagnosticCode::MissingKey)
         .map(|found| format!("{}:{} {}: {}", found.line, found.column, found.code, found.message))
         .collect();
     expected.assert_eq(&said.join("\n"));

@@ -275,7 +275,7 @@ fn a_report_has_a_headline_and_shows_the_source() {
     let mut out = String::new();
     let theme = miette::GraphicalTheme::unicode_nocolor();
     miette::GraphicalReportHandler::new_themed(theme)
-        .render_report(&mut out, &crate::Report::from(problems))
+        .render_report(&mut out, &crate::ProblemReport::from(problems))
         .unwrap();
     expect![[r#"
           × t.yaml: 1 error

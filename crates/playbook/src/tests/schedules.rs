@@ -3,15 +3,17 @@
 use expect_test::{Expect, expect};
 use noetl_model::Timestamp;
 
-use crate::{Document, Schedule, parse_document};
+use crate::{CheckedDocument, Schedule, parse_document};
 
 fn document(spec: &str) -> Result<Schedule, String> {
     let yaml = format!(
         "apiVersion: noetl.io/v1\nkind: Schedule\nmetadata: {{name: s, path: schedules/s}}\nspec:\n{spec}"
     );
     match parse_document("s.yaml", yaml.as_bytes()) {
-        Ok(Document::Schedule(checked)) => Ok(checked.schedule),
-        Ok(Document::Playbook(_) | Document::Subscription(_)) => panic!("it is a schedule"),
+        Ok(CheckedDocument::Schedule(checked)) => Ok(checked.schedule),
+        Ok(CheckedDocument::Playbook(_) | CheckedDocument::Subscription(_)) => {
+            panic!("it is a schedule")
+        }
         Err(problems) => Err(problems.to_string()),
     }
 }

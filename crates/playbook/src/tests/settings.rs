@@ -5,14 +5,14 @@ use expect_test::{Expect, expect};
 use noetl_model::ToolKind;
 
 use super::document;
-use crate::words::tools::{Form, Settings, settings_of};
-use crate::{Severity, Workers, parse, parse_for};
+use crate::words::tools::{Form, ToolKeys, settings_of};
+use crate::{Severity, TargetWorkers, parse, parse_for};
 
 /// Checks the diagnostics about one tool, one per line: place, message and help.
 #[track_caller]
 fn check(tool: &str, expected: Expect) {
     let yaml = document(&format!("  - step: start\n    tool: {tool}\n"));
-    let problems = match parse_for(Workers::Ours, "t.yaml", yaml.as_bytes()) {
+    let problems = match parse_for(TargetWorkers::Ours, "t.yaml", yaml.as_bytes()) {
         Ok(checked) => checked.warnings,
         Err(problems) => problems,
     };
@@ -28,7 +28,9 @@ fn check(tool: &str, expected: Expect) {
 fn what_is_wrong_for_us_may_be_right_for_workers_of_others() {
     let yaml = document("  - {step: start, tool: {kind: http, headers: 7}}\n");
     assert_eq!(
-        parse_for(Workers::Ours, "t.yaml", yaml.as_bytes()).unwrap_err().count(Severity::Error),
+        parse_for(TargetWorkers::Ours, "t.yaml", yaml.as_bytes())
+            .unwrap_err()
+            .count(Severity::Error),
         2
     );
     let checked = parse("t.yaml", yaml.as_bytes()).unwrap();
@@ -503,7 +505,7 @@ fn keys_of_page(tool: ToolKind) -> Vec<String> {
 }
 
 /// True if a key, or a dotted path of keys, is a setting.
-fn is_setting(settings: &'static Settings, path: &str) -> bool {
+fn is_setting(settings: &'static ToolKeys, path: &str) -> bool {
     match path.split_once('.') {
         None => settings.setting(path).is_some(),
         Some((head, rest)) => match settings.setting(head).map(|setting| setting.form) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 
 use crate::{
-    Controls, Delivery, Document, Fetch, Order, OrderKey, Signed, Subscription, TraceRule, Verify,
-    parse_document,
+    CheckedDocument, Controls, Fetch, MessageDelivery, MessageOrder, OrderKey, Signed,
+    Subscription, TraceRule, Verify, parse_document,
 };
 
 #[track_caller]
@@ -15,8 +15,10 @@ fn check(spec: &str, expected: Expect) {
         "apiVersion: noetl.io/v1\nkind: Subscription\nmetadata: {{name: s, path: subs/s}}\nspec:\n{spec}"
     );
     let said = match parse_document("s.yaml", yaml.as_bytes()) {
-        Ok(Document::Subscription(checked)) => checked.warnings.to_string(),
-        Ok(Document::Playbook(_) | Document::Schedule(_)) => panic!("it is a subscription"),
+        Ok(CheckedDocument::Subscription(checked)) => checked.warnings.to_string(),
+        Ok(CheckedDocument::Playbook(_) | CheckedDocument::Schedule(_)) => {
+            panic!("it is a subscription")
+        }
         Err(problems) => problems.to_string(),
     };
     let heads = said.lines().filter(|line| line.starts_with("error") || line.starts_with("warn"));
@@ -25,7 +27,7 @@ fn check(spec: &str, expected: Expect) {
 
 fn read(yaml: &str) -> Subscription {
     match parse_document("s.yaml", yaml.as_bytes()) {
-        Ok(Document::Subscription(checked)) => checked.subscription,
+        Ok(CheckedDocument::Subscription(checked)) => checked.subscription,
         other => panic!("{other:?}"),
     }
 }
@@ -51,7 +53,7 @@ spec:
   limits: {max_in_flight: 10}
 ",
     );
-    let Delivery::Push(ingress) = &subscription.delivery else { panic!("it is pushed to") };
+    let MessageDelivery::Push(ingress) = &subscription.delivery else { panic!("it is pushed to") };
     assert_eq!(ingress.listener(), "orders");
     let Verify::Hmac { header, signed, .. } = &ingress.verify else { panic!("it is signed") };
     assert_eq!(header, "x-signature");
@@ -141,7 +143,7 @@ spec:
     );
     assert_eq!(subscription.fetch, Fetch { batch: 50, wait: Duration::from_secs(2) });
     assert_eq!(subscription.failures_max, 3);
-    assert_eq!(subscription.order, Order::PerKey(OrderKey::Header("x-device".to_owned())));
+    assert_eq!(subscription.order, MessageOrder::PerKey(OrderKey::Header("x-device".to_owned())));
 }
 
 #[test]
@@ -151,13 +153,13 @@ fn an_order_is_also_read_where_older_documents_have_it() {
         let spec = "source: nats, mode: pull, stream: S, consumer: C, dispatch: {playbook: a}";
         read(&format!("{head}spec: {{{spec}{rest}}}\n")).order
     };
-    assert_eq!(order(""), Order::None);
-    assert_eq!(order(", spool: {mode: off, ordering: none}"), Order::None);
-    assert_eq!(order(", spool: {ordering: global}"), Order::Global);
-    assert_eq!(order(", spool: {ordering: per_key}"), Order::PerKey(OrderKey::Subject));
+    assert_eq!(order(""), MessageOrder::None);
+    assert_eq!(order(", spool: {mode: off, ordering: none}"), MessageOrder::None);
+    assert_eq!(order(", spool: {ordering: global}"), MessageOrder::Global);
+    assert_eq!(order(", spool: {ordering: per_key}"), MessageOrder::PerKey(OrderKey::Subject));
     let field = OrderKey::Field(vec!["a".to_owned(), "b".to_owned()]);
     let key = ", spool: {ordering: per_key, ordering_key: data.a.b}";
-    assert_eq!(order(key), Order::PerKey(field));
+    assert_eq!(order(key), MessageOrder::PerKey(field));
 }
 
 #[test]

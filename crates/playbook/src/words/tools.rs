@@ -7,7 +7,7 @@ use noetl_model::ToolKind;
 
 /// A key of a tool.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting {
+pub(crate) struct ToolKey {
     pub(crate) name: &'static str,
     pub(crate) form: Form,
 }
@@ -35,15 +35,15 @@ pub(crate) enum Form {
     /// One of these words, or a boolean.
     WordOrTruth(&'static [&'static str]),
     /// A map with these settings.
-    Nested(&'static Settings),
+    Nested(&'static ToolKeys),
 }
 
 /// The settings of a tool, or of a map below one.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct ToolKeys {
     /// The name of the tool or map in messages.
     pub(crate) title: &'static str,
-    pub(crate) list: &'static [&'static [Setting]],
+    pub(crate) list: &'static [&'static [ToolKey]],
     /// Groups of keys of which one is required each; `a.b` is the key `b` in the map `a`.
     pub(crate) needs: &'static [&'static [&'static str]],
     /// Groups of keys of which the first one present takes effect.
@@ -67,21 +67,21 @@ pub(crate) struct Case {
 }
 
 /// Settings without any rule.
-const PLAIN: Settings =
-    Settings { title: "", list: &[], needs: &[], rivals: &[], exclusive: &[], cases: &[] };
+const PLAIN: ToolKeys =
+    ToolKeys { title: "", list: &[], needs: &[], rivals: &[], exclusive: &[], cases: &[] };
 
-impl Settings {
-    pub(crate) fn all(&self) -> impl Iterator<Item = &'static Setting> {
+impl ToolKeys {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'static ToolKey> {
         self.list.iter().flat_map(|part| part.iter())
     }
 
-    pub(crate) fn setting(&self, name: &str) -> Option<&'static Setting> {
+    pub(crate) fn setting(&self, name: &str) -> Option<&'static ToolKey> {
         self.all().find(|setting| setting.name == name)
     }
 }
 
 /// Returns the settings of a built-in tool; `None` for other tools.
-pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static Settings> {
+pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static ToolKeys> {
     match tool {
         ToolKind::Artifact | ToolKind::ResultFetch => Some(ARTIFACT),
         ToolKind::Duckdb => Some(DUCKDB),
@@ -113,12 +113,12 @@ pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static Settings> {
 const COUNT_MAX: u32 = u32::MAX;
 const PORT_MAX: u32 = 65_535;
 
-const fn of(name: &'static str, form: Form) -> Setting {
-    Setting { name, form }
+const fn of(name: &'static str, form: Form) -> ToolKey {
+    ToolKey { name, form }
 }
 
 /// The settings of every tool.
-const COMMON: &[Setting] = &[
+const COMMON: &[ToolKey] = &[
     of("input", Form::Any),
     of("args", Form::Any),
     of("auth", Form::TextOrMap),
@@ -135,7 +135,7 @@ const COMMON: &[Setting] = &[
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 const RESPONSES: &[&str] = &["auto", "json", "text", "binary"];
 
-const REQUEST: &[Setting] = &[
+const REQUEST: &[ToolKey] = &[
     of("url", Form::Text),
     of("method", Form::Word(METHODS)),
     of("headers", Form::Texts),
@@ -157,7 +157,7 @@ const REQUEST: &[Setting] = &[
 const BODIES: &[&str] =
     &["json", "form", "multipart", "body", "body_base64", "body_file", "data", "payload"];
 
-pub(crate) const HTTP: &Settings = &Settings {
+pub(crate) const HTTP: &ToolKeys = &ToolKeys {
     title: "http",
     list: &[
         REQUEST,
@@ -174,7 +174,7 @@ pub(crate) const HTTP: &Settings = &Settings {
     ..PLAIN
 };
 
-const STATEMENTS: &[Setting] = &[
+const STATEMENTS: &[ToolKey] = &[
     of("query", Form::TextOrList),
     of("command", Form::TextOrList),
     of("commands", Form::TextOrList),
@@ -205,7 +205,7 @@ const STATEMENT_KEYS: &[&str] = &[
 const SSL_MODES: &[&str] = &["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
 /// The settings of a PostgreSQL connection.
-const DATABASE: &[Setting] = &[
+const DATABASE: &[ToolKey] = &[
     of("connection", Form::TextOrMap),
     of("connection_string", Form::Text),
     of("dsn", Form::Text),
@@ -239,7 +239,7 @@ const DATABASE: &[Setting] = &[
     of("pool", Form::Nested(POOL)),
 ];
 
-const POOL: &Settings = &Settings {
+const POOL: &ToolKeys = &ToolKeys {
     title: "`pool`",
     list: &[&[
         of("max_size", Form::Whole(COUNT_MAX)),
@@ -251,7 +251,7 @@ const POOL: &Settings = &Settings {
     ..PLAIN
 };
 
-pub(crate) const POSTGRES: &Settings = &Settings {
+pub(crate) const POSTGRES: &ToolKeys = &ToolKeys {
     title: "postgres",
     list: &[STATEMENTS, DATABASE, &[of("url", Form::Text)], COMMON],
     needs: &[STATEMENT_KEYS],
@@ -260,7 +260,7 @@ pub(crate) const POSTGRES: &Settings = &Settings {
 };
 
 /// The settings of a database in a file.
-const DATABASE_FILE: &[Setting] = &[
+const DATABASE_FILE: &[ToolKey] = &[
     of("database", Form::Text),
     of("db_path", Form::Text),
     of("path", Form::Text),
@@ -268,7 +268,7 @@ const DATABASE_FILE: &[Setting] = &[
     of("read_only", Form::Truth),
 ];
 
-pub(crate) const SQLITE: &Settings = &Settings {
+pub(crate) const SQLITE: &ToolKeys = &ToolKeys {
     title: "sqlite",
     list: &[STATEMENTS, DATABASE_FILE, COMMON],
     needs: &[STATEMENT_KEYS],
@@ -276,16 +276,16 @@ pub(crate) const SQLITE: &Settings = &Settings {
     ..PLAIN
 };
 
-pub(crate) const DUCKDB: &Settings = &Settings { title: "duckdb", ..*SQLITE };
+pub(crate) const DUCKDB: &ToolKeys = &ToolKeys { title: "duckdb", ..*SQLITE };
 
-const PROGRAM: &[Setting] = &[
+const PROGRAM: &[ToolKey] = &[
     of("code", Form::Text),
     of("script", Form::TextOrMap),
     of("cwd", Form::Text),
     of("env", Form::Texts),
 ];
 
-pub(crate) const PYTHON: &Settings = &Settings {
+pub(crate) const PYTHON: &ToolKeys = &ToolKeys {
     title: "python",
     list: &[
         PROGRAM,
@@ -303,7 +303,7 @@ pub(crate) const PYTHON: &Settings = &Settings {
     ..PLAIN
 };
 
-pub(crate) const SCRIPT: &Settings = &Settings {
+pub(crate) const SCRIPT: &ToolKeys = &ToolKeys {
     title: "script",
     list: &[
         PROGRAM,
@@ -319,7 +319,7 @@ pub(crate) const SCRIPT: &Settings = &Settings {
     ..PLAIN
 };
 
-pub(crate) const SHELL: &Settings = &Settings {
+pub(crate) const SHELL: &ToolKeys = &ToolKeys {
     title: "shell",
     list: &[
         &[
@@ -338,21 +338,21 @@ pub(crate) const SHELL: &Settings = &Settings {
     ..PLAIN
 };
 
-pub(crate) const RHAI: &Settings = &Settings {
+pub(crate) const RHAI: &ToolKeys = &ToolKeys {
     title: "rhai",
     list: &[&[of("code", Form::Text)], COMMON],
     needs: &[&["code"]],
     ..PLAIN
 };
 
-pub(crate) const NOOP: &Settings = &Settings {
+pub(crate) const NOOP: &ToolKeys = &ToolKeys {
     title: "noop",
     list: &[&[of("result", Form::Any), of("message", Form::Any)], COMMON],
     rivals: &[&["result", "message"]],
     ..PLAIN
 };
 
-pub(crate) const PLAYBOOK: &Settings = &Settings {
+pub(crate) const PLAYBOOK: &ToolKeys = &ToolKeys {
     title: "playbook",
     list: &[
         &[
@@ -374,7 +374,7 @@ pub(crate) const PLAYBOOK: &Settings = &Settings {
     ..PLAIN
 };
 
-pub(crate) const SECRETS: &Settings = &Settings {
+pub(crate) const SECRETS: &ToolKeys = &ToolKeys {
     title: "secrets",
     list: &[
         &[
@@ -389,7 +389,7 @@ pub(crate) const SECRETS: &Settings = &Settings {
     ..PLAIN
 };
 
-pub(crate) const ARTIFACT: &Settings = &Settings {
+pub(crate) const ARTIFACT: &ToolKeys = &ToolKeys {
     title: "artifact",
     list: &[
         &[
@@ -407,7 +407,7 @@ pub(crate) const ARTIFACT: &Settings = &Settings {
 };
 
 /// The settings of a NATS connection.
-const BROKER: &[Setting] = &[
+const BROKER: &[ToolKey] = &[
     of("url", Form::Text),
     of("nats_url", Form::Text),
     of("server", Form::Text),
@@ -446,7 +446,7 @@ const fn operation(value: &'static str, needs: &'static [&'static [&'static str]
 
 const OBJECT: &[&str] = &["name", "object", "key"];
 
-pub(crate) const NATS: &Settings = &Settings {
+pub(crate) const NATS: &ToolKeys = &ToolKeys {
     title: "nats",
     list: &[
         &[
@@ -505,7 +505,7 @@ const fn disposal(value: &'static str, needs: &'static [&'static [&'static str]]
 
 const ACK_IDS: &[&[&str]] = &[&["ack_ids", "ack_id"]];
 
-pub(crate) const SUBSCRIPTION: &Settings = &Settings {
+pub(crate) const SUBSCRIPTION: &ToolKeys = &ToolKeys {
     title: "subscription",
     list: &[
         &[
@@ -551,13 +551,13 @@ const SNOWFLAKE: &str = "snowflake";
 const FORMATS: &[&str] = &["csv", "jsonl", "ndjson", "json_lines"];
 const FILE: &[&str] = &["path", "file", "uri"];
 
-const FILE_END: &[Setting] = &[of("uri", Form::Text), of("format", Form::Word(FORMATS))];
+const FILE_END: &[ToolKey] = &[of("uri", Form::Text), of("format", Form::Word(FORMATS))];
 
 const fn end(value: &'static str, needs: &'static [&'static [&'static str]]) -> Case {
     Case { key: ENDS, value, is_default: false, needs }
 }
 
-const SOURCE: &Settings = &Settings {
+const SOURCE: &ToolKeys = &ToolKeys {
     title: "`source`",
     list: &[
         &[
@@ -586,7 +586,7 @@ const SOURCE: &Settings = &Settings {
     ..PLAIN
 };
 
-const TARGET: &Settings = &Settings {
+const TARGET: &ToolKeys = &ToolKeys {
     title: "`target`",
     list: &[
         &[
@@ -624,7 +624,7 @@ const fn mode(value: &'static str) -> Case {
     Case { key: &["mode"], value, is_default: false, needs }
 }
 
-pub(crate) const TRANSFER: &Settings = &Settings {
+pub(crate) const TRANSFER: &ToolKeys = &ToolKeys {
     title: "transfer",
     list: &[
         &[

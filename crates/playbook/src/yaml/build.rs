@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use super::{Cost, Entry, Key, Node, Yaml, scalar};
-use crate::diagnostic::{Code, Finding, Findings};
+use super::{SubtreeSize, Yaml, YamlEntry, YamlKey, YamlNode, scalar};
+use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 
 /// The most bytes in a document.
 pub(crate) const PLAYBOOK_BYTES_MAX: usize = 3 << 20;
@@ -21,7 +21,7 @@ const EXPANDED_BYTES_MAX: usize = 4 * PLAYBOOK_BYTES_MAX;
 const ALIASES_MAX: usize = 200;
 
 /// Parses the text into a tree; `None` if a finding leaves no document.
-pub(crate) fn load(findings: &mut Findings) -> Option<Rc<Node>> {
+pub(crate) fn load(findings: &mut Findings) -> Option<Rc<YamlNode>> {
     let text = findings.source.text.clone();
     let options = granit_parser::options! {
         emit_comments: false,
@@ -34,7 +34,7 @@ pub(crate) fn load(findings: &mut Findings) -> Option<Rc<Node>> {
         anchors: BTreeMap::new(),
         aliases: 0,
         documents: 0,
-        total: Cost::default(),
+        total: SubtreeSize::default(),
         root: None,
     };
     for event in Parser::new_from_str_with_options(&text, options) {
@@ -52,31 +52,31 @@ pub(crate) fn load(findings: &mut Findings) -> Option<Rc<Node>> {
 
 struct Builder<'f> {
     findings: &'f mut Findings,
-    open: Vec<Open>,
-    anchors: BTreeMap<usize, Rc<Node>>,
+    open: Vec<OpenCollection>,
+    anchors: BTreeMap<usize, Rc<YamlNode>>,
     aliases: usize,
     documents: usize,
     /// The cost of everything so far, with aliases expanded.
-    total: Cost,
-    root: Option<Rc<Node>>,
+    total: SubtreeSize,
+    root: Option<Rc<YamlNode>>,
 }
 
 /// A list or map that has not ended yet.
-struct Open {
+struct OpenCollection {
     start: usize,
     anchor: usize,
     contents: Contents,
 }
 
 enum Contents {
-    List(Vec<Rc<Node>>),
-    Map { entries: Vec<Entry>, lines: BTreeMap<String, usize>, key: Pending },
+    List(Vec<Rc<YamlNode>>),
+    Map { entries: Vec<YamlEntry>, lines: BTreeMap<String, usize>, key: Pending },
 }
 
 /// The part of a map's entry that is expected next.
 enum Pending {
     Key,
-    Value(Key),
+    Value(YamlKey),
     /// The value of an invalid key, to be dropped.
     Discard,
 }
@@ -113,8 +113,11 @@ impl Builder<'_> {
         if self.documents == 1 {
             return Ok(());
         }
-        let finding =
-            Finding::error(Code::SeveralDocuments, range, "a second document begins here");
+        let finding = Finding::error(
+            DiagnosticCode::SeveralDocuments,
+            range,
+            "a second document begins here",
+        );
         Err(finding.help("keep one playbook per file"))
     }
 
@@ -122,12 +125,14 @@ impl Builder<'_> {
         if self.open.len() == DEPTH_MAX {
             return Err(too_deep(&(start..start + 1)));
         }
-        self.open.push(Open { start, anchor, contents });
+        self.open.push(OpenCollection { start, anchor, contents });
         Ok(())
     }
 
     fn close(&mut self, end: usize) -> Result<(), Finding> {
-        let Some(Open { start, anchor, contents }) = self.open.pop() else { return Ok(()) };
+        let Some(OpenCollection { start, anchor, contents }) = self.open.pop() else {
+            return Ok(());
+        };
         let yaml = match contents {
             Contents::List(items) => Yaml::List(items),
             Contents::Map { entries, .. } => Yaml::Map(self.merge(entries)),
@@ -140,11 +145,11 @@ impl Builder<'_> {
         self.aliases += 1;
         if self.aliases > ALIASES_MAX {
             let message = format!("more than {ALIASES_MAX} aliases");
-            return Err(Finding::error(Code::TooLarge, range, message));
+            return Err(Finding::error(DiagnosticCode::TooLarge, range, message));
         }
         let Some(node) = self.anchors.get(&id).cloned() else {
             let message = "an alias cannot stand inside what it repeats";
-            return Err(Finding::error(Code::Syntax, range, message));
+            return Err(Finding::error(DiagnosticCode::Syntax, range, message));
         };
         if self.open.len() + node.cost.height > DEPTH_MAX {
             return Err(too_deep(range));
@@ -154,31 +159,33 @@ impl Builder<'_> {
     }
 
     /// Returns a node whose cost includes the cost of its children.
-    fn node(&mut self, span: Range<usize>, yaml: Yaml) -> Result<Rc<Node>, Finding> {
+    fn node(&mut self, span: Range<usize>, yaml: Yaml) -> Result<Rc<YamlNode>, Finding> {
         let own = match &yaml {
-            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => Cost { nodes: 1, bytes: 0, height: 0 },
-            Yaml::Text { text, .. } => Cost { nodes: 1, bytes: text.len(), height: 0 },
-            Yaml::List(_) => Cost { nodes: 1, bytes: 0, height: 1 },
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => {
+                SubtreeSize { nodes: 1, bytes: 0, height: 0 }
+            }
+            Yaml::Text { text, .. } => SubtreeSize { nodes: 1, bytes: text.len(), height: 0 },
+            Yaml::List(_) => SubtreeSize { nodes: 1, bytes: 0, height: 1 },
             Yaml::Map(entries) => {
                 let keys = entries.iter().map(|entry| entry.key.text.len()).sum();
-                Cost { nodes: 1, bytes: keys, height: 1 }
+                SubtreeSize { nodes: 1, bytes: keys, height: 1 }
             }
         };
         self.spend(own, &span)?;
-        let children: Vec<Cost> = match &yaml {
+        let children: Vec<SubtreeSize> = match &yaml {
             Yaml::List(items) => items.iter().map(|item| item.cost).collect(),
             Yaml::Map(entries) => entries.iter().map(|entry| entry.value.cost).collect(),
             Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Text { .. } => Vec::new(),
         };
-        let cost = children.iter().fold(own, |sum, child| Cost {
+        let cost = children.iter().fold(own, |sum, child| SubtreeSize {
             nodes: sum.nodes + child.nodes,
             bytes: sum.bytes + child.bytes,
             height: sum.height.max(own.height + child.height),
         });
-        Ok(Rc::new(Node { span, yaml, cost }))
+        Ok(Rc::new(YamlNode { span, yaml, cost }))
     }
 
-    fn spend(&mut self, cost: Cost, at: &Range<usize>) -> Result<(), Finding> {
+    fn spend(&mut self, cost: SubtreeSize, at: &Range<usize>) -> Result<(), Finding> {
         self.total.nodes += cost.nodes;
         self.total.bytes += cost.bytes;
         let message = if self.total.nodes > NODES_MAX {
@@ -188,10 +195,10 @@ impl Builder<'_> {
         } else {
             return Ok(());
         };
-        Err(Finding::error(Code::TooLarge, at, message))
+        Err(Finding::error(DiagnosticCode::TooLarge, at, message))
     }
 
-    fn place(&mut self, node: Rc<Node>, anchor: usize, plain: bool) -> Result<(), Finding> {
+    fn place(&mut self, node: Rc<YamlNode>, anchor: usize, plain: bool) -> Result<(), Finding> {
         if anchor != 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
         }
@@ -212,7 +219,7 @@ impl Builder<'_> {
                 None => Pending::Discard,
             },
             Pending::Value(key) => {
-                entries.push(Entry { key, value: node });
+                entries.push(YamlEntry { key, value: node });
                 Pending::Key
             }
             Pending::Discard => Pending::Key,
@@ -221,9 +228,10 @@ impl Builder<'_> {
     }
 
     /// Returns a map's own entries, then the entries of merged maps whose keys it does not have.
-    fn merge(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
-        let is_merge = |entry: &Entry| entry.key.plain && entry.key.text == "<<";
-        let (merges, mut own): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_merge);
+    fn merge(&mut self, entries: Vec<YamlEntry>) -> Vec<YamlEntry> {
+        let is_merge = |entry: &YamlEntry| entry.key.plain && entry.key.text == "<<";
+        let (merges, mut own): (Vec<YamlEntry>, Vec<YamlEntry>) =
+            entries.into_iter().partition(is_merge);
         let mut known: BTreeSet<String> = own.iter().map(|entry| entry.key.text.clone()).collect();
         for merge in merges {
             let sources = match &merge.value.yaml {
@@ -233,7 +241,11 @@ impl Builder<'_> {
             };
             if sources.is_empty() || sources.iter().any(|source| source.entries().is_none()) {
                 let message = format!("`<<` merges maps, this is {}", merge.value.kind());
-                self.findings.add(Finding::error(Code::WrongType, &merge.value.span, message));
+                self.findings.add(Finding::error(
+                    DiagnosticCode::WrongType,
+                    &merge.value.span,
+                    message,
+                ));
                 continue;
             }
             for entry in sources.iter().filter_map(|source| source.entries()).flatten() {
@@ -262,7 +274,7 @@ impl Builder<'_> {
         }
         scalar::plain(&text).unwrap_or_else(|scalar::NotJson| {
             let message = format!("`{text}` is not a number that can be stored");
-            let finding = Finding::error(Code::BadValue, range, message);
+            let finding = Finding::error(DiagnosticCode::BadValue, range, message);
             self.findings.add(finding.help("put it in quotes to mean the text"));
             Yaml::Null
         })
@@ -278,17 +290,17 @@ impl Builder<'_> {
         let range = span.tag_span().map_or_else(|| bytes(span), |tag| bytes(&tag));
         let written = &self.findings.source.text[range.clone()];
         let message = format!("the tag `{written}` means nothing in a playbook");
-        let finding = Finding::error(Code::CustomTag, &range, message);
+        let finding = Finding::error(DiagnosticCode::CustomTag, &range, message);
         self.findings.add(finding.help("leave the tag out"));
     }
 }
 
 fn key_of(
-    node: &Node,
+    node: &YamlNode,
     plain: bool,
     lines: &mut BTreeMap<String, usize>,
     findings: &mut Findings,
-) -> Option<Key> {
+) -> Option<YamlKey> {
     let text = match &node.yaml {
         Yaml::Text { text, .. } => text.clone(),
         Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => {
@@ -297,7 +309,7 @@ fn key_of(
         Yaml::List(_) | Yaml::Map(_) => {
             let message = format!("a key is a word, this is {}", node.kind());
             findings.add(
-                Finding::error(Code::BadKey, &node.span, message)
+                Finding::error(DiagnosticCode::BadKey, &node.span, message)
                     .help("a value that begins with `{{` must be in quotes"),
             );
             return None;
@@ -309,10 +321,10 @@ fn key_of(
     {
         let message = format!("`{text}` is already there, on line {first}");
         lines.insert(text, first);
-        findings.add(Finding::error(Code::DuplicateKey, &node.span, message));
+        findings.add(Finding::error(DiagnosticCode::DuplicateKey, &node.span, message));
         return None;
     }
-    Some(Key { text, span: node.span.clone(), plain })
+    Some(YamlKey { text, span: node.span.clone(), plain })
 }
 
 fn bytes(span: &Span) -> Range<usize> {
@@ -321,14 +333,14 @@ fn bytes(span: &Span) -> Range<usize> {
 }
 
 fn too_deep(at: &Range<usize>) -> Finding {
-    Finding::error(Code::TooDeep, at, format!("nested more than {DEPTH_MAX} deep"))
+    Finding::error(DiagnosticCode::TooDeep, at, format!("nested more than {DEPTH_MAX} deep"))
 }
 
 fn syntax(error: &ScanError) -> Finding {
     use granit_parser::ErrorKind;
     let at = error.marker().byte_offset().unwrap_or(0);
     let range = at..at + 1;
-    let finding = Finding::error(Code::Syntax, &range, error.info());
+    let finding = Finding::error(DiagnosticCode::Syntax, &range, error.info());
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(&range),
         ErrorKind::MappingValueNotAllowed => finding.help("put text that contains `: ` in quotes"),

@@ -1,7 +1,7 @@
 //! A message of a verified sender, reduced to the parts that its execution may see.
 
 use axum::http::{HeaderMap, header};
-use noetl_engine::{BadMessage, Wish};
+use noetl_engine::{BadMessage, MessageRequest};
 use noetl_model::{Arrival, Bytes};
 use noetl_playbook::{PayloadFrom, Subscription, Verify};
 use serde_json::{Map, Value, json};
@@ -23,14 +23,14 @@ pub(crate) fn other_type(subscription: &Subscription, headers: &HeaderMap) -> Op
 }
 
 /// Converts a message to the start of an execution.
-pub(crate) fn wish(
+pub(crate) fn posted_request(
     path: &str,
     subscription: &Subscription,
     verify: &Verify,
     id: &str,
     headers: &HeaderMap,
     body: &[u8],
-) -> Result<Wish, BadMessage> {
+) -> Result<MessageRequest, BadMessage> {
     let arrival = Arrival {
         id: id.to_owned(),
         once: id.to_owned(),
@@ -39,7 +39,7 @@ pub(crate) fn wish(
         metadata: Map::new(),
         body: Bytes(body.to_vec()),
     };
-    noetl_engine::wish(path, subscription, &arrival)
+    noetl_engine::message_request(path, subscription, &arrival)
 }
 
 /// Returns the headers an execution may see; of repeated headers, the last value.

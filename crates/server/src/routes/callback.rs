@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use noetl_api::AnyId;
 use noetl_compat::{Callback, CallbackAnswer};
 use noetl_control::{LoadError, ReportAnswer};
-use noetl_engine::Possession;
+use noetl_engine::HolderStatus;
 use noetl_model::{CommandId, Cutoff, Event, ExecutionId, Logs, Report, Seq};
 use noetl_store::READ_EVENTS_MAX;
 use utoipa_axum::router::OpenApiRouter;
@@ -54,7 +54,7 @@ async fn told(
         ) => return Err(error.into()),
     };
     let held = noetl_engine::held_at(&folded, step).into_iter().next();
-    let Some((command, Possession::Worker { worker, attempt, .. })) = held else {
+    let Some((command, HolderStatus::Worker { worker, attempt, .. })) = held else {
         return Ok(CallbackAnswer::AcceptedStale);
     };
     let (outcome, logs) = (callback.outcome(), Logs::default());

@@ -5,7 +5,7 @@ use axum::extract::State;
 use noetl_api::AnyId;
 use noetl_compat::{ClaimRequest, ClaimedCommand, Issued, claimed_command};
 use noetl_control::{Answer, SubmitError};
-use noetl_engine::{Input, Possession, Refusal};
+use noetl_engine::{HolderStatus, Input, Refusal};
 use noetl_model::{Attempt, Bindings, Lease, Payload, Pool, WorkerId};
 use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
@@ -73,12 +73,12 @@ async fn claimed(state: &AppState, issued: &Issued, worker: &WorkerId) -> Result
     let active = || ApiError::conflict("active-claim", "another worker has this command");
     let (execution, command) = (issued.execution, issued.command);
     let (holder, attempt, lease_until) =
-        match state.control().possession(execution, command, Some(worker)).await? {
-            Possession::Worker { worker, attempt, lease_until } => (worker, attempt, lease_until),
-            Possession::Nobody
-            | Possession::Ended
-            | Possession::EndedContested
-            | Possession::Unknown => return Err(active()),
+        match state.control().holder_status(execution, command, Some(worker)).await? {
+            HolderStatus::Worker { worker, attempt, lease_until } => (worker, attempt, lease_until),
+            HolderStatus::Nobody
+            | HolderStatus::Ended
+            | HolderStatus::EndedContested
+            | HolderStatus::Unknown => return Err(active()),
         };
     if holder == *worker {
         let held = noetl_store::Held { execution, command, attempt };

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 use crate::error::ApiError;
 use crate::extract::InPath;
 pub(super) use crate::ingress::MESSAGE_MAX;
-use crate::ingress::{HeadProof, Unknown, other_type, verify_head, wish};
+use crate::ingress::{HeadProof, Unknown, other_type, posted_request, verify_head};
 use crate::state::AppState;
 
 /// The route that takes a message.
@@ -111,10 +111,11 @@ async fn take(
         }
     };
     let id = state.next_id().to_string();
-    let wished = wish(&listener.path, &listener.subscription, rule, &id, headers, message.bytes())
-        .map_err(|error| ApiError::invalid("bad-message", error.to_string()))?;
+    let requested =
+        posted_request(&listener.path, &listener.subscription, rule, &id, headers, message.bytes())
+            .map_err(|error| ApiError::invalid("bad-message", error.to_string()))?;
     drop(message);
-    let taken = state.app().take_posted(&listener, &row, wished, proof.signed()).await;
+    let taken = state.app().take_posted(&listener, &row, requested, proof.signed()).await;
     Ok(taken.map_err(ApiError::from)?)
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use noetl_engine::{Changes, Ended, Execution, Input, OpenHolder, Start, begin, evolve_all};
+use noetl_engine::{
+    Changes, CommandResult, Execution, Input, OpenHolder, Start, begin, evolve_all,
+};
 use noetl_model::{
     CommandId, Event, EventTag, ExecutionId, ExecutionStatus, Place, Recorded, RunId, Seq,
     StepName, TaskAddress,
@@ -325,7 +327,7 @@ impl PastReader<'_> {
                 }
             }
             Event::CommandCompleted { command, output, logs, .. } => {
-                let ended = Ended::Completed { output: output.clone() };
+                let ended = CommandResult::Completed { output: output.clone() };
                 return Ok(self.ended(*command, ended, logs));
             }
             Event::CommandFailed { command, attempt, error, output, logs } => {
@@ -334,7 +336,8 @@ impl PastReader<'_> {
                     let attempt = held.unwrap_or(*attempt);
                     Input::LeaseExhausted { command: *command, attempt }
                 } else {
-                    let ended = Ended::Failed { error: error.clone(), output: output.clone() };
+                    let ended =
+                        CommandResult::Failed { error: error.clone(), output: output.clone() };
                     return Ok(self.ended(*command, ended, logs));
                 }
             }
@@ -374,7 +377,12 @@ impl PastReader<'_> {
     }
 
     /// Returns the report, of a worker or of a child, that ended a command.
-    fn ended(&self, command: CommandId, ended: Ended, logs: &noetl_model::Logs) -> Option<Cause> {
+    fn ended(
+        &self,
+        command: CommandId,
+        ended: CommandResult,
+        logs: &noetl_model::Logs,
+    ) -> Option<Cause> {
         let (attempt, holder) = self.holder(command)?;
         let input = match holder {
             OpenHolder::Worker(worker) => {

@@ -58,7 +58,7 @@ fn a_document_that_is_not_ours_is_not_quoted() {
         let said = format!("{problems}{}", serde_json::to_string(&problems).unwrap());
         assert!(!said.contains("hunter2"), "{document}: {said}");
         assert!(!said.contains(" | "), "{document}: {said}");
-        let report = crate::Report::from(problems);
+        let report = crate::ProblemReport::from(problems);
         assert!(miette::Diagnostic::source_code(&report).is_none(), "{document}");
         let problems = crate::parse_document("t.yaml", document.as_bytes()).unwrap_err();
         assert!(!problems.to_string().contains("hunter2"), "{document}: {problems}");

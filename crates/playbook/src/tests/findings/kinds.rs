@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::super::{check, check_document, document};
-use crate::{Code, Severity, Workers, parse_for};
+use crate::{DiagnosticCode, Severity, TargetWorkers, parse_for};
 
 #[test]
 fn a_tool_that_is_not_built_in_needs_a_worker_that_has_it() {
@@ -23,11 +23,11 @@ fn a_tool_that_is_not_built_in_needs_a_worker_that_has_it() {
 #[track_caller]
 fn check_foreign(head: &str, workflow: &str, expected: &[Severity]) {
     let yaml = format!("{head}{}", document(workflow));
-    let problems = match parse_for(Workers::Ours, "t.yaml", yaml.as_bytes()) {
+    let problems = match parse_for(TargetWorkers::Ours, "t.yaml", yaml.as_bytes()) {
         Ok(checked) => checked.warnings,
         Err(problems) => problems,
     };
-    let foreign = problems.diagnostics().iter().filter(|it| it.code == Code::ForeignTool);
+    let foreign = problems.diagnostics().iter().filter(|it| it.code == DiagnosticCode::ForeignTool);
     let found: Vec<Severity> = foreign.map(|it| it.severity).collect();
     assert_eq!(found, expected, "{problems}");
 }

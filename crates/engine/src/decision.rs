@@ -11,7 +11,7 @@ use crate::{Changes, LoopEnd, LoopOutput, Refusal};
 
 /// The arguments of a decision besides the execution and the input.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
+pub struct DecisionArgs<'a> {
     pub playbook: &'a Playbook,
     pub now: Timestamp,
     pub loaded: &'a Loaded,
@@ -24,7 +24,7 @@ pub struct Given<'a> {
     /// The number of workers that may lose a command before it fails.
     pub attempts_max: u32,
     /// The point within this decision at which a fork starts.
-    pub turn: Option<Turn<'a>>,
+    pub fork_changes: Option<ForkChanges<'a>>,
 }
 
 /// The work limit of a decision.
@@ -49,7 +49,7 @@ impl Effort {
 
 /// The point in a decision from which the changes of a fork apply.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
+pub struct ForkChanges<'a> {
     /// The number of the decision's events before the changes.
     pub after: usize,
     pub changes: &'a Changes,
@@ -79,7 +79,7 @@ pub struct Loaded {
 pub enum Needs {
     /// Values stored by reference.
     Payloads(BTreeSet<Digest>),
-    /// The output of a loop that has ended; computed with [`Gathering`](crate::Gathering).
+    /// The output of a loop that has ended; computed with [`LoopCollector`](crate::LoopCollector).
     Loop(Box<LoopEnd>),
     /// More work than [`Effort::Brief`]: repeat with [`Effort::Whole`] on another thread.
     Effort,

@@ -30,42 +30,42 @@ pub enum LoopOutput {
 
 /// Collects the outputs of a loop's items from the events of its execution.
 #[derive(Debug)]
-pub struct Gathering {
+pub struct LoopCollector {
     end: LoopEnd,
     /// The item of each open command.
     working: BTreeMap<CommandId, u64>,
     /// The output of each open item's latest command.
     latest: BTreeMap<u64, Payload>,
-    pieces: BTreeMap<u64, Piece>,
+    pieces: BTreeMap<u64, ItemOutput>,
 }
 
 /// The output of one item.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
+pub enum ItemOutput {
     Json(Box<[u8]>),
     Stored(PayloadRef),
 }
 
-impl Piece {
+impl ItemOutput {
     fn of(output: &Payload) -> Self {
         match output {
             Payload::Inline(value) => {
                 let json = serde_json::to_vec(&**value).expect("a JSON value has a JSON text");
-                Piece::Json(json.into())
+                ItemOutput::Json(json.into())
             }
-            Payload::Ref(reference) => Piece::Stored(*reference),
+            Payload::Ref(reference) => ItemOutput::Stored(*reference),
         }
     }
 
     fn len(&self) -> Option<usize> {
         match self {
-            Piece::Json(json) => Some(json.len()),
-            Piece::Stored(reference) => usize::try_from(reference.size).ok(),
+            ItemOutput::Json(json) => Some(json.len()),
+            ItemOutput::Stored(reference) => usize::try_from(reference.size).ok(),
         }
     }
 }
 
-impl Gathering {
+impl LoopCollector {
     pub fn new(end: LoopEnd) -> Self {
         Self { end, working: BTreeMap::new(), latest: BTreeMap::new(), pieces: BTreeMap::new() }
     }
@@ -88,7 +88,7 @@ impl Gathering {
             Event::IterationCompleted { run, index, output, .. } if *run == self.end.run => {
                 let latest = self.latest.remove(index);
                 if let Some(output) = output.as_ref().or(latest.as_ref()) {
-                    self.pieces.insert(*index, Piece::of(output));
+                    self.pieces.insert(*index, ItemOutput::of(output));
                 }
             }
             Event::CommandIssued { .. }
@@ -121,10 +121,10 @@ impl Gathering {
     }
 
     /// Returns everything collected, including the outputs of the current decision.
-    pub fn finish(self) -> Gathered {
+    pub fn finish(self) -> CollectedItems {
         let Self { end, mut pieces, .. } = self;
-        pieces.extend(end.produced.iter().map(|(index, output)| (*index, Piece::of(output))));
-        Gathered { counts: end.counts, pieces }
+        pieces.extend(end.produced.iter().map(|(index, output)| (*index, ItemOutput::of(output))));
+        CollectedItems { counts: end.counts, pieces }
     }
 
     fn keep(&mut self, command: CommandId, output: Option<&Payload>) {
@@ -136,16 +136,16 @@ impl Gathering {
 
 /// The outputs of a loop's items; an item without a piece has failed or was never begun.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct CollectedItems {
     counts: ItemCounts,
-    pub pieces: BTreeMap<u64, Piece>,
+    pub pieces: BTreeMap<u64, ItemOutput>,
 }
 
 /// An upper bound for the keys, brackets and numbers of a loop's output.
 const FRAME_LEN: usize = 128;
 const NOTHING: &[u8] = b"null";
 
-impl Gathered {
+impl CollectedItems {
     /// Returns an upper bound for the size of the output; `None` if it overflows.
     pub fn len_max(&self) -> Option<usize> {
         let total = usize::try_from(self.counts.total).ok()?;
@@ -219,20 +219,20 @@ mod tests {
 
     use super::*;
 
-    fn end(total: u64, produced: impl IntoIterator<Item = (u64, Payload)>) -> Gathered {
+    fn end(total: u64, produced: impl IntoIterator<Item = (u64, Payload)>) -> CollectedItems {
         let counts = ItemCounts { total, completed: 1, failed: 2 };
         let produced = produced.into_iter().collect();
-        Gathering::new(LoopEnd { run: RunId(1), after: Seq(1), counts, produced }).finish()
+        LoopCollector::new(LoopEnd { run: RunId(1), after: Seq(1), counts, produced }).finish()
     }
 
     #[track_caller]
     fn check(total: u64, produced: impl IntoIterator<Item = (u64, Payload)>, expected: &str) {
-        let gathered = end(total, produced);
-        let (len_max, mut writer) = (gathered.len_max(), gathered.writer());
-        for (index, piece) in gathered.pieces {
+        let collected = end(total, produced);
+        let (len_max, mut writer) = (collected.len_max(), collected.writer());
+        for (index, piece) in collected.pieces {
             match piece {
-                Piece::Json(json) => writer.put(index, &json),
-                Piece::Stored(_) => writer.put(index, b"\"stored\""),
+                ItemOutput::Json(json) => writer.put(index, &json),
+                ItemOutput::Stored(_) => writer.put(index, b"\"stored\""),
             }
         }
         let written = String::from_utf8(writer.finish()).unwrap();
