@@ -3,7 +3,7 @@ use std::sync::Arc;
 use noetl_model::Seq;
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, at, events_after, start};
-use noetl_store::{Append, Cleanup as _, EventLog as _, Payloads as _};
+use noetl_store::{Append, EventLog as _, Records as _};
 use noetl_store_sqlite::SqliteStore;
 use tempfile::TempDir;
 

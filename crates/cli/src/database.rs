@@ -84,7 +84,7 @@ fn with_payloads(store: SqliteStore, config: &Config) -> Result<SqliteStore, Fai
 /// Adds the configured directory of large values to the shards of a cluster.
 pub(crate) fn shards_with_payloads(shards: Shards, config: &Config) -> Result<Shards, Failure> {
     let Some(directory) = config.payload_directory() else { return Ok(shards) };
-    let places = (0..shards.count()).map(|number| {
+    let places = (0..shards.shards()).map(|number| {
         let place: Arc<dyn Blobs> =
             Arc::new(opened_directory(&directory.join(format!("shard-{number}")))?);
         Ok(place)

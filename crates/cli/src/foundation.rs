@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use noetl_bus::{Bus, LocalBus};
 use noetl_bus_nats::{NatsBus, NatsSettings};
 use noetl_model::{IdGenerator, Timestamp, WorkerId, machine_id_of};
-use noetl_store::{Clock as _, CommandQueue as _, StoreTime as _, SystemClock};
+use noetl_store::{Clock as _, SystemClock, WorkQueue as _};
 use noetl_store_postgres::{
     ClaimError, ClusterSettings, MACHINES_MAX, MachineClaim, Shards, TimeSource,
 };
@@ -134,7 +134,7 @@ pub(crate) async fn lay(
     let settings = ClusterSettings::from_env(read).map_err(Failure::bad_input)?;
     let shards = Shards::connect(settings, TimeSource::Database).await.map_err(Failure::broken)?;
     let shards = Arc::new(database::shards_with_payloads(shards, config)?);
-    let name = match shards.count() {
+    let name = match shards.shards() {
         1 => "PostgreSQL".to_owned(),
         count => format!("{count} shards of PostgreSQL"),
     };

@@ -18,9 +18,7 @@ use noetl_model::{
     Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
 };
 use noetl_secrets::{EncryptionKey, ExternalCredentials, Keyring, Vault};
-use noetl_store::{
-    Bounded, CommandQueue as _, MemoryStore, Records, SteadyClock, Store, SystemClock,
-};
+use noetl_store::{Bounded, MemoryStore, Records, SteadyClock, Store, SystemClock, WorkQueue as _};
 use noetl_store_sqlite::SqliteStore;
 use noetl_tools::{FixedCredentials, Registry, StandardSources};
 use noetl_worker::{KeptResults, PlaneCredentials, Worker};

@@ -13,8 +13,8 @@ use noetl_model::{
     Cutoff, Digest, ExecutionId, Outcome, Parent, ParentCommand, Payload, Recorded, Seq, Summary,
 };
 use noetl_store::{
-    CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _, Held, MemoryStore,
-    Outbox as _, PAGE_MAX, Page, READ_EVENTS_MAX, Timers as _,
+    EventLog as _, ExecutionFilter, Executions as _, Held, MemoryStore, Outbox as _, PAGE_MAX,
+    Page, READ_EVENTS_MAX, WorkQueue as _,
 };
 use serde_json::Value;
 

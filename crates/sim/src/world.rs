@@ -8,7 +8,7 @@ use futures::future::join_all;
 use noetl_bus::LocalBus;
 use noetl_control::{Control, Settings};
 use noetl_model::IdGenerator;
-use noetl_store::{MemoryStore, Outbox as _, Timers as _};
+use noetl_store::{MemoryStore, Outbox as _, WorkQueue as _};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

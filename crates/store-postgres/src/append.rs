@@ -3,13 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use async_trait::async_trait;
 use futures::TryStreamExt as _;
-use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
+use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Recorded, Seq, Timestamp};
 use noetl_store::from_row::{self, Columns as _};
 use noetl_store::{
-    Append, AppendError, Clock as _, CommandKey, EventLog, Known, LogEnd, OwnEvents, PageRoom,
-    Plan, READ_EVENTS_MAX, StoreError, SystemClock, put_away, read_shared,
+    Append, AppendError, Clock as _, CommandKey, Known, LogEnd, OwnEvents, PageRoom, Plan,
+    READ_EVENTS_MAX, StartKey, StoreError, SystemClock, put_away, read_shared,
 };
 use sqlx::{PgConnection, Row as _, query, query_as, query_scalar};
 use tokio::time::Instant as Moment;
@@ -55,13 +54,15 @@ impl From<sqlx::Error> for Unwritten {
     }
 }
 
-#[async_trait]
-impl EventLog for PgStore {
-    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+impl PgStore {
+    pub(crate) async fn append(
+        &self,
+        batch: &[Append],
+    ) -> Result<Vec<Result<(), AppendError>>, StoreError> {
         self.append_all(&batch.iter().collect::<Vec<_>>()).await
     }
 
-    async fn read(
+    pub(crate) async fn read(
         &self,
         execution: ExecutionId,
         after: Seq,
@@ -71,7 +72,14 @@ impl EventLog for PgStore {
         read_shared(execution, after, limit, read).await
     }
 
-    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+    pub(crate) fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
+        true
+    }
+
+    pub(crate) async fn find(
+        &self,
+        event: EventId,
+    ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
         let row = query(include_str!("../sql/find_event.sql"))
             .bind(event.0)
             .fetch_optional(&mut *self.pool.connection().await?)
@@ -213,7 +221,8 @@ async fn read_up(
     now: Option<Instant>,
 ) -> Result<Known, Unwritten> {
     let (now, logs) = lock_executions(connection, batch, now).await?;
-    let parents: Vec<CommandKey> = batch.iter().copied().filter_map(child_start).collect();
+    let parents: Vec<CommandKey> =
+        batch.iter().filter_map(|append| append.starts_child_of()).collect();
     let commands: Vec<CommandKey> = batch
         .iter()
         .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())))
@@ -229,15 +238,6 @@ async fn read_up(
         commands: lock_commands(connection, &commands).await?,
         keys: find_keys(connection, batch).await?,
     })
-}
-
-/// Returns the parent command of an append that starts a child execution.
-pub(crate) fn child_start(append: &Append) -> Option<CommandKey> {
-    let parent = append.summary.parent.and_then(Parent::command)?;
-    if append.expected != Seq::ZERO {
-        return None;
-    }
-    Some((parent.execution, parent.command))
 }
 
 async fn lock_executions(

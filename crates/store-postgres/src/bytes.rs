@@ -1,10 +1,8 @@
 //! Payloads, snapshots and replays on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::{Digest, EventId, ExecutionId, Seq};
 use noetl_store::{
-    PAGE_MAX, Payloads, ReplayBound, ReplayMark, SavedReplay, SavedReplays, Snapshot, Snapshots,
-    StoreError, brought_back,
+    PAGE_MAX, ReplayBound, ReplayMark, SavedReplay, Snapshot, StoreError, brought_back,
 };
 use sqlx::{query, query_as, query_scalar};
 
@@ -12,9 +10,8 @@ use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{at_most, store_error, stored, unsigned};
 
-#[async_trait]
-impl Payloads for PgStore {
-    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+impl PgStore {
+    pub(crate) async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let body: Option<Vec<u8>> = query_scalar(include_str!("../sql/find_payload.sql"))
             .bind(&digest.as_bytes()[..])
             .fetch_optional(&mut *self.pool.connection().await?)
@@ -27,9 +24,12 @@ impl Payloads for PgStore {
     }
 }
 
-#[async_trait]
-impl Snapshots for PgStore {
-    async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+impl PgStore {
+    pub(crate) async fn save(
+        &self,
+        execution: ExecutionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
         query(include_str!("../sql/put_snapshot.sql"))
             .bind(execution.0)
             .bind(stored(snapshot.seq.0))
@@ -41,7 +41,10 @@ impl Snapshots for PgStore {
         Ok(())
     }
 
-    async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
+    pub(crate) async fn latest(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<Snapshot>, StoreError> {
         let row: Option<(i64, i64, Vec<u8>)> = query_as(include_str!("../sql/find_snapshot.sql"))
             .bind(execution.0)
             .fetch_optional(&mut *self.pool.connection().await?)
@@ -54,9 +57,8 @@ impl Snapshots for PgStore {
     }
 }
 
-#[async_trait]
-impl SavedReplays for PgStore {
-    async fn save_replay(
+impl PgStore {
+    pub(crate) async fn save_replay(
         &self,
         execution: ExecutionId,
         projection: &str,
@@ -76,7 +78,7 @@ impl SavedReplays for PgStore {
         Ok(())
     }
 
-    async fn furthest_replay(
+    pub(crate) async fn furthest_replay(
         &self,
         execution: ExecutionId,
         projection: &str,
@@ -105,7 +107,10 @@ impl SavedReplays for PgStore {
         .transpose()
     }
 
-    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
+    pub(crate) async fn saved_replays(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Vec<ReplayMark>, StoreError> {
         let rows: Vec<(String, i64, i64)> = query_as(include_str!("../sql/list_replay_folds.sql"))
             .bind(execution.0)
             .bind(at_most(PAGE_MAX, PAGE_MAX))

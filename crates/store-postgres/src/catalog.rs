@@ -1,9 +1,8 @@
 //! The catalog on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::CatalogId;
 use noetl_store::from_row;
-use noetl_store::{Catalog, CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
+use noetl_store::{CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::{Postgres, query};
@@ -14,9 +13,8 @@ use crate::instant::Instant;
 use crate::open::PING_MAX;
 use crate::row::{Named, at_most, is_disconnected, plain, store_error};
 
-#[async_trait]
-impl Catalog for PgStore {
-    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
+impl PgStore {
+    pub(crate) async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
         let NewPlaybook { catalog_id, path, kind, content, created_at } = playbook;
         let [path, kind, content] = [path, kind, content].map(|text| plain(&text).into_owned());
         let mut transaction = self.begin().await?;
@@ -50,13 +48,16 @@ impl Catalog for PgStore {
         Ok(CatalogEntry { catalog_id, path, version, kind, content, created_at })
     }
 
-    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
+    pub(crate) async fn by_id(
+        &self,
+        catalog_id: CatalogId,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
         let find = || query(include_str!("../sql/find_playbook.sql")).bind(catalog_id.0);
         let row = self.looked_up(find).await?;
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
-    async fn by_path(
+    pub(crate) async fn by_path(
         &self,
         path: &str,
         version: Option<u32>,
@@ -72,7 +73,7 @@ impl Catalog for PgStore {
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
-    async fn paths(
+    pub(crate) async fn paths(
         &self,
         after: Option<&str>,
         limit: usize,

@@ -1,18 +1,19 @@
 //! Execution summaries on PostgreSQL, and the search for stalled executions.
 
-use async_trait::async_trait;
 use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, Timestamp};
 use noetl_store::from_row::{self, Columns as _};
-use noetl_store::{ExecutionFilter, Executions, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
+use noetl_store::{ExecutionFilter, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, get, plain, store_error, stored};
 
-#[async_trait]
-impl Executions for PgStore {
-    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
+impl PgStore {
+    pub(crate) async fn summary(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<Summary>, StoreError> {
         let row = query(include_str!("../sql/find_summary.sql"))
             .bind(execution.0)
             .fetch_optional(&mut *self.pool.connection().await?)
@@ -21,7 +22,11 @@ impl Executions for PgStore {
         row.as_ref().map(Named).map(from_row::summary).transpose()
     }
 
-    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    pub(crate) async fn list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
         let lookup = filter.lookup();
         let text = |text: &str| plain(text).into_owned();
         let path = filter.path.as_ref().map(|path| text(&path.folded()));
@@ -61,7 +66,7 @@ impl Executions for PgStore {
         rows.iter().map(Named).map(from_row::summary).collect()
     }
 
-    async fn stalled(
+    pub(crate) async fn stalled(
         &self,
         before: Timestamp,
         limit: usize,
@@ -70,7 +75,7 @@ impl Executions for PgStore {
         Ok(silent.into_iter().map(|(_, execution)| execution).collect())
     }
 
-    async fn child_of(
+    pub(crate) async fn child_of(
         &self,
         parent: ExecutionId,
         command: CommandId,

@@ -1,12 +1,11 @@
 //! The event feed and named feeds on PostgreSQL.
 
-use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use noetl_model::Timestamp;
 use noetl_store::from_row;
 use noetl_store::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPlace, FeedPoint, Feeds,
-    NamedFeed, PageRoom, StoreError,
+    FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPlace, FeedPoint, NamedFeed, PageRoom,
+    StoreError,
 };
 use sqlx::query;
 
@@ -15,9 +14,12 @@ use crate::instant::Instant;
 use crate::pool::ConnectionPool;
 use crate::row::{Named, at_most, get, store_error, to_json};
 
-#[async_trait]
-impl EventFeed for PgStore {
-    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
+impl PgStore {
+    pub(crate) async fn feed(
+        &self,
+        after: &FeedCursor,
+        limit: usize,
+    ) -> Result<FeedPage, StoreError> {
         let place = after.place(0);
         let mut connection = self.pool.connection().await?;
         let mut rows = query(include_str!("../sql/read_feed.sql"))
@@ -39,7 +41,7 @@ impl EventFeed for PgStore {
         Ok(page)
     }
 
-    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
+    pub(crate) async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
         let statement = match point {
             FeedPoint::Start => return Ok(FeedCursor::default()),
             FeedPoint::End => query(include_str!("../sql/find_feed_end.sql")),
@@ -86,9 +88,8 @@ impl PgStore {
     }
 }
 
-#[async_trait]
-impl Feeds for PgStore {
-    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
+impl PgStore {
+    pub(crate) async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
         let added = query(include_str!("../sql/put_feed.sql"))
             .bind(&feed.name)
             .bind(to_json(&feed.filter))
@@ -101,7 +102,7 @@ impl Feeds for PgStore {
         Ok(added.rows_affected() > 0)
     }
 
-    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
+    pub(crate) async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
         let row = query(include_str!("../sql/find_feed.sql"))
             .bind(name)
             .fetch_optional(&mut *self.pool.connection().await?)
@@ -110,7 +111,7 @@ impl Feeds for PgStore {
         row.as_ref().map(Named).map(from_row::named_feed).transpose()
     }
 
-    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
+    pub(crate) async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
         let rows = query(include_str!("../sql/list_feeds.sql"))
             .fetch_all(&mut *self.pool.connection().await?)
             .await
@@ -118,7 +119,7 @@ impl Feeds for PgStore {
         rows.iter().map(Named).map(from_row::named_feed).collect()
     }
 
-    async fn move_feed(
+    pub(crate) async fn move_feed(
         &self,
         name: &str,
         from: &FeedCursor,
@@ -135,7 +136,7 @@ impl Feeds for PgStore {
         Ok(moved.rows_affected() > 0)
     }
 
-    async fn put_feed_delivery(
+    pub(crate) async fn put_feed_delivery(
         &self,
         name: &str,
         delivery: &FeedDelivery,
@@ -157,7 +158,7 @@ impl Feeds for PgStore {
         Ok(kept.rows_affected() > 0)
     }
 
-    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
         let removed = query(include_str!("../sql/remove_feed.sql"))
             .bind(name)
             .execute(&mut *self.pool.connection().await?)

@@ -1,8 +1,7 @@
 //! Operator's view of a database or of the shards of a cluster.
 
-use async_trait::async_trait;
 use noetl_model::ExecutionStatus;
-use noetl_store::{Connections, Layout, StoreError, Tables, WRITE_CHECK_LEN};
+use noetl_store::{Connections, StoreError, Tables, WRITE_CHECK_LEN};
 use sqlx::{query, query_scalar};
 
 use crate::row::store_error;
@@ -20,9 +19,8 @@ const NEEDED: &[&str] = &[
     "timer",
 ];
 
-#[async_trait]
-impl Layout for PgStore {
-    async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
+impl PgStore {
+    pub(crate) async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_executions.sql"))
             .bind(status.as_str())
             .bind(i64::try_from(max).unwrap_or(i64::MAX))
@@ -32,7 +30,7 @@ impl Layout for PgStore {
         Ok(count.unsigned_abs())
     }
 
-    async fn tables(&self) -> Result<Tables, StoreError> {
+    pub(crate) async fn tables(&self) -> Result<Tables, StoreError> {
         let found: Vec<String> = query_scalar(include_str!("../sql/list_tables.sql"))
             .fetch_all(&mut *self.pool.connection().await?)
             .await
@@ -41,7 +39,7 @@ impl Layout for PgStore {
         Ok(Tables { missing: missing.map(|&needed| needed.to_owned()).collect(), found })
     }
 
-    async fn check_writable(&self) -> Result<(), StoreError> {
+    pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
         query(include_str!("../sql/check_writable.sql"))
             .bind(i32::try_from(WRITE_CHECK_LEN).unwrap_or(i32::MAX))
             .execute(&mut *self.pool.connection().await?)
@@ -53,7 +51,15 @@ impl Layout for PgStore {
         }
     }
 
-    fn connections(&self) -> Option<Connections> {
+    pub(crate) fn write_fault(&self) -> Option<String> {
+        None
+    }
+
+    pub(crate) fn shards(&self) -> usize {
+        1
+    }
+
+    pub(crate) fn connections(&self) -> Option<Connections> {
         Some(Connections {
             min: self.pool.connections_min(),
             max: self.pool.connections_max(),
@@ -63,15 +69,14 @@ impl Layout for PgStore {
     }
 }
 
-#[async_trait]
-impl Layout for Shards {
-    async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
+impl Shards {
+    pub(crate) async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
         let counts = self.all(|shard| shard.count(status, max)).await?;
         Ok(counts.into_iter().sum::<u64>().min(max))
     }
 
     /// Returns the tables of all shards. A table is missing if one shard lacks it.
-    async fn tables(&self) -> Result<Tables, StoreError> {
+    pub(crate) async fn tables(&self) -> Result<Tables, StoreError> {
         let mut all = Tables::default();
         for Tables { found, missing } in self.all(|shard| shard.tables()).await? {
             all.found.extend(found);
@@ -84,17 +89,17 @@ impl Layout for Shards {
         Ok(all)
     }
 
-    async fn check_writable(&self) -> Result<(), StoreError> {
+    pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
         self.all(|shard| shard.check_writable()).await?;
         self.in_cluster(self.cluster.check_writable()).await
     }
 
-    fn shards(&self) -> usize {
-        Shards::count(self)
+    pub(crate) fn write_fault(&self) -> Option<String> {
+        None
     }
 
-    fn connections(&self) -> Option<Connections> {
-        let of_shards = self.shards.iter().filter_map(Layout::connections);
+    pub(crate) fn connections(&self) -> Option<Connections> {
+        let of_shards = self.shards.iter().filter_map(PgStore::connections);
         of_shards.reduce(|all, one| Connections {
             min: all.min + one.min,
             max: all.max + one.max,

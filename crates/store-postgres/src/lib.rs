@@ -26,6 +26,7 @@ mod open_work;
 mod outbox;
 mod partitions;
 mod pool;
+mod ports;
 mod queue;
 mod records;
 mod row;

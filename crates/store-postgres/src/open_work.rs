@@ -1,17 +1,15 @@
 //! Open work of an execution on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId};
 use noetl_store::from_row::{self, Columns as _};
-use noetl_store::{OpenRows, OpenWork, StoreError};
+use noetl_store::{OpenWork, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::row::{Named, store_error};
 
-#[async_trait]
-impl OpenRows for PgStore {
-    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
+impl PgStore {
+    pub(crate) async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
         let rows = query(include_str!("../sql/open_commands.sql"))
             .bind(execution.0)
             .fetch_all(&mut *self.pool.connection().await?)

@@ -3,11 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use noetl_store::from_row::{self, Columns as _};
 use noetl_store::{
-    Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, Outbox, OutboxRow,
-    Sent, StoreError, Take, Taker,
+    Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, OutboxRow, Sent,
+    StoreError, Take, Taker,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{query, query_scalar};
@@ -15,9 +14,8 @@ use sqlx::{query, query_scalar};
 use crate::PgStore;
 use crate::row::{Named, at_most, get, micros, plain, store_error, unsigned};
 
-#[async_trait]
-impl Outbox for PgStore {
-    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
+impl PgStore {
+    pub(crate) async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
         let rows = match take.taker {
             Taker::Relay => query(include_str!("../sql/take_messages.sql"))
                 .bind(self.now())
@@ -41,7 +39,7 @@ impl Outbox for PgStore {
         Ok(taken)
     }
 
-    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
+    pub(crate) async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
         if ids.is_empty() {
             return Ok(Sent::default());
         }
@@ -56,7 +54,7 @@ impl Outbox for PgStore {
         Ok(Sent { marked, unknown: self.never_given(missing).await? })
     }
 
-    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+    pub(crate) async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
         if failures.is_empty() {
             return Ok(Vec::new());
         }
@@ -98,7 +96,7 @@ impl Outbox for PgStore {
         Ok(fates)
     }
 
-    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+    pub(crate) async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
         if ids.is_empty() {
             return Ok(());
         }
@@ -112,7 +110,7 @@ impl Outbox for PgStore {
         Ok(())
     }
 
-    async fn owed(&self) -> Result<u64, StoreError> {
+    pub(crate) async fn owed(&self) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_messages.sql"))
             .fetch_one(&mut *self.pool.connection().await?)
             .await
@@ -120,7 +118,7 @@ impl Outbox for PgStore {
         unsigned(count, "count")
     }
 
-    async fn pending(&self) -> Result<u64, StoreError> {
+    pub(crate) async fn pending(&self) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_pending_messages.sql"))
             .bind(self.now())
             .fetch_one(&mut *self.pool.connection().await?)
@@ -129,7 +127,7 @@ impl Outbox for PgStore {
         unsigned(count, "count")
     }
 
-    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+    pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
         let rows = query(include_str!("../sql/list_messages.sql"))
             .bind(page.after)
             .bind(at_most(page.limit, OUTBOX_TAKE_MAX))
@@ -140,7 +138,7 @@ impl Outbox for PgStore {
         rows.iter().map(Named).map(from_row::letter).collect()
     }
 
-    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
+    pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let revived = query(include_str!("../sql/revive_messages.sql"))
             .bind(ids)
             .execute(&mut *self.pool.connection().await?)
@@ -149,7 +147,7 @@ impl Outbox for PgStore {
         Ok(revived.rows_affected())
     }
 
-    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
+    pub(crate) async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let discarded = query(include_str!("../sql/drop_messages.sql"))
             .bind(ids)
             .execute(&mut *self.pool.connection().await?)

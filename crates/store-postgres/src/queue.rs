@@ -3,20 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, Pool, Timestamp, WorkerId};
 use noetl_store::from_row::{self, Columns as _};
-use noetl_store::{
-    CommandKey, CommandQueue, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
-};
+use noetl_store::{CommandKey, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError};
 use sqlx::{PgConnection, query, query_scalar};
 
 use crate::PgStore;
 use crate::row::{Named, at_most, micros, plain, store_error, stored, unsigned};
 
-#[async_trait]
-impl CommandQueue for PgStore {
-    async fn ready(
+impl PgStore {
+    pub(crate) async fn ready(
         &self,
         pool: &Pool,
         after: Option<ExecutionId>,
@@ -26,7 +22,11 @@ impl CommandQueue for PgStore {
         Ok(waiting.into_iter().map(|(_, command)| command).collect())
     }
 
-    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+    pub(crate) async fn extend(
+        &self,
+        held: &[Held],
+        lease: Duration,
+    ) -> Result<Vec<HeldAnswer>, StoreError> {
         if held.is_empty() {
             return Ok(Vec::new());
         }
@@ -63,7 +63,7 @@ impl CommandQueue for PgStore {
         Ok(answers)
     }
 
-    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+    pub(crate) async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         let released = query(include_str!("../sql/release_leases.sql"))
             .bind(plain(worker.as_str()))
             .bind(self.now())
@@ -73,7 +73,11 @@ impl CommandQueue for PgStore {
         Ok(released.rows_affected())
     }
 
-    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
+    pub(crate) async fn renew(
+        &self,
+        worker: &WorkerId,
+        lease: Duration,
+    ) -> Result<u64, StoreError> {
         let renewed = query(include_str!("../sql/renew_leases.sql"))
             .bind(plain(worker.as_str()))
             .bind(self.now())
@@ -84,12 +88,16 @@ impl CommandQueue for PgStore {
         Ok(renewed.rows_affected())
     }
 
-    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
+    pub(crate) async fn exhausted(
+        &self,
+        attempts: u32,
+        limit: usize,
+    ) -> Result<Vec<Held>, StoreError> {
         let run_out = self.run_out(attempts, limit).await?;
         Ok(run_out.into_iter().map(|(_, held)| held).collect())
     }
 
-    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+    pub(crate) async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
         let pools: Vec<String> = query_scalar(include_str!("../sql/ready_pools.sql"))
             .bind(self.now())
             .bind(at_most(PAGE_MAX, PAGE_MAX))
@@ -99,7 +107,11 @@ impl CommandQueue for PgStore {
         Ok(pools.into_iter().map(Pool::new).collect())
     }
 
-    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
+    pub(crate) async fn waiting_executions(
+        &self,
+        pool: &Pool,
+        count_max: u64,
+    ) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_waiting_executions.sql"))
             .bind(plain(pool.as_str()))
             .bind(stored(count_max))
@@ -109,7 +121,7 @@ impl CommandQueue for PgStore {
         unsigned(count, "count")
     }
 
-    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
+    pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         let count: i64 = query_scalar(include_str!("../sql/count_ready_commands.sql"))
             .bind(plain(pool.as_str()))
             .bind(self.now())

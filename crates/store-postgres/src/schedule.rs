@@ -1,18 +1,16 @@
 //! Schedules on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};
 use noetl_store::from_row;
-use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, Schedules, StoreError};
+use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, StoreError};
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, is_rivalry, plain, store_error, stored, to_json};
 
-#[async_trait]
-impl Schedules for PgStore {
-    async fn record_schedule(
+impl PgStore {
+    pub(crate) async fn record_schedule(
         &self,
         row: &ScheduleRow,
         event: &ScheduleEvent,
@@ -36,7 +34,7 @@ impl Schedules for PgStore {
         }
     }
 
-    async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
+    pub(crate) async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
         let row = query(include_str!("../sql/find_schedule.sql"))
             .bind(plain(path))
             .fetch_optional(&mut *self.pool.connection().await?)
@@ -45,7 +43,10 @@ impl Schedules for PgStore {
         row.as_ref().map(Named).map(from_row::schedule_row).transpose()
     }
 
-    async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
+    pub(crate) async fn list_schedules(
+        &self,
+        after: Option<&str>,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
         let rows = query(include_str!("../sql/list_schedules.sql"))
             .bind(plain(after.unwrap_or_default()))
             .bind(at_most(PAGE_MAX, PAGE_MAX))
@@ -55,7 +56,7 @@ impl Schedules for PgStore {
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
-    async fn due_schedules(
+    pub(crate) async fn due_schedules(
         &self,
         now: Timestamp,
         limit: usize,
@@ -69,7 +70,7 @@ impl Schedules for PgStore {
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
-    async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
+    pub(crate) async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
         let next: Option<Instant> = query_scalar(include_str!("../sql/next_schedule.sql"))
             .fetch_one(&mut *self.pool.connection().await?)
             .await
@@ -77,7 +78,10 @@ impl Schedules for PgStore {
         Ok(next.map(|Instant(at)| at))
     }
 
-    async fn waiting_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
+    pub(crate) async fn waiting_schedules(
+        &self,
+        after: Option<&str>,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
         let rows = query(include_str!("../sql/waiting_schedules.sql"))
             .bind(plain(after.unwrap_or_default()))
             .bind(at_most(PAGE_MAX, PAGE_MAX))
@@ -87,7 +91,7 @@ impl Schedules for PgStore {
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
-    async fn schedule_events(
+    pub(crate) async fn schedule_events(
         &self,
         path: &str,
         before: Option<Seq>,

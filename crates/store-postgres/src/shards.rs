@@ -11,13 +11,11 @@
 mod append;
 mod feed;
 mod hash;
-mod intake;
 mod merge;
 mod outbox;
+mod ports;
 mod presence;
 mod records;
-mod routed;
-mod schedule;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -88,7 +86,7 @@ impl Shards {
     }
 
     /// Returns the number of shards.
-    pub fn count(&self) -> usize {
+    pub fn shards(&self) -> usize {
         self.shards.len()
     }
 

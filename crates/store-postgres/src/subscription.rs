@@ -1,20 +1,20 @@
 //! Subscriptions on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::{EventId, ExecutionId, Seq};
 use noetl_store::from_row;
-use noetl_store::{
-    PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
-};
+use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, is_rivalry, plain, store_error, stored};
 
-#[async_trait]
-impl Subscriptions for PgStore {
-    async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError> {
+impl PgStore {
+    pub(crate) async fn record(
+        &self,
+        row: &SubscriptionRow,
+        event: EventId,
+    ) -> Result<bool, StoreError> {
         let written = query(include_str!("../sql/put_subscription.sql"))
             .bind(row.id.0)
             .bind(plain(&row.path))
@@ -32,7 +32,10 @@ impl Subscriptions for PgStore {
         }
     }
 
-    async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError> {
+    pub(crate) async fn subscription(
+        &self,
+        id: ExecutionId,
+    ) -> Result<Option<SubscriptionRow>, StoreError> {
         let row = query(include_str!("../sql/find_subscription.sql"))
             .bind(id.0)
             .fetch_optional(&mut *self.pool.connection().await?)
@@ -41,7 +44,10 @@ impl Subscriptions for PgStore {
         row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
-    async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
+    pub(crate) async fn subscription_at(
+        &self,
+        path: &str,
+    ) -> Result<Option<SubscriptionRow>, StoreError> {
         let row = query(include_str!("../sql/find_subscription_at.sql"))
             .bind(plain(path))
             .fetch_optional(&mut *self.pool.connection().await?)
@@ -50,7 +56,7 @@ impl Subscriptions for PgStore {
         row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
-    async fn subscriptions(
+    pub(crate) async fn subscriptions(
         &self,
         before: Option<ExecutionId>,
     ) -> Result<Vec<SubscriptionRow>, StoreError> {
@@ -63,7 +69,7 @@ impl Subscriptions for PgStore {
         rows.iter().map(Named).map(from_row::subscription_row).collect()
     }
 
-    async fn subscription_events(
+    pub(crate) async fn subscription_events(
         &self,
         id: ExecutionId,
         after: Seq,

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId, Timestamp};
 use noetl_store::from_row::Columns as _;
-use noetl_store::{Clock, PAGE_MAX, StoreError, StoreTime, TimerRow, Timers};
+use noetl_store::{Clock, PAGE_MAX, StoreError, TimerRow};
 use sqlx::{query, query_scalar};
 use tokio::time::Instant as Moment;
 
@@ -13,13 +12,12 @@ use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, get, store_error};
 
-#[async_trait]
-impl StoreTime for PgStore {
-    fn clock(&self) -> Arc<dyn Clock> {
+impl PgStore {
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         self.time.clock()
     }
 
-    async fn time(&self) -> Result<Timestamp, StoreError> {
+    pub(crate) async fn time(&self) -> Result<Timestamp, StoreError> {
         if let Some(Instant(now)) = self.now() {
             return Ok(now);
         }
@@ -33,9 +31,12 @@ impl StoreTime for PgStore {
     }
 }
 
-#[async_trait]
-impl Timers for PgStore {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
+impl PgStore {
+    pub(crate) async fn due(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<TimerRow>, StoreError> {
         let rows = query(include_str!("../sql/due_timers.sql"))
             .bind(Instant(now))
             .bind(at_most(limit, PAGE_MAX))
@@ -53,7 +54,7 @@ impl Timers for PgStore {
             .collect()
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+    pub(crate) async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
         let due_at: Option<Instant> = query_scalar(include_str!("../sql/next_timer.sql"))
             .fetch_one(&mut *self.pool.connection().await?)
             .await

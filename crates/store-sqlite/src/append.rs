@@ -1,12 +1,11 @@
 //! The event log on SQLite. The rows that a batch touches are read, then the batch is planned and
 //! written table by table, in two calls to the database.
 
-use async_trait::async_trait;
 use futures::TryStreamExt as _;
-use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Parent, Recorded, Seq, Timestamp};
+use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Recorded, Seq, Timestamp};
 use noetl_store::from_row;
 use noetl_store::{
-    Append, AppendError, CommandKey, EventLog, Known, OwnEvents, PageRoom, Plan, READ_EVENTS_MAX,
+    Append, AppendError, CommandKey, Known, OwnEvents, PageRoom, Plan, READ_EVENTS_MAX, StartKey,
     StoreError, put_away, read_shared,
 };
 use sqlx::sqlite::SqliteRow;
@@ -19,9 +18,11 @@ use crate::row::{NO_ROWS, Named, array, at_most, get, store_error, stored};
 use crate::script::{Parameter, Script};
 use crate::store::{BEGIN, COMMIT};
 
-#[async_trait]
-impl EventLog for SqliteStore {
-    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn append(
+        &self,
+        batch: &[Append],
+    ) -> Result<Vec<Result<(), AppendError>>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -40,7 +41,7 @@ impl EventLog for SqliteStore {
         Ok(plan.answers)
     }
 
-    async fn read(
+    pub(crate) async fn read(
         &self,
         execution: ExecutionId,
         after: Seq,
@@ -50,7 +51,14 @@ impl EventLog for SqliteStore {
         read_shared(execution, after, limit, read).await
     }
 
-    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+    pub(crate) fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
+        true
+    }
+
+    pub(crate) async fn find(
+        &self,
+        event: EventId,
+    ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
         let row = query(include_str!("../sql/find_event.sql"))
             .bind(event.0)
             .fetch_optional(&self.readers)
@@ -100,8 +108,7 @@ async fn read_up(
     batch: &[Append],
     now: Timestamp,
 ) -> Result<Known, StoreError> {
-    let parents = batch.iter().filter_map(|append| append.summary.parent.and_then(Parent::command));
-    let parents = parents.map(|parent| (parent.execution, parent.command));
+    let parents = batch.iter().filter_map(Append::starts_child_of);
     let commands = batch
         .iter()
         .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())));

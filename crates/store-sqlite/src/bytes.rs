@@ -1,19 +1,16 @@
 //! Payloads, snapshots and replays on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::{Digest, EventId, ExecutionId, Seq, Timestamp};
 use noetl_store::{
-    PAGE_MAX, Payloads, ReplayBound, ReplayMark, SavedReplay, SavedReplays, Snapshot, Snapshots,
-    StoreError, brought_back,
+    PAGE_MAX, ReplayBound, ReplayMark, SavedReplay, Snapshot, StoreError, brought_back,
 };
 use sqlx::{query, query_as, query_scalar};
 
 use crate::SqliteStore;
 use crate::row::{at_most, store_error, stored};
 
-#[async_trait]
-impl Payloads for SqliteStore {
-    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let body: Option<Vec<u8>> = query_scalar(include_str!("../sql/find_payload.sql"))
             .bind(&digest.as_bytes()[..])
             .fetch_optional(&self.readers)
@@ -26,9 +23,12 @@ impl Payloads for SqliteStore {
     }
 }
 
-#[async_trait]
-impl Snapshots for SqliteStore {
-    async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+impl SqliteStore {
+    pub(crate) async fn save(
+        &self,
+        execution: ExecutionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
         let mut writer = self.lazy_writer().await?;
         query(include_str!("../sql/put_snapshot.sql"))
             .bind(execution.0)
@@ -41,7 +41,10 @@ impl Snapshots for SqliteStore {
         Ok(())
     }
 
-    async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
+    pub(crate) async fn latest(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<Snapshot>, StoreError> {
         let row: Option<(u64, u32, Vec<u8>)> = query_as(include_str!("../sql/find_snapshot.sql"))
             .bind(execution.0)
             .fetch_optional(&self.readers)
@@ -51,9 +54,8 @@ impl Snapshots for SqliteStore {
     }
 }
 
-#[async_trait]
-impl SavedReplays for SqliteStore {
-    async fn save_replay(
+impl SqliteStore {
+    pub(crate) async fn save_replay(
         &self,
         execution: ExecutionId,
         projection: &str,
@@ -74,7 +76,7 @@ impl SavedReplays for SqliteStore {
         Ok(())
     }
 
-    async fn furthest_replay(
+    pub(crate) async fn furthest_replay(
         &self,
         execution: ExecutionId,
         projection: &str,
@@ -100,7 +102,10 @@ impl SavedReplays for SqliteStore {
         }))
     }
 
-    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError> {
+    pub(crate) async fn saved_replays(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Vec<ReplayMark>, StoreError> {
         let rows: Vec<(String, u64, u32)> = query_as(include_str!("../sql/list_replay_folds.sql"))
             .bind(execution.0)
             .bind(at_most(PAGE_MAX, PAGE_MAX))

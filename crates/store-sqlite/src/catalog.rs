@@ -1,18 +1,16 @@
 //! The catalog on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::CatalogId;
 use noetl_store::from_row;
-use noetl_store::{Catalog, CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
+use noetl_store::{CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, at_most, store_error};
 use crate::store::begin;
 
-#[async_trait]
-impl Catalog for SqliteStore {
-    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
         let NewPlaybook { catalog_id, path, kind, content, created_at } = playbook;
         let mut writer = self.writer().await?;
         let mut transaction = begin(&mut writer).await?;
@@ -41,7 +39,10 @@ impl Catalog for SqliteStore {
         Ok(CatalogEntry { catalog_id, path, version, kind, content, created_at })
     }
 
-    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
+    pub(crate) async fn by_id(
+        &self,
+        catalog_id: CatalogId,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
         let row = query(include_str!("../sql/find_playbook.sql"))
             .bind(catalog_id.0)
             .fetch_optional(&self.readers)
@@ -50,7 +51,7 @@ impl Catalog for SqliteStore {
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
-    async fn by_path(
+    pub(crate) async fn by_path(
         &self,
         path: &str,
         version: Option<u32>,
@@ -65,7 +66,7 @@ impl Catalog for SqliteStore {
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
-    async fn paths(
+    pub(crate) async fn paths(
         &self,
         after: Option<&str>,
         limit: usize,

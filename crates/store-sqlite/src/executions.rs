@@ -1,17 +1,18 @@
 //! Execution summaries on SQLite, and the search for stalled executions.
 
-use async_trait::async_trait;
 use noetl_model::{CommandId, ExecutionId, Summary, Timestamp};
 use noetl_store::from_row;
-use noetl_store::{ExecutionFilter, Executions, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
+use noetl_store::{ExecutionFilter, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
 use crate::row::{Named, array, at_most, store_error, stored};
 
-#[async_trait]
-impl Executions for SqliteStore {
-    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn summary(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<Summary>, StoreError> {
         let row = query(include_str!("../sql/find_summary.sql"))
             .bind(execution.0)
             .fetch_optional(&self.readers)
@@ -20,7 +21,11 @@ impl Executions for SqliteStore {
         row.as_ref().map(Named).map(from_row::summary).transpose()
     }
 
-    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    pub(crate) async fn list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
         let lookup = filter.lookup();
         let statement = match lookup {
             Lookup::Parent => include_str!("../sql/list_executions_by_parent.sql"),
@@ -50,7 +55,7 @@ impl Executions for SqliteStore {
         rows.iter().map(Named).map(from_row::summary).collect()
     }
 
-    async fn stalled(
+    pub(crate) async fn stalled(
         &self,
         before: Timestamp,
         limit: usize,
@@ -64,7 +69,7 @@ impl Executions for SqliteStore {
         Ok(ids.into_iter().map(ExecutionId).collect())
     }
 
-    async fn child_of(
+    pub(crate) async fn child_of(
         &self,
         parent: ExecutionId,
         command: CommandId,

@@ -1,20 +1,22 @@
 //! The event feed and named feeds on SQLite.
 
-use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use noetl_store::from_row;
 use noetl_store::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPlace, FeedPoint, Feeds,
-    NamedFeed, PageRoom, StoreError,
+    FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPlace, FeedPoint, NamedFeed, PageRoom,
+    StoreError,
 };
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, at_most, get, store_error};
 
-#[async_trait]
-impl EventFeed for SqliteStore {
-    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn feed(
+        &self,
+        after: &FeedCursor,
+        limit: usize,
+    ) -> Result<FeedPage, StoreError> {
         let place = after.place(0);
         let mut rows = query(include_str!("../sql/read_feed.sql"))
             .bind(place.batch)
@@ -35,7 +37,7 @@ impl EventFeed for SqliteStore {
         Ok(page)
     }
 
-    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
+    pub(crate) async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
         let statement = match point {
             FeedPoint::Start => return Ok(FeedCursor::default()),
             FeedPoint::End => query(include_str!("../sql/find_feed_end.sql")),
@@ -50,9 +52,8 @@ impl EventFeed for SqliteStore {
     }
 }
 
-#[async_trait]
-impl Feeds for SqliteStore {
-    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
         let mut writer = self.writer().await?;
         let added = query(include_str!("../sql/put_feed.sql"))
             .bind(&feed.name)
@@ -66,7 +67,7 @@ impl Feeds for SqliteStore {
         Ok(added.rows_affected() > 0)
     }
 
-    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
+    pub(crate) async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
         let row = query(include_str!("../sql/find_feed.sql"))
             .bind(name)
             .fetch_optional(&self.readers)
@@ -75,7 +76,7 @@ impl Feeds for SqliteStore {
         row.as_ref().map(Named).map(from_row::named_feed).transpose()
     }
 
-    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
+    pub(crate) async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
         let rows = query(include_str!("../sql/list_feeds.sql"))
             .fetch_all(&self.readers)
             .await
@@ -83,7 +84,7 @@ impl Feeds for SqliteStore {
         rows.iter().map(Named).map(from_row::named_feed).collect()
     }
 
-    async fn move_feed(
+    pub(crate) async fn move_feed(
         &self,
         name: &str,
         from: &FeedCursor,
@@ -101,7 +102,7 @@ impl Feeds for SqliteStore {
         Ok(moved.rows_affected() > 0)
     }
 
-    async fn put_feed_delivery(
+    pub(crate) async fn put_feed_delivery(
         &self,
         name: &str,
         delivery: &FeedDelivery,
@@ -124,7 +125,7 @@ impl Feeds for SqliteStore {
         Ok(kept.rows_affected() > 0)
     }
 
-    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
         let mut writer = self.writer().await?;
         let removed = query(include_str!("../sql/remove_feed.sql"))
             .bind(name)

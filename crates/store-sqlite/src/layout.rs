@@ -1,8 +1,7 @@
 //! Operator's view of the database file.
 
-use async_trait::async_trait;
 use noetl_model::ExecutionStatus;
-use noetl_store::{Connections, Layout, StoreError, Tables, WRITE_CHECK_LEN};
+use noetl_store::{Connections, StoreError, Tables, WRITE_CHECK_LEN};
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
@@ -12,9 +11,8 @@ use crate::row::{at_most, store_error};
 const NEEDED: &[&str] =
     &["catalog", "command", "event", "execution", "outbox", "payload", "snapshot", "timer"];
 
-#[async_trait]
-impl Layout for SqliteStore {
-    async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
         query_scalar(include_str!("../sql/count_executions.sql"))
             .bind(status.as_str())
             .bind(i64::try_from(max).unwrap_or(i64::MAX))
@@ -23,7 +21,7 @@ impl Layout for SqliteStore {
             .map_err(store_error)
     }
 
-    async fn tables(&self) -> Result<Tables, StoreError> {
+    pub(crate) async fn tables(&self) -> Result<Tables, StoreError> {
         let found: Vec<String> = query_scalar(include_str!("../sql/list_tables.sql"))
             .fetch_all(&self.readers)
             .await
@@ -32,7 +30,7 @@ impl Layout for SqliteStore {
         Ok(Tables { missing: missing.map(|&needed| needed.to_owned()).collect(), found })
     }
 
-    async fn check_writable(&self) -> Result<(), StoreError> {
+    pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
         query(include_str!("../sql/check_writable.sql"))
             .bind(at_most(WRITE_CHECK_LEN, WRITE_CHECK_LEN))
             .execute(&mut *self.writer().await?)
@@ -44,7 +42,15 @@ impl Layout for SqliteStore {
         }
     }
 
-    fn connections(&self) -> Option<Connections> {
+    pub(crate) fn write_fault(&self) -> Option<String> {
+        None
+    }
+
+    pub(crate) fn shards(&self) -> usize {
+        1
+    }
+
+    pub(crate) fn connections(&self) -> Option<Connections> {
         let options = self.readers.options();
         Some(Connections {
             min: options.get_min_connections(),
@@ -61,7 +67,7 @@ mod tests {
 
     use noetl_model::{Digest, Seq};
     use noetl_store::conformance::given::{A, start};
-    use noetl_store::{Append, EventLog as _, SystemClock, WriteFault};
+    use noetl_store::{Append, SystemClock, WriteFault};
     use sqlx::AssertSqlSafe;
 
     use super::*;

@@ -20,6 +20,7 @@ mod layout;
 mod open;
 mod open_work;
 mod outbox;
+mod ports;
 mod queue;
 mod records;
 mod row;

@@ -1,17 +1,15 @@
 //! Open work of an execution on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId, Timestamp};
 use noetl_store::from_row;
-use noetl_store::{OpenRows, OpenWork, StoreError};
+use noetl_store::{OpenWork, StoreError};
 use sqlx::{query, query_as};
 
 use crate::SqliteStore;
 use crate::row::{Named, store_error};
 
-#[async_trait]
-impl OpenRows for SqliteStore {
-    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
         let rows = query(include_str!("../sql/open_commands.sql"))
             .bind(execution.0)
             .fetch_all(&self.readers)

@@ -3,12 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
 use noetl_store::from_row;
 use noetl_store::{
-    Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, Outbox, OutboxRow,
-    Sent, StoreError, Take, Taker,
+    Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, OutboxRow, Sent,
+    StoreError, Take, Taker,
 };
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
@@ -16,9 +15,8 @@ use crate::SqliteStore;
 use crate::row::{Named, array, at_most, get, store_error};
 use crate::store::begin;
 
-#[async_trait]
-impl Outbox for SqliteStore {
-    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
         let mut writer = self.lazy_writer().await?;
         let now = self.clock.now();
         let statement = match take.taker {
@@ -49,7 +47,7 @@ impl Outbox for SqliteStore {
         Ok(taken)
     }
 
-    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
+    pub(crate) async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
         let mut writer = self.lazy_writer().await?;
         let gone: Vec<i64> = query_scalar(include_str!("../sql/remove_messages.sql"))
             .bind(array(ids))
@@ -62,7 +60,7 @@ impl Outbox for SqliteStore {
         Ok(Sent { marked, unknown: never_given(&mut writer, missing).await? })
     }
 
-    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+    pub(crate) async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
         let mut writer = self.writer().await?;
         let mut transaction = begin(&mut writer).await?;
         let now = self.clock.now();
@@ -96,7 +94,7 @@ impl Outbox for SqliteStore {
         Ok(fates)
     }
 
-    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+    pub(crate) async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
         let mut writer = self.lazy_writer().await?;
         query(include_str!("../sql/postpone_messages.sql"))
             .bind(array(ids))
@@ -107,14 +105,14 @@ impl Outbox for SqliteStore {
         Ok(())
     }
 
-    async fn owed(&self) -> Result<u64, StoreError> {
+    pub(crate) async fn owed(&self) -> Result<u64, StoreError> {
         query_scalar(include_str!("../sql/count_messages.sql"))
             .fetch_one(&self.readers)
             .await
             .map_err(store_error)
     }
 
-    async fn pending(&self) -> Result<u64, StoreError> {
+    pub(crate) async fn pending(&self) -> Result<u64, StoreError> {
         query_scalar(include_str!("../sql/count_pending_messages.sql"))
             .bind(self.clock.now().as_micros())
             .fetch_one(&self.readers)
@@ -122,7 +120,7 @@ impl Outbox for SqliteStore {
             .map_err(store_error)
     }
 
-    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+    pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
         let rows = query(include_str!("../sql/list_messages.sql"))
             .bind(page.after)
             .bind(at_most(page.limit, OUTBOX_TAKE_MAX))
@@ -133,7 +131,7 @@ impl Outbox for SqliteStore {
         rows.iter().map(Named).map(from_row::letter).collect()
     }
 
-    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
+    pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let mut writer = self.writer().await?;
         let revived = query(include_str!("../sql/revive_messages.sql"))
             .bind(array(ids))
@@ -143,7 +141,7 @@ impl Outbox for SqliteStore {
         Ok(revived.rows_affected())
     }
 
-    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
+    pub(crate) async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let mut writer = self.writer().await?;
         let discarded = query(include_str!("../sql/drop_messages.sql"))
             .bind(array(ids))

@@ -3,21 +3,17 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use noetl_model::{Attempt, CommandId, ExecutionId, Pool, WorkerId};
 use noetl_store::from_row;
-use noetl_store::{
-    CommandKey, CommandQueue, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError,
-};
+use noetl_store::{CommandKey, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError};
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
 use crate::row::{Named, array, at_most, store_error};
 use crate::store::begin;
 
-#[async_trait]
-impl CommandQueue for SqliteStore {
-    async fn ready(
+impl SqliteStore {
+    pub(crate) async fn ready(
         &self,
         pool: &Pool,
         after: Option<ExecutionId>,
@@ -42,7 +38,11 @@ impl CommandQueue for SqliteStore {
             .collect())
     }
 
-    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+    pub(crate) async fn extend(
+        &self,
+        held: &[Held],
+        lease: Duration,
+    ) -> Result<Vec<HeldAnswer>, StoreError> {
         if held.is_empty() {
             return Ok(Vec::new());
         }
@@ -73,7 +73,11 @@ impl CommandQueue for SqliteStore {
         Ok(answers)
     }
 
-    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
+    pub(crate) async fn renew(
+        &self,
+        worker: &WorkerId,
+        lease: Duration,
+    ) -> Result<u64, StoreError> {
         let mut writer = self.lazy_writer().await?;
         let renewed = query(include_str!("../sql/renew_leases.sql"))
             .bind(worker.as_str())
@@ -84,7 +88,7 @@ impl CommandQueue for SqliteStore {
         Ok(renewed.rows_affected())
     }
 
-    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+    pub(crate) async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         let mut writer = self.lazy_writer().await?;
         let released = query(include_str!("../sql/release_leases.sql"))
             .bind(worker.as_str())
@@ -95,7 +99,11 @@ impl CommandQueue for SqliteStore {
         Ok(released.rows_affected())
     }
 
-    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
+    pub(crate) async fn exhausted(
+        &self,
+        attempts: u32,
+        limit: usize,
+    ) -> Result<Vec<Held>, StoreError> {
         let rows: Vec<(i64, u64, u32)> = query_as(include_str!("../sql/exhausted_leases.sql"))
             .bind(self.clock.now().as_micros())
             .bind(attempts)
@@ -113,7 +121,7 @@ impl CommandQueue for SqliteStore {
             .collect())
     }
 
-    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+    pub(crate) async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
         let pools: Vec<String> = query_scalar(include_str!("../sql/ready_pools.sql"))
             .bind(self.clock.now().as_micros())
             .bind(at_most(PAGE_MAX, PAGE_MAX))
@@ -123,7 +131,11 @@ impl CommandQueue for SqliteStore {
         Ok(pools.into_iter().map(Pool::new).collect())
     }
 
-    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
+    pub(crate) async fn waiting_executions(
+        &self,
+        pool: &Pool,
+        count_max: u64,
+    ) -> Result<u64, StoreError> {
         query_scalar(include_str!("../sql/count_waiting_executions.sql"))
             .bind(pool.as_str())
             .bind(i64::try_from(count_max).unwrap_or(i64::MAX))
@@ -132,7 +144,7 @@ impl CommandQueue for SqliteStore {
             .map_err(store_error)
     }
 
-    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
+    pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         query_scalar(include_str!("../sql/count_ready_commands.sql"))
             .bind(pool.as_str())
             .bind(self.clock.now().as_micros())

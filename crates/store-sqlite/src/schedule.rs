@@ -1,18 +1,16 @@
 //! Schedules on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};
 use noetl_store::from_row;
-use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, Schedules, StoreError};
+use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, StoreError};
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
 use crate::row::{Named, at_most, store_error, stored};
 use crate::store::begin;
 
-#[async_trait]
-impl Schedules for SqliteStore {
-    async fn record_schedule(
+impl SqliteStore {
+    pub(crate) async fn record_schedule(
         &self,
         row: &ScheduleRow,
         event: &ScheduleEvent,
@@ -51,7 +49,7 @@ impl Schedules for SqliteStore {
         Ok(true)
     }
 
-    async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
+    pub(crate) async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
         let row = query(include_str!("../sql/find_schedule.sql"))
             .bind(path)
             .fetch_optional(&self.readers)
@@ -60,7 +58,10 @@ impl Schedules for SqliteStore {
         row.as_ref().map(Named).map(from_row::schedule_row).transpose()
     }
 
-    async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
+    pub(crate) async fn list_schedules(
+        &self,
+        after: Option<&str>,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
         let rows = query(include_str!("../sql/list_schedules.sql"))
             .bind(after.unwrap_or_default())
             .bind(at_most(PAGE_MAX, PAGE_MAX))
@@ -70,7 +71,7 @@ impl Schedules for SqliteStore {
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
-    async fn due_schedules(
+    pub(crate) async fn due_schedules(
         &self,
         now: Timestamp,
         limit: usize,
@@ -84,7 +85,7 @@ impl Schedules for SqliteStore {
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
-    async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
+    pub(crate) async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
         let next: Option<i64> = query_scalar(include_str!("../sql/next_schedule.sql"))
             .fetch_one(&self.readers)
             .await
@@ -92,7 +93,10 @@ impl Schedules for SqliteStore {
         Ok(next.map(Timestamp::from_micros))
     }
 
-    async fn waiting_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
+    pub(crate) async fn waiting_schedules(
+        &self,
+        after: Option<&str>,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
         let rows = query(include_str!("../sql/waiting_schedules.sql"))
             .bind(after.unwrap_or_default())
             .bind(at_most(PAGE_MAX, PAGE_MAX))
@@ -102,7 +106,7 @@ impl Schedules for SqliteStore {
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
-    async fn schedule_events(
+    pub(crate) async fn schedule_events(
         &self,
         path: &str,
         before: Option<Seq>,

@@ -108,12 +108,12 @@ impl SqliteStore {
 
     /// Waits for the write lock and returns the durable connection.
     pub(crate) async fn writer(&self) -> Result<Writing<'_>, StoreError> {
-        Ok(MutexGuard::map(self.connections().await?, |connections| &mut connections.durable))
+        Ok(MutexGuard::map(self.locked().await?, |connections| &mut connections.durable))
     }
 
     /// Waits for the write lock and returns the durable connection for a manual transaction.
     pub(crate) async fn whole_writer(&self) -> Result<WholeWriter<'_>, StoreError> {
-        let mut connections = self.connections().await?;
+        let mut connections = self.locked().await?;
         connections.is_torn = true;
         Ok(WholeWriter(connections))
     }
@@ -121,10 +121,10 @@ impl SqliteStore {
     /// Waits for the write lock and returns the lazy connection, for updates that are repeated if a
     /// power loss drops them.
     pub(crate) async fn lazy_writer(&self) -> Result<Writing<'_>, StoreError> {
-        Ok(MutexGuard::map(self.connections().await?, |connections| &mut connections.lazy))
+        Ok(MutexGuard::map(self.locked().await?, |connections| &mut connections.lazy))
     }
 
-    async fn connections(&self) -> Result<MutexGuard<'_, Connections>, StoreError> {
+    async fn locked(&self) -> Result<MutexGuard<'_, Connections>, StoreError> {
         let Some(writer) = &self.writer else {
             return Err(StoreError::Unavailable("the store was opened for reading only".into()));
         };

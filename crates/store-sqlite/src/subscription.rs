@@ -1,20 +1,20 @@
 //! Subscriptions on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::{EventId, ExecutionId, Seq};
 use noetl_store::from_row;
-use noetl_store::{
-    PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
-};
+use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow};
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, at_most, store_error, stored};
 use crate::store::begin;
 
-#[async_trait]
-impl Subscriptions for SqliteStore {
-    async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn record(
+        &self,
+        row: &SubscriptionRow,
+        event: EventId,
+    ) -> Result<bool, StoreError> {
         let mut writer = self.writer().await?;
         let mut transaction = begin(&mut writer).await?;
         let statement = if row.seq == Seq::ZERO.next() {
@@ -48,7 +48,10 @@ impl Subscriptions for SqliteStore {
         Ok(true)
     }
 
-    async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError> {
+    pub(crate) async fn subscription(
+        &self,
+        id: ExecutionId,
+    ) -> Result<Option<SubscriptionRow>, StoreError> {
         let row = query(include_str!("../sql/find_subscription.sql"))
             .bind(id.0)
             .fetch_optional(&self.readers)
@@ -57,7 +60,10 @@ impl Subscriptions for SqliteStore {
         row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
-    async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
+    pub(crate) async fn subscription_at(
+        &self,
+        path: &str,
+    ) -> Result<Option<SubscriptionRow>, StoreError> {
         let row = query(include_str!("../sql/find_subscription_at.sql"))
             .bind(path)
             .fetch_optional(&self.readers)
@@ -66,7 +72,7 @@ impl Subscriptions for SqliteStore {
         row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
-    async fn subscriptions(
+    pub(crate) async fn subscriptions(
         &self,
         before: Option<ExecutionId>,
     ) -> Result<Vec<SubscriptionRow>, StoreError> {
@@ -79,7 +85,7 @@ impl Subscriptions for SqliteStore {
         rows.iter().map(Named).map(from_row::subscription_row).collect()
     }
 
-    async fn subscription_events(
+    pub(crate) async fn subscription_events(
         &self,
         id: ExecutionId,
         after: Seq,

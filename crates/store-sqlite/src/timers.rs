@@ -2,28 +2,29 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId, Timestamp};
-use noetl_store::{Clock, PAGE_MAX, StoreError, StoreTime, TimerRow, Timers};
+use noetl_store::{Clock, PAGE_MAX, StoreError, TimerRow};
 use sqlx::{query_as, query_scalar};
 
 use crate::SqliteStore;
 use crate::row::{at_most, store_error};
 
-#[async_trait]
-impl StoreTime for SqliteStore {
-    fn clock(&self) -> Arc<dyn Clock> {
+impl SqliteStore {
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }
 
-    async fn time(&self) -> Result<Timestamp, StoreError> {
+    pub(crate) async fn time(&self) -> Result<Timestamp, StoreError> {
         Ok(self.clock.now())
     }
 }
 
-#[async_trait]
-impl Timers for SqliteStore {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn due(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<TimerRow>, StoreError> {
         let rows: Vec<(i64, u64, i64)> = query_as(include_str!("../sql/due_timers.sql"))
             .bind(now.as_micros())
             .bind(at_most(limit, PAGE_MAX))
@@ -40,7 +41,7 @@ impl Timers for SqliteStore {
             .collect())
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+    pub(crate) async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
         let due_at: Option<i64> = query_scalar(include_str!("../sql/next_timer.sql"))
             .fetch_one(&self.readers)
             .await

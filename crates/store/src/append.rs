@@ -9,7 +9,7 @@ use noetl_model::{
     TimerId, Timestamp, WorkerId,
 };
 
-use crate::{KeyHolder, StartKey, StoreError};
+use crate::{CommandKey, KeyHolder, StartKey, StoreError};
 
 /// All changes that one decision makes to one execution, written atomically.
 #[derive(Debug, Clone)]
@@ -46,9 +46,7 @@ impl Append {
 
     /// True if the start key is the only row that may have to be read before writing.
     pub fn stands_alone_but_for_its_key(&self) -> bool {
-        let starts_child = self.expected == self.begins_after()
-            && self.summary.parent.and_then(Parent::command).is_some();
-        if starts_child {
+        if self.starts_child_of().is_some() {
             return false;
         }
         let mut added = BTreeSet::new();
@@ -62,6 +60,12 @@ impl Append {
             | QueueChange::Expire { command, .. } => added.contains(command),
             QueueChange::Remove { .. } => true,
         })
+    }
+
+    /// Returns the parent command if this append starts a child execution.
+    pub fn starts_child_of(&self) -> Option<CommandKey> {
+        let parent = self.summary.parent.and_then(Parent::command)?;
+        (self.expected == self.begins_after()).then_some((parent.execution, parent.command))
     }
 
     /// Returns the seq after which this execution's own log begins: zero, or the fork point of a

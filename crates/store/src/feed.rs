@@ -8,11 +8,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, Recorded, Timestamp};
 use serde_json::Value;
 
-use crate::{FailedStanding, StoreError};
+use crate::FailedStanding;
 
 /// The maximum number of events that one read of a feed returns.
 pub const FEED_READ_MAX: usize = 1000;
@@ -147,48 +146,6 @@ pub enum FeedDelivery {
         reason: String,
         standing: FailedStanding,
     },
-}
-
-/// Access to all events in one order.
-#[async_trait]
-pub trait EventFeed: Send + Sync {
-    /// Returns the events after a cursor, at most `limit` (and at most [`FEED_READ_MAX`]). The
-    /// events of one execution come in the order of their seq.
-    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError>;
-
-    /// Returns the cursor from which a reader sees every event from a point on.
-    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError>;
-}
-
-/// Storage of named feeds.
-#[async_trait]
-pub trait Feeds: Send + Sync {
-    /// Adds a feed. Returns false and changes nothing if a feed with this name exists.
-    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError>;
-
-    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError>;
-
-    /// Returns all feeds, ordered by name.
-    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError>;
-
-    /// Moves the cursor of a feed from `from` to `to`. Returns false if the cursor is not at
-    /// `from`.
-    async fn move_feed(
-        &self,
-        name: &str,
-        from: &FeedCursor,
-        to: &FeedCursor,
-    ) -> Result<bool, StoreError>;
-
-    /// Stores the delivery state of a feed. Returns false if there is no such feed.
-    async fn put_feed_delivery(
-        &self,
-        name: &str,
-        delivery: &FeedDelivery,
-    ) -> Result<bool, StoreError>;
-
-    /// Deletes a feed. Returns false if there is no such feed.
-    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError>;
 }
 
 #[cfg(test)]

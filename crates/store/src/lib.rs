@@ -14,6 +14,7 @@ mod clock;
 pub mod conformance;
 mod error;
 mod feed;
+mod forward;
 pub mod from_row;
 mod key;
 mod layout;
@@ -29,7 +30,10 @@ mod room;
 mod row;
 mod schedule;
 mod shared;
+#[doc(hidden)]
+pub mod signature;
 mod subscription;
+mod wrapper;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
 pub use blobs::{Blobs, brought_back, put_away, remove_all_but};
@@ -37,11 +41,11 @@ pub use bounded::{Bounded, MAINTENANCE_MAX};
 pub use clock::{Clock, Reading, RemoteClock, SteadyClock, SystemClock};
 pub use error::{StoreError, WriteFault};
 pub use feed::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint,
-    Feeds, NamedFeed, NotACursor,
+    FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint, NamedFeed,
+    NotACursor,
 };
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
-pub use layout::{Connections, Layout, Tables, WRITE_CHECK_LEN};
+pub use layout::{Connections, Tables, WRITE_CHECK_LEN};
 pub use memory::{MemoryBackup, MemoryStore};
 pub use open_work::OpenWork;
 pub use outbox::{
@@ -50,25 +54,27 @@ pub use outbox::{
 };
 pub use plan::{CommandKey, ExecutionChange, KeyName, Known, LogEnd, Plan, TimerKey};
 pub use port::{
-    Catalog, CommandQueue, EventLog, Executions, OpenRows, Outbox, Payloads, SavedReplays,
-    Snapshots, Store, StoreTime, Timers,
+    Catalog, EventLog, Executions, Feeds, Layout, Outbox, Records, Secrets, Store, Triggers,
+    WorkQueue,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
-    AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Cleanup, Collected, Credential, CredentialFilter,
-    CredentialKey, Credentials, FailedMark, FailedMessage, FailedMessages, FailedStanding, Horizon,
-    Keychain, KeychainEntry, NamedResult, NoResultRef, Object, ObjectKey, Objects, PROJECT_MAX,
-    Projected, REASON_MAX, RUNTIMES_MAX, Records, ResultRef, Results, Rewrap, Runtime, RuntimeKey,
-    Runtimes, Sealed, SealedRow, SealedTable, SecretAudit, Turns, VARIABLES_MAX, Variable,
-    VariableType, Variables,
+    AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Collected, Credential, CredentialFilter,
+    CredentialKey, FailedMark, FailedMessage, FailedStanding, Horizon, KeychainEntry, NamedResult,
+    NoResultRef, Object, ObjectKey, PROJECT_MAX, REASON_MAX, RUNTIMES_MAX, ResultRef, Rewrap,
+    Runtime, RuntimeKey, Sealed, SealedRow, SealedTable, VARIABLES_MAX, Variable, VariableType,
 };
 pub use room::{PageRoom, READ_BYTES_MAX, json_len};
 pub use row::{
     CatalogEntry, ExecutionFilter, Held, HeldAnswer, Lookup, NewPlaybook, OutboxRow, Page,
     PathFilter, ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
 };
-pub use schedule::{ScheduleRecord, ScheduleRow, Schedules};
-pub use subscription::{SubscriptionRecord, SubscriptionRow, Subscriptions};
+pub use schedule::{ScheduleRecord, ScheduleRow};
+pub use subscription::{SubscriptionRecord, SubscriptionRow};
+pub use wrapper::{Access, Wrapper};
+
+#[doc(hidden)]
+pub use async_trait::async_trait;
 
 pub use shared::{FORKS_MAX, OwnEvents, read_shared};
 

@@ -10,6 +10,7 @@ mod feed;
 mod layout;
 mod open_work;
 mod outbox;
+mod ports;
 mod queue;
 mod records;
 mod schedule;
@@ -19,15 +20,11 @@ mod timers;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use async_trait::async_trait;
-use noetl_model::{
-    CommandId, Digest, EventId, ExecutionId, Parent, ParentCommand, Recorded, Seq, Summary,
-    TimerId, Timestamp,
-};
+use noetl_model::{Digest, EventId, ExecutionId, Recorded, Seq, Summary, TimerId, Timestamp};
 
 use crate::{
-    Append, AppendError, CatalogEntry, Clock, EventLog, KeptKey, KeyName, OwnEvents, PageRoom,
-    SavedReplay, Snapshot, StoreError, TimerChange, json_len, read_shared,
+    Append, AppendError, CatalogEntry, Clock, CommandKey, KeptKey, KeyName, OwnEvents, PageRoom,
+    SavedReplay, Snapshot, StartKey, StoreError, TimerChange, json_len, read_shared,
 };
 use feed::FeedTable;
 use outbox::OutboxTable;
@@ -64,7 +61,7 @@ struct Tables {
     executions: BTreeMap<ExecutionId, ExecutionRow>,
     /// The execution and seq of each event.
     places: HashMap<EventId, (ExecutionId, Seq)>,
-    children: HashMap<(ExecutionId, CommandId), ExecutionId>,
+    children: HashMap<CommandKey, ExecutionId>,
     commands: CommandTable,
     timers: BTreeMap<(ExecutionId, TimerId), Timestamp>,
     outbox: OutboxTable,
@@ -95,15 +92,15 @@ impl MemoryStore {
 
     /// Copies all contents, like a database backup.
     pub fn backup(&self) -> MemoryBackup {
-        MemoryBackup(self.tables().clone())
+        MemoryBackup(self.lock().clone())
     }
 
     /// Replaces all contents with those of a backup; later writes are lost.
     pub fn restore(&self, backup: &MemoryBackup) {
-        *self.tables() = backup.0.clone();
+        *self.lock() = backup.0.clone();
     }
 
-    fn tables(&self) -> MutexGuard<'_, Tables> {
+    fn lock(&self) -> MutexGuard<'_, Tables> {
         self.tables.lock().expect("nothing panics while it holds the tables")
     }
 }
@@ -133,10 +130,8 @@ impl Tables {
             let kept = self.payloads.entry(*digest).or_insert_with(|| KeptPayload::of(bytes));
             kept.loose_since = None;
         }
-        if let Some(ParentCommand { execution, command }) =
-            append.summary.parent.and_then(Parent::command)
-        {
-            self.children.insert((execution, command), append.execution);
+        if let Some(parent) = append.starts_child_of() {
+            self.children.insert(parent, append.execution);
         }
         let places = append.events.iter().map(|it| (it.event_id, (append.execution, it.seq)));
         self.places.extend(places);
@@ -197,39 +192,44 @@ impl Tables {
     }
 
     fn check_child(&self, append: &Append) -> Result<(), AppendError> {
-        let parent = append.summary.parent.and_then(Parent::command);
-        let Some(ParentCommand { execution, command }) = parent else {
-            return Ok(());
-        };
-        match self.children.get(&(execution, command)) {
+        match append.starts_child_of().and_then(|parent| self.children.get(&parent)) {
             Some(&child) if child != append.execution => Err(AppendError::ChildExists { child }),
             Some(_) | None => Ok(()),
         }
     }
 }
 
-#[async_trait]
-impl EventLog for MemoryStore {
-    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+impl MemoryStore {
+    pub(crate) async fn append(
+        &self,
+        batch: &[Append],
+    ) -> Result<Vec<Result<(), AppendError>>, StoreError> {
         let now = self.clock.now();
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         Ok(batch.iter().map(|append| tables.append(append, now)).collect())
     }
 
-    async fn read(
+    pub(crate) async fn read(
         &self,
         execution: ExecutionId,
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
         let read = |execution, after, limit| {
-            std::future::ready(Ok(self.tables().own_events(execution, after, limit)))
+            std::future::ready(Ok(self.lock().own_events(execution, after, limit)))
         };
         read_shared(execution, after, limit, read).await
     }
 
-    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
-        let tables = self.tables();
+    pub(crate) fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
+        true
+    }
+
+    pub(crate) async fn find(
+        &self,
+        event: EventId,
+    ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+        let tables = self.lock();
         let found = tables.places.get(&event).and_then(|(execution, seq)| {
             let log = &tables.executions.get(execution)?.log;
             let place = log.binary_search_by_key(seq, |recorded| recorded.seq).ok()?;

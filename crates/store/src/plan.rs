@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use noetl_model::{
-    CommandId, Digest, EventId, ExecutionId, Message, Parent, Recorded, Seq, Summary, TimerId,
-    Timestamp,
+    CommandId, Digest, EventId, ExecutionId, Message, Recorded, Seq, Summary, TimerId, Timestamp,
 };
 
 use crate::{Append, AppendError, KeptKey, OpenCommand, TimerChange, stage};
@@ -177,7 +176,7 @@ impl<'a> Plan<'a> {
             self.keys.insert(name, kept);
         }
         known.event_ids.extend(append.events.iter().map(|recorded| recorded.event_id));
-        if let Some(parent) = parent_of(append) {
+        if let Some(parent) = append.starts_child_of() {
             known.children.insert(parent, execution);
             if is_new {
                 self.children.insert(parent, execution);
@@ -208,11 +207,6 @@ impl<'a> Plan<'a> {
         }
         Ok(())
     }
-}
-
-/// Returns the parent command of an append's execution.
-fn parent_of(append: &Append) -> Option<CommandKey> {
-    append.summary.parent.and_then(Parent::command).map(|it| (it.execution, it.command))
 }
 
 /// The commands that a batch touches, and the order in which new ones are added.
@@ -273,7 +267,7 @@ impl Known {
     }
 
     fn check_child(&self, append: &Append) -> Result<(), AppendError> {
-        match parent_of(append).and_then(|parent| self.children.get(&parent)) {
+        match append.starts_child_of().and_then(|parent| self.children.get(&parent)) {
             Some(&child) if child != append.execution => Err(AppendError::ChildExists { child }),
             Some(_) | None => Ok(()),
         }

@@ -1,21 +1,11 @@
-//! The storage ports: one small trait for each kind of stored data.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! The storage ports, one for each consumer of stored data.
 
 use async_trait::async_trait;
-use noetl_model::{
-    CatalogId, CommandId, Digest, EventId, ExecutionId, Pool, Recorded, Seq, Summary, Timestamp,
-    WorkerId,
-};
 
-use crate::{
-    Append, AppendError, CatalogEntry, Clock, EventFeed, ExecutionFilter, Failure, Fate, Feeds,
-    Held, HeldAnswer, Layout, Letter, LetterPage, NewPlaybook, OpenWork, OutboxRow, Page,
-    ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Schedules, Sent, Snapshot, StartKey,
-    StoreError, Subscriptions, Take, TimerRow,
-};
+use crate::signature::*;
 
+/// The event log of executions, with what is stored to load their state: large payloads, snapshots
+/// and saved replays.
 #[async_trait]
 pub trait EventLog: Send + Sync {
     /// Writes the decisions of many executions in one transaction, each atomically, and returns an
@@ -35,16 +25,42 @@ pub trait EventLog: Send + Sync {
 
     /// True if an execution with this id can be started under this key. An append whose key and
     /// execution cannot share a transaction is rejected as a conflict.
-    fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
-        true
-    }
+    fn admits(&self, execution: ExecutionId, key: &StartKey) -> bool;
 
     /// Returns the event with an id, and its execution.
     async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError>;
+
+    /// Returns the JSON bytes of a large payload.
+    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Saves a snapshot unless a later one exists.
+    async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError>;
+
+    async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError>;
+
+    /// Saves a replay of one projection, replacing one at the same seq.
+    async fn save_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        replay: &SavedReplay,
+    ) -> Result<(), StoreError>;
+
+    /// Returns the replay of a projection with the highest seq within a bound.
+    async fn furthest_replay(
+        &self,
+        execution: ExecutionId,
+        projection: &str,
+        bound: ReplayBound,
+    ) -> Result<Option<SavedReplay>, StoreError>;
+
+    /// Lists the saved replays of an execution, ordered by projection and seq, at most `PAGE_MAX`.
+    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError>;
 }
 
+/// Open work: commands, timers, and the one clock that leases and timers are compared with.
 #[async_trait]
-pub trait CommandQueue: Send + Sync {
+pub trait WorkQueue: Send + Sync {
     /// Returns the commands of a pool that can be leased now, by the store's clock, in rounds: one
     /// command of every execution, then a second of every execution, and so on, so that no
     /// execution waits behind the many commands of another. A round visits executions by id, from
@@ -80,11 +96,16 @@ pub trait CommandQueue: Send + Sync {
     /// Returns the number of executions with a never-leased command in a pool, counting at most
     /// `count_max`, which bounds the cost.
     async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError>;
-}
 
-/// Access to the one clock that stored instants are compared with.
-#[async_trait]
-pub trait StoreTime: Send + Sync {
+    /// Returns the timers due at `now` or before, earliest first.
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError>;
+
+    /// Returns the due time of the earliest timer.
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Returns the queue rows and timer rows of an execution.
+    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError>;
+
     /// Returns this process's estimate of the store's clock, without asking the store.
     fn clock(&self) -> Arc<dyn Clock>;
 
@@ -92,15 +113,58 @@ pub trait StoreTime: Send + Sync {
     async fn time(&self) -> Result<Timestamp, StoreError>;
 }
 
+/// Queries about executions by their summaries.
 #[async_trait]
-pub trait Timers: Send + Sync {
-    /// Returns the timers due at `now` or before, earliest first.
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError>;
+pub trait Executions: Send + Sync {
+    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError>;
 
-    /// Returns the due time of the earliest timer.
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError>;
+    /// Lists executions, newest first.
+    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError>;
+
+    /// Returns running executions without open commands, timers and pending messages whose last
+    /// event is older than `before`: nothing can move them.
+    async fn stalled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// Returns the child execution of a command.
+    async fn child_of(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+    ) -> Result<Option<ExecutionId>, StoreError>;
+
+    /// Returns the number of executions with a status, counting at most `max`.
+    async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError>;
 }
 
+/// The versions of playbooks.
+#[async_trait]
+pub trait Catalog: Send + Sync {
+    /// Registers a playbook as the next version of its path. Returns the newest version instead if
+    /// its content is the same.
+    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError>;
+
+    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError>;
+
+    /// Returns a version of a path; the newest if `version` is `None`.
+    async fn by_path(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<CatalogEntry>, StoreError>;
+
+    /// Returns every path after `after` at its newest version, ordered by path, without contents.
+    async fn paths(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError>;
+}
+
+/// Pending messages to other systems.
 #[async_trait]
 pub trait Outbox: Send + Sync {
     /// Takes messages for sending that no other taker holds. A message whose hold has passed may be
@@ -134,131 +198,343 @@ pub trait Outbox: Send + Sync {
     async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError>;
 }
 
+/// The feed of all events, and the named readers that follow it.
 #[async_trait]
-pub trait Payloads: Send + Sync {
-    /// Returns the JSON bytes of a large payload.
-    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+pub trait Feeds: Send + Sync {
+    /// Returns the events after a cursor, at most `limit` (and at most [`FEED_READ_MAX`]). The
+    /// events of one execution come in the order of their seq.
+    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError>;
+
+    /// Returns the cursor from which a reader sees every event from a point on.
+    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError>;
+
+    /// Adds a feed. Returns false and changes nothing if a feed with this name exists.
+    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError>;
+
+    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError>;
+
+    /// Returns all feeds, ordered by name.
+    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError>;
+
+    /// Moves the cursor of a feed from `from` to `to`. Returns false if the cursor is not at
+    /// `from`.
+    async fn move_feed(
+        &self,
+        name: &str,
+        from: &FeedCursor,
+        to: &FeedCursor,
+    ) -> Result<bool, StoreError>;
+
+    /// Stores the delivery state of a feed. Returns false if there is no such feed.
+    async fn put_feed_delivery(
+        &self,
+        name: &str,
+        delivery: &FeedDelivery,
+    ) -> Result<bool, StoreError>;
+
+    /// Deletes a feed. Returns false if there is no such feed.
+    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError>;
 }
 
+/// Schedules and subscriptions, which start executions: their events, the messages that could not be
+/// dispatched, and the leases on work that only one of several processes does at a time.
 #[async_trait]
-pub trait Catalog: Send + Sync {
-    /// Registers a playbook as the next version of its path. Returns the newest version instead if
-    /// its content is the same.
-    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError>;
+pub trait Triggers: Send + Sync {
+    /// Appends an event to a subscription and stores its row. Returns false and writes nothing
+    /// unless the subscription is at `row.seq - 1`, or if its path has another subscription that is
+    /// not deactivated.
+    async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError>;
 
-    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError>;
+    async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError>;
 
-    /// Returns a version of a path; the newest if `version` is `None`.
-    async fn by_path(
+    /// Returns the active subscription of a path, else the newest.
+    async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError>;
+
+    /// Lists subscriptions older than `before`, newest first, at most `PAGE_MAX`.
+    async fn subscriptions(
+        &self,
+        before: Option<ExecutionId>,
+    ) -> Result<Vec<SubscriptionRow>, StoreError>;
+
+    /// Returns the events of a subscription after `after`, oldest first, at most `READ_EVENTS_MAX`.
+    async fn subscription_events(
+        &self,
+        id: ExecutionId,
+        after: Seq,
+    ) -> Result<Vec<SubscriptionRecord>, StoreError>;
+
+    /// Appends an event to a schedule and stores its row. Returns false and writes nothing unless
+    /// the schedule is at `row.seq - 1`.
+    async fn record_schedule(
+        &self,
+        row: &ScheduleRow,
+        event: &ScheduleEvent,
+    ) -> Result<bool, StoreError>;
+
+    async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError>;
+
+    /// Lists the schedules after a path, ordered by path, at most `PAGE_MAX`.
+    async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError>;
+
+    /// Returns the schedules that are due at `now`, longest due first, at most `limit` (and
+    /// `PAGE_MAX`).
+    async fn due_schedules(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ScheduleRow>, StoreError>;
+
+    /// Returns the earliest due time of all schedules.
+    async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Lists the schedules with instants that wait for an execution to end, after a path and
+    /// ordered by path, at most `PAGE_MAX`.
+    async fn waiting_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError>;
+
+    /// Returns the events of a schedule before `before`, newest first, at most `limit` (and
+    /// `READ_EVENTS_MAX`).
+    async fn schedule_events(
         &self,
         path: &str,
-        version: Option<u32>,
-    ) -> Result<Option<CatalogEntry>, StoreError>;
-
-    /// Returns every path after `after` at its newest version, ordered by path, without contents.
-    async fn paths(
-        &self,
-        after: Option<&str>,
+        before: Option<Seq>,
         limit: usize,
-    ) -> Result<Vec<CatalogEntry>, StoreError>;
+    ) -> Result<Vec<ScheduleRecord>, StoreError>;
+
+    /// Stores a failed message, replacing an earlier record of it.
+    async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError>;
+
+    /// Returns the failed messages of a subscription that are named, or that wait in one of the
+    /// lines.
+    async fn failed_among(
+        &self,
+        subscription: ExecutionId,
+        named: &[String],
+        order_keys: &[String],
+    ) -> Result<Vec<FailedMark>, StoreError>;
+
+    async fn failed_message(
+        &self,
+        subscription: ExecutionId,
+        once: &str,
+    ) -> Result<Option<FailedMessage>, StoreError>;
+
+    /// Lists the failed messages of a subscription after one of them, ordered by `once`, at most
+    /// `PAGE_MAX`.
+    async fn failed_messages(
+        &self,
+        subscription: ExecutionId,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<FailedMessage>, StoreError>;
+
+    /// Deletes failed messages. Returns their number.
+    async fn remove_failed_messages(
+        &self,
+        subscription: ExecutionId,
+        named: &[String],
+    ) -> Result<u64, StoreError>;
+
+    /// Takes or extends a turn for `lease` from now, by the store's clock. Returns false if another
+    /// holder has the turn. A turn that is not extended expires.
+    async fn take_turn(
+        &self,
+        name: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, StoreError>;
+
+    /// Gives up a turn, if `holder` has it.
+    async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError>;
 }
 
+/// Sealed secrets: credentials, the keychain, and the audit log of accesses.
 #[async_trait]
-pub trait Snapshots: Send + Sync {
-    /// Saves a snapshot unless a later one exists.
-    async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError>;
+pub trait Secrets: Send + Sync {
+    /// Stores a credential, replacing one with the same name and id except for its creation time.
+    /// Returns `None` if the name belongs to another id: the secret is sealed for its id, so the
+    /// caller has to look up the credential again.
+    async fn put_credential(
+        &self,
+        credential: &Credential,
+    ) -> Result<Option<Credential>, StoreError>;
 
-    async fn latest(&self, execution: ExecutionId) -> Result<Option<Snapshot>, StoreError>;
+    async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError>;
+
+    /// Lists credentials, newest first, at most `limit` (and at most `PAGE_MAX`).
+    async fn credentials(
+        &self,
+        filter: &CredentialFilter,
+        limit: usize,
+    ) -> Result<Vec<Credential>, StoreError>;
+
+    /// Returns false if there was no such credential.
+    async fn remove_credential(&self, id: i64) -> Result<bool, StoreError>;
+
+    /// Returns the number of sealed rows under each key version, ordered by version.
+    async fn key_versions(&self, table: SealedTable) -> Result<Vec<(String, u64)>, StoreError>;
+
+    /// Returns rows after a key, ordered by key, that are not sealed under `version`.
+    async fn sealed_otherwise(
+        &self,
+        table: SealedTable,
+        version: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<SealedRow>, StoreError>;
+
+    /// Stores the rewrapped data key of a row. Returns false if the row has changed in the
+    /// meantime.
+    async fn rewrap(&self, table: SealedTable, change: &Rewrap) -> Result<bool, StoreError>;
+
+    /// Stores an entry, replacing one with the same cache key.
+    async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError>;
+
+    /// Returns the entry with a cache key and counts the access at `now`.
+    async fn keychain_entry(
+        &self,
+        cache_key: &str,
+        now: Timestamp,
+    ) -> Result<Option<KeychainEntry>, StoreError>;
+
+    /// Returns the entries of a playbook version, ordered by cache key.
+    async fn keychain_entries(
+        &self,
+        catalog_id: CatalogId,
+        limit: usize,
+    ) -> Result<Vec<KeychainEntry>, StoreError>;
+
+    /// Returns false if there was no such entry.
+    async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError>;
+
+    async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError>;
+
+    /// Lists entries, newest first, at most `limit` (and at most [`AUDIT_PAGE_MAX`]).
+    async fn accesses(
+        &self,
+        filter: &AuditFilter,
+        limit: usize,
+    ) -> Result<Vec<AuditEntry>, StoreError>;
 }
 
+/// Records outside the event log that can be changed and deleted.
 #[async_trait]
-pub trait SavedReplays: Send + Sync {
-    /// Saves a replay of one projection, replacing one at the same seq.
-    async fn save_replay(
+pub trait Records: Secrets + Triggers {
+    /// Sets variables of an execution atomically, replacing existing ones including their counters.
+    async fn put_variables(
         &self,
         execution: ExecutionId,
-        projection: &str,
-        replay: &SavedReplay,
+        variables: &[Variable],
     ) -> Result<(), StoreError>;
 
-    /// Returns the replay of a projection with the highest seq within a bound.
-    async fn furthest_replay(
+    /// Lists variables, ordered by name, at most [`VARIABLES_MAX`].
+    async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError>;
+
+    /// Returns a variable and counts the access at `now`.
+    async fn variable(
         &self,
         execution: ExecutionId,
-        projection: &str,
-        bound: ReplayBound,
-    ) -> Result<Option<SavedReplay>, StoreError>;
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<Variable>, StoreError>;
 
-    /// Lists the saved replays of an execution, ordered by projection and seq, at most `PAGE_MAX`.
-    async fn saved_replays(&self, execution: ExecutionId) -> Result<Vec<ReplayMark>, StoreError>;
-}
-
-#[async_trait]
-pub trait Executions: Send + Sync {
-    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError>;
-
-    /// Lists executions, newest first.
-    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError>;
-
-    /// Returns running executions without open commands, timers and pending messages whose last
-    /// event is older than `before`: nothing can move them.
-    async fn stalled(
+    /// Removes one variable or, without a name, all. Returns their number.
+    async fn remove_variables(
         &self,
-        before: Timestamp,
+        execution: ExecutionId,
+        name: Option<&str>,
+    ) -> Result<u64, StoreError>;
+
+    /// Registers a runtime, or updates it and keeps its id and creation time. Returns the stored
+    /// row.
+    async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError>;
+
+    /// Records a heartbeat of a runtime. Returns false if the runtime is unknown.
+    async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError>;
+
+    async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError>;
+
+    /// Lists the runtimes of a kind, ordered by name, at most [`RUNTIMES_MAX`].
+    async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError>;
+
+    /// Returns false if there was no such runtime.
+    async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError>;
+
+    /// Stores a value as JSON bytes, once for each execution, under a name. The same value under
+    /// the same name keeps its reference, with the later of both expiries. Returns the stored row.
+    async fn put_result(
+        &self,
+        result: &NamedResult,
+        body: &[u8],
+    ) -> Result<NamedResult, StoreError>;
+
+    /// Returns a result unless it has expired at `now`.
+    async fn result(
+        &self,
+        reference: &ResultRef,
+        now: Timestamp,
+    ) -> Result<Option<NamedResult>, StoreError>;
+
+    /// Stores an object, replacing one with the same key.
+    async fn put_object(&self, object: &Object) -> Result<(), StoreError>;
+
+    /// Returns an object unless it has expired at `now`.
+    async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError>;
+
+    /// Stores events atomically, skipping known ids. Returns the number of stored events.
+    async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError>;
+
+    /// Returns the events of an execution after `after`, ordered by id.
+    async fn projected(
+        &self,
+        execution: i64,
+        after: i64,
         limit: usize,
-    ) -> Result<Vec<ExecutionId>, StoreError>;
+    ) -> Result<Vec<Envelope>, StoreError>;
 
-    /// Returns the child execution of a command.
-    async fn child_of(
-        &self,
-        parent: ExecutionId,
-        command: CommandId,
-    ) -> Result<Option<ExecutionId>, StoreError>;
+    /// Deletes events older than `before`, at most `limit`. Returns their number.
+    async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
+
+    /// Deletes expired records, at most `limit` of each kind, and returns their numbers.
+    async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError>;
+
+    /// Drops the executions of whole months that ended at `before` or earlier and have no running
+    /// execution. Returns the months, such as `2026_01`. A store without monthly partitions drops
+    /// none.
+    async fn expire(&self, before: Timestamp) -> Result<Vec<String>, StoreError>;
+
+    /// Deletes blobs that no row refers to, among the digests that start with byte `first` and were
+    /// last stored before `before`. Returns their number; zero for a store without blob storage.
+    async fn collect_blobs(&self, first: u8, before: Timestamp) -> Result<u64, StoreError>;
 }
 
+/// The operator's view of a store.
 #[async_trait]
-pub trait OpenRows: Send + Sync {
-    /// Returns the queue rows and timer rows of an execution.
-    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError>;
+pub trait Layout: Send + Sync {
+    /// Returns the existing and the missing tables; both are empty for a store without tables.
+    async fn tables(&self) -> Result<Tables, StoreError>;
+
+    /// Writes [`WRITE_CHECK_LEN`] bytes durably to every part of the store, to find a full or
+    /// read-only disk before work is accepted.
+    async fn check_writable(&self) -> Result<(), StoreError>;
+
+    /// Returns the fault of the last write that failed since [`Layout::check_writable`] last
+    /// succeeded.
+    fn write_fault(&self) -> Option<String>;
+
+    /// Returns the number of databases over which executions are sharded.
+    fn shards(&self) -> usize;
+
+    /// Returns the state of the connection pool, if the store has one.
+    fn connections(&self) -> Option<Connections>;
 }
 
 /// All ports that the control plane needs.
 pub trait Store:
-    EventLog
-    + StoreTime
-    + CommandQueue
-    + Timers
-    + Outbox
-    + Payloads
-    + Catalog
-    + Snapshots
-    + SavedReplays
-    + Executions
-    + Layout
-    + EventFeed
-    + Feeds
-    + Subscriptions
-    + Schedules
-    + OpenRows
+    EventLog + WorkQueue + Executions + Catalog + Outbox + Feeds + Triggers + Layout
 {
 }
 
 impl<T> Store for T where
-    T: EventLog
-        + StoreTime
-        + CommandQueue
-        + Timers
-        + Outbox
-        + Payloads
-        + Catalog
-        + Snapshots
-        + SavedReplays
-        + Executions
-        + Layout
-        + EventFeed
-        + Feeds
-        + Subscriptions
-        + Schedules
-        + OpenRows
+    T: EventLog + WorkQueue + Executions + Catalog + Outbox + Feeds + Triggers + Layout
 {
 }

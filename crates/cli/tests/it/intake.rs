@@ -137,7 +137,7 @@ impl Path {
 
     /// Returns the number of completed executions.
     fn completed(&self, store: &Shards) -> u64 {
-        let count = noetl_store::Layout::count(store, ExecutionStatus::Completed, u64::MAX);
+        let count = noetl_store::Executions::count(store, ExecutionStatus::Completed, u64::MAX);
         self.tokio.block_on(count).expect("the database is there")
     }
 

@@ -1,6 +1,6 @@
 //! Tests of the backlog limit and of the starts that it applies to.
 
-use noetl_store::CommandQueue as _;
+use noetl_store::WorkQueue as _;
 
 use super::*;
 use crate::{Admission, ReportAnswer, StartError};

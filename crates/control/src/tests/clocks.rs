@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use noetl_model::Event;
-use noetl_store::{CommandQueue as _, StoreTime as _};
+use noetl_store::WorkQueue as _;
 
 use super::waiting::FLAKY;
 use super::*;

@@ -330,7 +330,7 @@ async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
     assert_eq!(lease(&first.control, "w", 1).await.len(), 1);
     first.stop().await;
 
-    let saved = noetl_store::Snapshots::latest(&*world.store, execution).await.unwrap();
+    let saved = noetl_store::EventLog::latest(&*world.store, execution).await.unwrap();
     let mut saved = saved.expect("a snapshot");
     let latest = |control: Control| async move {
         control.state(execution, Cutoff::Latest).await.expect("a state")
@@ -348,7 +348,7 @@ async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
     }
 
     *saved.body.last_mut().unwrap() ^= 1;
-    noetl_store::Snapshots::save(&*world.store, execution, &saved).await.unwrap();
+    noetl_store::EventLog::save(&*world.store, execution, &saved).await.unwrap();
     assert_eq!(latest(world.control()).await, whole, "a damaged snapshot is ignored");
 }
 
@@ -366,7 +366,7 @@ async fn a_state_that_was_not_saved_for_long_is_saved_however_few_events_came() 
     plane.stop().await;
 
     let saved = async |execution| {
-        noetl_store::Snapshots::latest(&*world.store, execution).await.expect("the store answers")
+        noetl_store::EventLog::latest(&*world.store, execution).await.expect("the store answers")
     };
     assert_eq!(saved(early).await, None);
     let seq = world.control().state(late, Cutoff::Latest).await.expect("a state").seq();
@@ -397,7 +397,7 @@ async fn a_snapshot_of_another_shape_or_ahead_of_the_log_is_ignored() {
     let execution = start(&control).await;
     let whole = control.state(execution, Cutoff::Latest).await.unwrap();
     let save = async |snapshot: &noetl_store::Snapshot| {
-        noetl_store::Snapshots::save(&*world.store, execution, snapshot).await.unwrap();
+        noetl_store::EventLog::save(&*world.store, execution, snapshot).await.unwrap();
     };
     let mut ahead = whole.clone();
     let event = Event::ExecutionStalled { detail: "never written".to_owned() };

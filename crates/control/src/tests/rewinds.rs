@@ -2,7 +2,7 @@
 
 use noetl_engine::Input;
 use noetl_model::Event;
-use noetl_store::{READ_BYTES_MAX, Snapshots as _, Timers as _};
+use noetl_store::{EventLog as _, READ_BYTES_MAX, WorkQueue as _};
 use serde_json::json;
 
 use super::waiting::FLAKY;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use noetl_engine::CATCH_UP_MAX;
 use noetl_model::{Event, ExecutionStatus, PassReason, Payload, ScheduleEvent, Timestamp};
-use noetl_store::{ExecutionFilter, Executions as _, Page, Schedules as _};
+use noetl_store::{ExecutionFilter, Executions as _, Page, Triggers as _};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

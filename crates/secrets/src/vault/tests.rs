@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use noetl_model::CatalogId;
-use noetl_store::{AuditFilter, MemoryStore, SecretAudit as _, SystemClock};
+use noetl_store::{AuditFilter, MemoryStore, Secrets as _, SystemClock};
 use serde_json::json;
 
 use super::*;
@@ -72,7 +72,7 @@ async fn a_row_under_another_name_does_not_open() {
     let Given { store, vault } = given();
     let kept = vault.put(new("api"), &Access::default()).await.unwrap();
     let moved = Credential { name: "mine".into(), ..kept };
-    noetl_store::Credentials::put_credential(&*store, &moved).await.unwrap();
+    noetl_store::Secrets::put_credential(&*store, &moved).await.unwrap();
     let opened = read(&vault, "mine").await;
     assert!(matches!(opened, Err(VaultError::Unreadable { .. })), "{opened:?}");
 }

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::Request;
 use expect_test::expect;
 use noetl_bus::LocalBus;
-use noetl_store::{EventFeed as _, FeedPoint, MemoryStore};
+use noetl_store::{FeedPoint, Feeds as _, MemoryStore};
 use serde_json::json;
 use tokio::time::Instant;
 

@@ -1,18 +1,20 @@
 //! Deletion of expired records on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};
 use noetl_store::from_row::Columns as _;
-use noetl_store::{Cleanup, Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
+use noetl_store::{Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, store_error};
 
-#[async_trait]
-impl Cleanup for PgStore {
-    async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError> {
+impl PgStore {
+    pub(crate) async fn collect(
+        &self,
+        horizon: &Horizon,
+        limit: usize,
+    ) -> Result<Collected, StoreError> {
         let remove = async |statement: &'static str, before: Timestamp| {
             let removed = query(statement)
                 .bind(Instant(before))
@@ -33,13 +35,17 @@ impl Cleanup for PgStore {
         })
     }
 
-    async fn expire(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
+    pub(crate) async fn expire(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {
         let months = self.drop_expired(before).await?;
         self.drop_feed_batches(before).await?;
         Ok(months)
     }
 
-    async fn collect_blobs(&self, first: u8, before: Timestamp) -> Result<u64, StoreError> {
+    pub(crate) async fn collect_blobs(
+        &self,
+        first: u8,
+        before: Timestamp,
+    ) -> Result<u64, StoreError> {
         let Some(blobs) = self.blobs() else { return Ok(0) };
         let mut gone = 0;
         for digests in blobs.aged(first, before).await?.chunks(PAGE_MAX) {

@@ -1,10 +1,9 @@
 //! Credentials on PostgreSQL, and the keys of all sealed rows.
 
-use async_trait::async_trait;
 use noetl_store::from_row;
 use noetl_store::{
-    Credential, CredentialFilter, CredentialKey, Credentials, PAGE_MAX, Rewrap, SealedRow,
-    SealedTable, StoreError,
+    Credential, CredentialFilter, CredentialKey, PAGE_MAX, Rewrap, SealedRow, SealedTable,
+    StoreError,
 };
 use sqlx::{query, query_as};
 
@@ -12,9 +11,8 @@ use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, get, plain, store_error, unsigned};
 
-#[async_trait]
-impl Credentials for PgStore {
-    async fn put_credential(
+impl PgStore {
+    pub(crate) async fn put_credential(
         &self,
         credential: &Credential,
     ) -> Result<Option<Credential>, StoreError> {
@@ -38,7 +36,10 @@ impl Credentials for PgStore {
         row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
-    async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError> {
+    pub(crate) async fn credential(
+        &self,
+        key: &CredentialKey,
+    ) -> Result<Option<Credential>, StoreError> {
         let statement = match key {
             CredentialKey::Id(id) => query(include_str!("../../sql/find_credential.sql")).bind(id),
             CredentialKey::Name(name) => {
@@ -52,7 +53,7 @@ impl Credentials for PgStore {
         row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
-    async fn credentials(
+    pub(crate) async fn credentials(
         &self,
         filter: &CredentialFilter,
         limit: usize,
@@ -67,7 +68,7 @@ impl Credentials for PgStore {
         rows.iter().map(Named).map(from_row::credential).collect()
     }
 
-    async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
         let removed = query(include_str!("../../sql/remove_credential.sql"))
             .bind(id)
             .execute(&mut *self.pool.connection().await?)
@@ -76,7 +77,10 @@ impl Credentials for PgStore {
         Ok(removed.rows_affected() > 0)
     }
 
-    async fn key_versions(&self, table: SealedTable) -> Result<Vec<(String, u64)>, StoreError> {
+    pub(crate) async fn key_versions(
+        &self,
+        table: SealedTable,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
         let rows: Vec<(String, i64)> = query_as(match table {
             SealedTable::Credential => include_str!("../../sql/count_credential_keys.sql"),
             SealedTable::Keychain => include_str!("../../sql/count_keychain_keys.sql"),
@@ -87,7 +91,7 @@ impl Credentials for PgStore {
         rows.into_iter().map(|(version, count)| Ok((version, unsigned(count, "rows")?))).collect()
     }
 
-    async fn sealed_otherwise(
+    pub(crate) async fn sealed_otherwise(
         &self,
         table: SealedTable,
         version: &str,
@@ -113,7 +117,11 @@ impl Credentials for PgStore {
             .collect()
     }
 
-    async fn rewrap(&self, table: SealedTable, change: &Rewrap) -> Result<bool, StoreError> {
+    pub(crate) async fn rewrap(
+        &self,
+        table: SealedTable,
+        change: &Rewrap,
+    ) -> Result<bool, StoreError> {
         let changed = query(match table {
             SealedTable::Credential => include_str!("../../sql/rewrap_credential.sql"),
             SealedTable::Keychain => include_str!("../../sql/rewrap_keychain_entry.sql"),

@@ -1,18 +1,19 @@
 //! Failed messages on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::ExecutionId;
 use noetl_store::from_row;
-use noetl_store::{FailedMark, FailedMessage, FailedMessages, PAGE_MAX, StoreError};
+use noetl_store::{FailedMark, FailedMessage, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, plain, store_error, to_json};
 
-#[async_trait]
-impl FailedMessages for PgStore {
-    async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError> {
+impl PgStore {
+    pub(crate) async fn put_failed_message(
+        &self,
+        message: &FailedMessage,
+    ) -> Result<(), StoreError> {
         query(include_str!("../../sql/put_failed_message.sql"))
             .bind(message.subscription.0)
             .bind(plain(&message.arrival.once))
@@ -29,7 +30,7 @@ impl FailedMessages for PgStore {
         Ok(())
     }
 
-    async fn failed_among(
+    pub(crate) async fn failed_among(
         &self,
         subscription: ExecutionId,
         named: &[String],
@@ -45,7 +46,7 @@ impl FailedMessages for PgStore {
         rows.iter().map(Named).map(from_row::failed_mark).collect()
     }
 
-    async fn failed_message(
+    pub(crate) async fn failed_message(
         &self,
         subscription: ExecutionId,
         once: &str,
@@ -59,7 +60,7 @@ impl FailedMessages for PgStore {
         row.as_ref().map(|row| from_row::failed_message(Named(row), subscription)).transpose()
     }
 
-    async fn failed_messages(
+    pub(crate) async fn failed_messages(
         &self,
         subscription: ExecutionId,
         after: &str,
@@ -75,7 +76,7 @@ impl FailedMessages for PgStore {
         rows.iter().map(|row| from_row::failed_message(Named(row), subscription)).collect()
     }
 
-    async fn remove_failed_messages(
+    pub(crate) async fn remove_failed_messages(
         &self,
         subscription: ExecutionId,
         named: &[String],

@@ -1,21 +1,16 @@
 //! The keychain and the audit log on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::{CatalogId, Timestamp};
 use noetl_store::from_row;
-use noetl_store::{
-    AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Keychain, KeychainEntry, PAGE_MAX, SecretAudit,
-    StoreError,
-};
+use noetl_store::{AUDIT_PAGE_MAX, AuditEntry, AuditFilter, KeychainEntry, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, plain, store_error, stored};
 
-#[async_trait]
-impl Keychain for PgStore {
-    async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
+impl PgStore {
+    pub(crate) async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
         query(include_str!("../../sql/put_keychain_entry.sql"))
             .bind(plain(&entry.cache_key))
             .bind(plain(&entry.name))
@@ -37,7 +32,7 @@ impl Keychain for PgStore {
         Ok(())
     }
 
-    async fn keychain_entry(
+    pub(crate) async fn keychain_entry(
         &self,
         cache_key: &str,
         now: Timestamp,
@@ -51,7 +46,7 @@ impl Keychain for PgStore {
         row.as_ref().map(Named).map(from_row::keychain_entry).transpose()
     }
 
-    async fn keychain_entries(
+    pub(crate) async fn keychain_entries(
         &self,
         catalog_id: CatalogId,
         limit: usize,
@@ -65,7 +60,7 @@ impl Keychain for PgStore {
         rows.iter().map(Named).map(from_row::keychain_entry).collect()
     }
 
-    async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
         let removed = query(include_str!("../../sql/remove_keychain_entry.sql"))
             .bind(plain(cache_key))
             .execute(&mut *self.pool.connection().await?)
@@ -75,9 +70,8 @@ impl Keychain for PgStore {
     }
 }
 
-#[async_trait]
-impl SecretAudit for PgStore {
-    async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+impl PgStore {
+    pub(crate) async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
         query(include_str!("../../sql/put_access.sql"))
             .bind(entry.id)
             .bind(Instant(entry.at))
@@ -95,7 +89,7 @@ impl SecretAudit for PgStore {
         Ok(())
     }
 
-    async fn accesses(
+    pub(crate) async fn accesses(
         &self,
         filter: &AuditFilter,
         limit: usize,

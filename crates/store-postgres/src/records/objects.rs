@@ -1,18 +1,16 @@
 //! Named results and objects on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
 use noetl_store::from_row;
-use noetl_store::{NamedResult, Object, ObjectKey, Objects, ResultRef, Results, StoreError};
+use noetl_store::{NamedResult, Object, ObjectKey, ResultRef, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, plain, store_error};
 
-#[async_trait]
-impl Results for PgStore {
-    async fn put_result(
+impl PgStore {
+    pub(crate) async fn put_result(
         &self,
         result: &NamedResult,
         body: &[u8],
@@ -40,7 +38,7 @@ impl Results for PgStore {
         from_row::named_result(Named(&row))
     }
 
-    async fn result(
+    pub(crate) async fn result(
         &self,
         reference: &ResultRef,
         now: Timestamp,
@@ -57,9 +55,8 @@ impl Results for PgStore {
     }
 }
 
-#[async_trait]
-impl Objects for PgStore {
-    async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
+impl PgStore {
+    pub(crate) async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
         query(include_str!("../../sql/put_object.sql"))
             .bind(plain(object.key.as_str()))
             .bind(plain(&object.media_type))
@@ -73,7 +70,11 @@ impl Objects for PgStore {
         Ok(())
     }
 
-    async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError> {
+    pub(crate) async fn object(
+        &self,
+        key: &ObjectKey,
+        now: Timestamp,
+    ) -> Result<Option<Object>, StoreError> {
         let row = query(include_str!("../../sql/find_object.sql"))
             .bind(plain(key.as_str()))
             .bind(Instant(now))

@@ -1,18 +1,16 @@
 //! Projected events on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::{Envelope, Timestamp};
 use noetl_store::from_row::Columns as _;
-use noetl_store::{PROJECT_MAX, Projected, StoreError};
+use noetl_store::{PROJECT_MAX, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, plain, store_error, to_json};
 
-#[async_trait]
-impl Projected for PgStore {
-    async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
+impl PgStore {
+    pub(crate) async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
         let column =
             |number: &dyn Fn(&Envelope) -> i64| events.iter().map(number).collect::<Vec<_>>();
         let created: Vec<Instant> = events.iter().map(|event| Instant(event.created_at)).collect();
@@ -28,7 +26,7 @@ impl Projected for PgStore {
         Ok(kept.rows_affected())
     }
 
-    async fn projected(
+    pub(crate) async fn projected(
         &self,
         execution: i64,
         after: i64,
@@ -45,7 +43,11 @@ impl Projected for PgStore {
         rows.iter().map(|row| Named(row).json("envelope", what)).collect()
     }
 
-    async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+    pub(crate) async fn forget_projected(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<u64, StoreError> {
         let forgotten = query(include_str!("../../sql/forget_projected.sql"))
             .bind(Instant(before))
             .bind(at_most(limit, PROJECT_MAX))

@@ -1,9 +1,8 @@
 //! Runtimes on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
 use noetl_store::from_row;
-use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, Runtimes, StoreError};
+use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, StoreError};
 use serde_json::Value;
 use sqlx::query;
 
@@ -11,9 +10,8 @@ use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, plain, store_error};
 
-#[async_trait]
-impl Runtimes for PgStore {
-    async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
+impl PgStore {
+    pub(crate) async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
         let text = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
         let row = query(include_str!("../../sql/put_runtime.sql"))
             .bind(runtime.id)
@@ -34,7 +32,11 @@ impl Runtimes for PgStore {
         from_row::runtime(Named(&row))
     }
 
-    async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError> {
+    pub(crate) async fn heard_runtime(
+        &self,
+        key: &RuntimeKey,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         let heard = query(include_str!("../../sql/heard_runtime.sql"))
             .bind(plain(&key.kind))
             .bind(plain(&key.name))
@@ -45,7 +47,7 @@ impl Runtimes for PgStore {
         Ok(heard.rows_affected() > 0)
     }
 
-    async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
+    pub(crate) async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
         let row = query(include_str!("../../sql/find_runtime.sql"))
             .bind(plain(&key.kind))
             .bind(plain(&key.name))
@@ -55,7 +57,7 @@ impl Runtimes for PgStore {
         row.as_ref().map(Named).map(from_row::runtime).transpose()
     }
 
-    async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
+    pub(crate) async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
         let rows = query(include_str!("../../sql/list_runtimes.sql"))
             .bind(plain(kind))
             .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX))
@@ -65,7 +67,7 @@ impl Runtimes for PgStore {
         rows.iter().map(Named).map(from_row::runtime).collect()
     }
 
-    async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
         let removed = query(include_str!("../../sql/remove_runtime.sql"))
             .bind(plain(&key.kind))
             .bind(plain(&key.name))

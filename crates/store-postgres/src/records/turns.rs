@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
-use noetl_store::{StoreError, Turns};
+use noetl_store::StoreError;
 use sqlx::query;
 
 use crate::PgStore;
 use crate::row::{micros, plain, store_error};
 
-#[async_trait]
-impl Turns for PgStore {
-    async fn take_turn(
+impl PgStore {
+    pub(crate) async fn take_turn(
         &self,
         name: &str,
         holder: &str,
@@ -28,7 +26,7 @@ impl Turns for PgStore {
         Ok(taken.rows_affected() > 0)
     }
 
-    async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+    pub(crate) async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
         query(include_str!("../../sql/end_turn.sql"))
             .bind(plain(name))
             .bind(plain(holder))

@@ -1,18 +1,16 @@
 //! Variables on PostgreSQL.
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};
 use noetl_store::from_row;
-use noetl_store::{StoreError, VARIABLES_MAX, Variable, Variables};
+use noetl_store::{StoreError, VARIABLES_MAX, Variable};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::row::{Named, at_most, plain, store_error};
 
-#[async_trait]
-impl Variables for PgStore {
-    async fn put_variables(
+impl PgStore {
+    pub(crate) async fn put_variables(
         &self,
         execution: ExecutionId,
         variables: &[Variable],
@@ -37,7 +35,10 @@ impl Variables for PgStore {
         Ok(())
     }
 
-    async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError> {
+    pub(crate) async fn variables(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Vec<Variable>, StoreError> {
         let rows = query(include_str!("../../sql/list_variables.sql"))
             .bind(execution.0)
             .bind(at_most(VARIABLES_MAX, VARIABLES_MAX))
@@ -47,7 +48,7 @@ impl Variables for PgStore {
         rows.iter().map(Named).map(from_row::variable).collect()
     }
 
-    async fn variable(
+    pub(crate) async fn variable(
         &self,
         execution: ExecutionId,
         name: &str,
@@ -63,7 +64,7 @@ impl Variables for PgStore {
         row.as_ref().map(Named).map(from_row::variable).transpose()
     }
 
-    async fn remove_variables(
+    pub(crate) async fn remove_variables(
         &self,
         execution: ExecutionId,
         name: Option<&str>,

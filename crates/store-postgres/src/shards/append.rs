@@ -3,24 +3,22 @@
 
 use std::collections::HashMap;
 
-use async_trait::async_trait;
 use futures::future::join_all;
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
-use noetl_store::{Append, AppendError, CommandKey, EventLog, StartKey, StoreError, read_shared};
+use noetl_store::{Append, AppendError, CommandKey, StartKey, StoreError, read_shared};
 use sqlx::query;
 
 use super::Shards;
 use super::hash::shard_of_key;
-use crate::append::{child_start, find_children};
+use crate::append::find_children;
 use crate::pool::PooledTransaction;
 use crate::row::{store_error, stored};
 
 type Answer = Result<(), AppendError>;
 
-#[async_trait]
-impl EventLog for Shards {
-    async fn append(&self, batch: &[Append]) -> Result<Vec<Answer>, StoreError> {
-        let parents: Vec<CommandKey> = batch.iter().filter_map(child_start).collect();
+impl Shards {
+    pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<Answer>, StoreError> {
+        let parents: Vec<CommandKey> = batch.iter().filter_map(Append::starts_child_of).collect();
         if parents.is_empty() || self.shards.len() == 1 {
             return self.append_parts(batch, Ok(&HashMap::new())).await;
         }
@@ -34,7 +32,7 @@ impl EventLog for Shards {
         self.append_parts(batch, children.as_ref().map(|(_lock, children)| children)).await
     }
 
-    async fn read(
+    pub(crate) async fn read(
         &self,
         execution: ExecutionId,
         after: Seq,
@@ -47,11 +45,14 @@ impl EventLog for Shards {
         read_shared(execution, after, limit, read).await
     }
 
-    fn admits(&self, execution: ExecutionId, key: &StartKey) -> bool {
+    pub(crate) fn admits(&self, execution: ExecutionId, key: &StartKey) -> bool {
         self.index_of(execution) == shard_of_key(key, self.shards.len())
     }
 
-    async fn find(&self, event: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
+    pub(crate) async fn find(
+        &self,
+        event: EventId,
+    ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
         self.any(|shard| shard.find(event)).await
     }
 }
@@ -145,7 +146,7 @@ impl Shards {
         children: Result<&HashMap<CommandKey, ExecutionId>, &AppendError>,
         starting: &mut HashMap<CommandKey, usize>,
     ) -> Answer {
-        let Some(parent) = child_start(append) else {
+        let Some(parent) = append.starts_child_of() else {
             return Ok(());
         };
         let here = self.index_of(append.execution);

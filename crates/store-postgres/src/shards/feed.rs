@@ -1,21 +1,20 @@
 //! The event feed across shards: the feeds of all shards merged by time, with a cursor place for
-//! each shard. Named feeds are in the cluster's database.
+//! each shard.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use async_trait::async_trait;
 use futures::future::join_all;
-use noetl_store::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPoint, Feeds,
-    NamedFeed, StoreError,
-};
+use noetl_store::{FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPoint, StoreError};
 
 use super::Shards;
 
-#[async_trait]
-impl EventFeed for Shards {
-    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
+impl Shards {
+    pub(crate) async fn feed(
+        &self,
+        after: &FeedCursor,
+        limit: usize,
+    ) -> Result<FeedPage, StoreError> {
         let limit = limit.min(FEED_READ_MAX);
         let read = self.shards.iter().enumerate().map(async |(shard, store)| {
             store.feed(&FeedCursor::default().at(0, after.place(shard)), limit).await
@@ -24,7 +23,7 @@ impl EventFeed for Shards {
         Ok(merged(pages, after, limit))
     }
 
-    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
+    pub(crate) async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
         let points = self.all(|shard| shard.feed_point(point)).await?;
         let numbered = points.iter().enumerate();
         Ok(numbered
@@ -89,41 +88,5 @@ impl PartialOrd for Head {
 impl Ord for Head {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
-    }
-}
-
-#[async_trait]
-impl Feeds for Shards {
-    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
-        self.in_cluster(self.cluster.add_feed(feed)).await
-    }
-
-    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
-        self.in_cluster(self.cluster.find_feed(name)).await
-    }
-
-    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
-        self.in_cluster(self.cluster.list_feeds()).await
-    }
-
-    async fn move_feed(
-        &self,
-        name: &str,
-        from: &FeedCursor,
-        to: &FeedCursor,
-    ) -> Result<bool, StoreError> {
-        self.in_cluster(self.cluster.move_feed(name, from, to)).await
-    }
-
-    async fn put_feed_delivery(
-        &self,
-        name: &str,
-        delivery: &FeedDelivery,
-    ) -> Result<bool, StoreError> {
-        self.in_cluster(self.cluster.put_feed_delivery(name, delivery)).await
-    }
-
-    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
-        self.in_cluster(self.cluster.remove_feed(name)).await
     }
 }

@@ -5,18 +5,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use noetl_model::{CommandId, Digest, ExecutionId, Pool, Summary, Timestamp, WorkerId};
 use noetl_store::{
-    Clock, CommandQueue, ExecutionFilter, Executions, Held, HeldAnswer, PAGE_MAX, Page, Payloads,
-    ReadyCommand, StoreError, StoreTime, TimerRow, Timers,
+    Clock, ExecutionFilter, Held, HeldAnswer, PAGE_MAX, Page, ReadyCommand, StoreError, TimerRow,
 };
 
 use super::Shards;
 
-#[async_trait]
-impl CommandQueue for Shards {
-    async fn ready(
+impl Shards {
+    pub(crate) async fn ready(
         &self,
         pool: &Pool,
         after: Option<ExecutionId>,
@@ -31,7 +28,11 @@ impl CommandQueue for Shards {
         Ok(ready.into_iter().map(|(_, row)| row).collect())
     }
 
-    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+    pub(crate) async fn extend(
+        &self,
+        held: &[Held],
+        lease: Duration,
+    ) -> Result<Vec<HeldAnswer>, StoreError> {
         let parts: Vec<Vec<Held>> = (0..self.shards.len())
             .map(|index| {
                 let here = held.iter().filter(|held| self.index_of(held.execution) == index);
@@ -54,81 +55,81 @@ impl CommandQueue for Shards {
             .collect())
     }
 
-    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+    pub(crate) async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         Ok(self.all(|shard| shard.release(worker)).await?.into_iter().sum())
     }
 
-    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
+    pub(crate) async fn renew(
+        &self,
+        worker: &WorkerId,
+        lease: Duration,
+    ) -> Result<u64, StoreError> {
         Ok(self.all(|shard| shard.renew(worker, lease)).await?.into_iter().sum())
     }
 
-    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
+    pub(crate) async fn exhausted(
+        &self,
+        attempts: u32,
+        limit: usize,
+    ) -> Result<Vec<Held>, StoreError> {
         let run_out = self.answering(|shard| shard.run_out(attempts, limit)).await?;
         Ok(merged(run_out, limit))
     }
 
-    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+    pub(crate) async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
         let pools = self.answering(|shard| shard.ready_pools()).await?;
         let pools: BTreeSet<Pool> = pools.into_iter().flatten().collect();
         Ok(pools.into_iter().take(PAGE_MAX).collect())
     }
 
-    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
+    pub(crate) async fn waiting_executions(
+        &self,
+        pool: &Pool,
+        count_max: u64,
+    ) -> Result<u64, StoreError> {
         let counts = self.answering(|shard| shard.waiting_executions(pool, count_max)).await?;
         Ok(counts.into_iter().sum::<u64>().min(count_max))
     }
 
-    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
+    pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         Ok(self.all(|shard| shard.ready_count(pool)).await?.into_iter().sum())
     }
-}
 
-/// The clock of a cluster is that of its own database. Leases are compared with the clock of their
-/// shard.
-#[async_trait]
-impl StoreTime for Shards {
-    fn clock(&self) -> Arc<dyn Clock> {
+    /// Returns the clock of the cluster's own database. Leases are compared with the clock of their
+    /// shard.
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         self.cluster.clock()
     }
 
-    async fn time(&self) -> Result<Timestamp, StoreError> {
-        self.cluster_presence.ask(self.cluster.time()).await
-    }
-}
-
-#[async_trait]
-impl Timers for Shards {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
+    pub(crate) async fn due(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<TimerRow>, StoreError> {
         let mut due = self.answering(|shard| shard.due(now, limit)).await?.concat();
         due.sort_by_key(|row| (row.due_at, row.execution, row.timer));
         due.truncate(limit.min(PAGE_MAX));
         Ok(due)
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+    pub(crate) async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.answering(|shard| shard.next_due()).await?.into_iter().flatten().min())
     }
-}
 
-#[async_trait]
-impl Payloads for Shards {
     /// Looks for a payload in every shard, because a digest does not name its execution.
-    async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         self.any(|shard| shard.payload(digest)).await
     }
-}
 
-#[async_trait]
-impl Executions for Shards {
-    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
-        self.in_shard(execution, self.shard(execution).summary(execution)).await
-    }
-
-    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    pub(crate) async fn list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
         Ok(page.of(self.all(|shard| shard.list(filter, page)).await?))
     }
 
-    async fn stalled(
+    pub(crate) async fn stalled(
         &self,
         before: Timestamp,
         limit: usize,
@@ -137,7 +138,7 @@ impl Executions for Shards {
         Ok(merged(silent, limit))
     }
 
-    async fn child_of(
+    pub(crate) async fn child_of(
         &self,
         parent: ExecutionId,
         command: CommandId,

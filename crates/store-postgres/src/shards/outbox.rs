@@ -4,20 +4,18 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures::future::join_all;
 use noetl_store::{
-    Failure, Fate, Letter, LetterPage, OUTBOX_TAKE_MAX, Outbox, OutboxRow, Sent, StoreError, Take,
+    Failure, Fate, Letter, LetterPage, OUTBOX_TAKE_MAX, OutboxRow, Sent, StoreError, Take,
 };
 
 use super::Shards;
 use crate::settings::SHARDS_MAX;
 
-#[async_trait]
-impl Outbox for Shards {
+impl Shards {
     /// Takes messages from one shard after the other, so that no more are taken than are returned;
     /// each call starts with another shard.
-    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
+    pub(crate) async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
         let limit = take.limit();
         let first = self.first_to_send.fetch_add(1, Ordering::Relaxed);
         let mut taken = Vec::new();
@@ -42,7 +40,7 @@ impl Outbox for Shards {
         }
     }
 
-    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
+    pub(crate) async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
         let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
         let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.sent(part));
         let answers = join_all(asked).await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
@@ -54,7 +52,7 @@ impl Outbox for Shards {
         Ok(Sent { marked: answers.iter().map(|answer| answer.marked).sum(), unknown })
     }
 
-    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+    pub(crate) async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
         let parts = self.parts(
             failures.iter().cloned(),
             |failure| failure.id,
@@ -71,21 +69,21 @@ impl Outbox for Shards {
         Ok(fates.collect())
     }
 
-    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+    pub(crate) async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
         let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
         let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.postpone(part, delay));
         join_all(asked).await.into_iter().collect()
     }
 
-    async fn owed(&self) -> Result<u64, StoreError> {
+    pub(crate) async fn owed(&self) -> Result<u64, StoreError> {
         Ok(self.all(|shard| shard.owed()).await?.into_iter().sum())
     }
 
-    async fn pending(&self) -> Result<u64, StoreError> {
+    pub(crate) async fn pending(&self) -> Result<u64, StoreError> {
         Ok(self.all(|shard| shard.pending()).await?.into_iter().sum())
     }
 
-    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+    pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
         let asked = self.shards.iter().enumerate().map(async |(index, shard)| {
             let after = after_in(page.after, index);
             let letters = shard.letters(LetterPage { after, ..page }).await?;
@@ -100,13 +98,13 @@ impl Outbox for Shards {
         Ok(listed)
     }
 
-    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
+    pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
         let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.revive(part));
         join_all(asked).await.into_iter().sum()
     }
 
-    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
+    pub(crate) async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
         let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.discard(part));
         join_all(asked).await.into_iter().sum()

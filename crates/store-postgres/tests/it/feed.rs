@@ -2,7 +2,7 @@
 
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, B, start};
-use noetl_store::{EventFeed as _, EventLog as _, FeedCursor};
+use noetl_store::{EventLog as _, FeedCursor, Feeds as _};
 use noetl_store_postgres::PgStore;
 use sqlx::Executor as _;
 

@@ -3,7 +3,7 @@
 use noetl_model::{EventId, ExecutionId, ExecutionStatus, Seq, Timestamp};
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{at, events_after};
-use noetl_store::{Append, AppendError, EventLog as _, Executions as _, Snapshot, Snapshots as _};
+use noetl_store::{Append, AppendError, EventLog as _, Executions as _, Snapshot};
 use noetl_store_postgres::PgStore;
 use sqlx::{PgConnection, query_scalar};
 

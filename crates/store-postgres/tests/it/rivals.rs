@@ -6,8 +6,8 @@ use noetl_model::{CommandId, ExecutionId, Parent, Pool, Seq, WorkerId};
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, B, add, after, held, lease, remove, start};
 use noetl_store::{
-    Append, AppendError, Catalog as _, CommandQueue as _, EventLog as _, Held, NewPlaybook,
-    Outbox as _, Take, Taker,
+    Append, AppendError, Catalog as _, EventLog as _, Held, NewPlaybook, Outbox as _, Take, Taker,
+    WorkQueue as _,
 };
 use noetl_store_postgres::PgStore;
 

@@ -7,8 +7,8 @@ use noetl_model::{ExecutionId, Pool, Seq, StepName, WorkerId};
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, add, after, events_after, lease, start};
 use noetl_store::{
-    Append, Catalog as _, Clock, CommandQueue as _, EventLog as _, Executions as _, QueueChange,
-    StoreError, StoreTime as _, SystemClock,
+    Append, Catalog as _, Clock, EventLog as _, Executions as _, QueueChange, StoreError,
+    SystemClock, WorkQueue as _,
 };
 use noetl_store_postgres::{
     ClusterSettings, OpenError, PgSettings, PgStore, PoolSettings, TimeSource, read_clocks,

@@ -8,8 +8,8 @@ use noetl_model::{CommandId, Digest, ExecutionId, Message, Parent, Pool, Seq, sh
 use noetl_store::conformance::given::{add, after, at, held, lease, start};
 use noetl_store::conformance::{Subject, TestClock};
 use noetl_store::{
-    Append, AppendError, CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _,
-    HeldAnswer, Outbox as _, Page, Take, Taker,
+    Append, AppendError, EventLog as _, ExecutionFilter, Executions as _, HeldAnswer, Outbox as _,
+    Page, Take, Taker, WorkQueue as _,
 };
 use noetl_store_postgres::{ClusterSettings, PgStore, Shards, TimeSource};
 use noetl_testkit::PostgresServer;
@@ -200,7 +200,7 @@ async fn partitions_are_kept_in_every_shard() {
         databases.push(Database::own().await);
     }
     let shards = open(&databases, TestClock::default()).await;
-    assert_eq!(shards.count(), SHARDS);
+    assert_eq!(shards.shards(), SHARDS);
     assert_eq!(shards.upkeep(at(0)).await.unwrap(), 0, "they were made when it opened");
     let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM noetl.partitioned")
         .fetch_one(&mut databases[0].connect().await)

@@ -7,8 +7,8 @@ use std::time::Duration;
 use noetl_model::{ExecutionId, Pool, Seq, shard_of};
 use noetl_store::conformance::given::{A, start};
 use noetl_store::{
-    Bounded, Catalog as _, CommandQueue as _, EventLog as _, ExecutionFilter, Executions as _,
-    Page, StoreError,
+    Bounded, Catalog as _, EventLog as _, ExecutionFilter, Executions as _, Page, StoreError,
+    WorkQueue as _,
 };
 use noetl_store_postgres::{
     ClusterSettings, PgSettings, PgStore, PoolSettings, Shards, TimeSource,

@@ -9,9 +9,7 @@ use noetl_model::{
 };
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{add_to, at, start};
-use noetl_store::{
-    Append, EventLog as _, QueueChange, Snapshot, Snapshots as _, StartKey, TimerChange,
-};
+use noetl_store::{Append, EventLog as _, QueueChange, Snapshot, StartKey, TimerChange};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, SqlSafeStr as _, query_scalar};
 
 use crate::database::{Database, execute};

@@ -1,17 +1,19 @@
 //! Deletion of expired records on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};
 use noetl_store::from_row::Columns as _;
-use noetl_store::{Cleanup, Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
+use noetl_store::{Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, array, at_most, store_error};
 
-#[async_trait]
-impl Cleanup for SqliteStore {
-    async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn collect(
+        &self,
+        horizon: &Horizon,
+        limit: usize,
+    ) -> Result<Collected, StoreError> {
         let remove = async |statement: &'static str, before: Timestamp| {
             let mut writer = self.lazy_writer().await?;
             let removed = query(statement)
@@ -33,7 +35,15 @@ impl Cleanup for SqliteStore {
         })
     }
 
-    async fn collect_blobs(&self, first: u8, before: Timestamp) -> Result<u64, StoreError> {
+    pub(crate) async fn expire(&self, _before: Timestamp) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    pub(crate) async fn collect_blobs(
+        &self,
+        first: u8,
+        before: Timestamp,
+    ) -> Result<u64, StoreError> {
         let Some(blobs) = self.blobs() else { return Ok(0) };
         let mut gone = 0;
         for digests in blobs.aged(first, before).await?.chunks(PAGE_MAX) {

@@ -1,19 +1,17 @@
 //! Credentials on SQLite, and the keys of all sealed rows.
 
-use async_trait::async_trait;
 use noetl_store::from_row;
 use noetl_store::{
-    Credential, CredentialFilter, CredentialKey, Credentials, PAGE_MAX, Rewrap, SealedRow,
-    SealedTable, StoreError,
+    Credential, CredentialFilter, CredentialKey, PAGE_MAX, Rewrap, SealedRow, SealedTable,
+    StoreError,
 };
 use sqlx::{query, query_as};
 
 use crate::SqliteStore;
 use crate::row::{Named, array, at_most, get, store_error};
 
-#[async_trait]
-impl Credentials for SqliteStore {
-    async fn put_credential(
+impl SqliteStore {
+    pub(crate) async fn put_credential(
         &self,
         credential: &Credential,
     ) -> Result<Option<Credential>, StoreError> {
@@ -38,7 +36,10 @@ impl Credentials for SqliteStore {
         row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
-    async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError> {
+    pub(crate) async fn credential(
+        &self,
+        key: &CredentialKey,
+    ) -> Result<Option<Credential>, StoreError> {
         let statement = match key {
             CredentialKey::Id(id) => query(include_str!("../../sql/find_credential.sql")).bind(id),
             CredentialKey::Name(name) => {
@@ -49,7 +50,7 @@ impl Credentials for SqliteStore {
         row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
-    async fn credentials(
+    pub(crate) async fn credentials(
         &self,
         filter: &CredentialFilter,
         limit: usize,
@@ -64,7 +65,7 @@ impl Credentials for SqliteStore {
         rows.iter().map(Named).map(from_row::credential).collect()
     }
 
-    async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
         let mut writer = self.writer().await?;
         let removed = query(include_str!("../../sql/remove_credential.sql"))
             .bind(id)
@@ -74,7 +75,10 @@ impl Credentials for SqliteStore {
         Ok(removed.rows_affected() > 0)
     }
 
-    async fn key_versions(&self, table: SealedTable) -> Result<Vec<(String, u64)>, StoreError> {
+    pub(crate) async fn key_versions(
+        &self,
+        table: SealedTable,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
         query_as(match table {
             SealedTable::Credential => include_str!("../../sql/count_credential_keys.sql"),
             SealedTable::Keychain => include_str!("../../sql/count_keychain_keys.sql"),
@@ -84,7 +88,7 @@ impl Credentials for SqliteStore {
         .map_err(store_error)
     }
 
-    async fn sealed_otherwise(
+    pub(crate) async fn sealed_otherwise(
         &self,
         table: SealedTable,
         version: &str,
@@ -110,7 +114,11 @@ impl Credentials for SqliteStore {
             .collect()
     }
 
-    async fn rewrap(&self, table: SealedTable, change: &Rewrap) -> Result<bool, StoreError> {
+    pub(crate) async fn rewrap(
+        &self,
+        table: SealedTable,
+        change: &Rewrap,
+    ) -> Result<bool, StoreError> {
         let mut writer = self.writer().await?;
         let changed = query(match table {
             SealedTable::Credential => include_str!("../../sql/rewrap_credential.sql"),

@@ -1,17 +1,18 @@
 //! Failed messages on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::ExecutionId;
 use noetl_store::from_row;
-use noetl_store::{FailedMark, FailedMessage, FailedMessages, PAGE_MAX, StoreError};
+use noetl_store::{FailedMark, FailedMessage, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, array, at_most, store_error};
 
-#[async_trait]
-impl FailedMessages for SqliteStore {
-    async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError> {
+impl SqliteStore {
+    pub(crate) async fn put_failed_message(
+        &self,
+        message: &FailedMessage,
+    ) -> Result<(), StoreError> {
         let arrival = serde_json::to_string(&message.arrival).expect("a message is plain data");
         let mut writer = self.writer().await?;
         query(include_str!("../../sql/put_failed_message.sql"))
@@ -30,7 +31,7 @@ impl FailedMessages for SqliteStore {
         Ok(())
     }
 
-    async fn failed_among(
+    pub(crate) async fn failed_among(
         &self,
         subscription: ExecutionId,
         named: &[String],
@@ -46,7 +47,7 @@ impl FailedMessages for SqliteStore {
         rows.iter().map(Named).map(from_row::failed_mark).collect()
     }
 
-    async fn failed_message(
+    pub(crate) async fn failed_message(
         &self,
         subscription: ExecutionId,
         once: &str,
@@ -60,7 +61,7 @@ impl FailedMessages for SqliteStore {
         row.as_ref().map(|row| from_row::failed_message(Named(row), subscription)).transpose()
     }
 
-    async fn failed_messages(
+    pub(crate) async fn failed_messages(
         &self,
         subscription: ExecutionId,
         after: &str,
@@ -76,7 +77,7 @@ impl FailedMessages for SqliteStore {
         rows.iter().map(|row| from_row::failed_message(Named(row), subscription)).collect()
     }
 
-    async fn remove_failed_messages(
+    pub(crate) async fn remove_failed_messages(
         &self,
         subscription: ExecutionId,
         named: &[String],

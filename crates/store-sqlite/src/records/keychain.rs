@@ -1,20 +1,15 @@
 //! The keychain and the audit log on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::{CatalogId, Timestamp};
 use noetl_store::from_row;
-use noetl_store::{
-    AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Keychain, KeychainEntry, PAGE_MAX, SecretAudit,
-    StoreError,
-};
+use noetl_store::{AUDIT_PAGE_MAX, AuditEntry, AuditFilter, KeychainEntry, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, at_most, store_error, stored};
 
-#[async_trait]
-impl Keychain for SqliteStore {
-    async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
+impl SqliteStore {
+    pub(crate) async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
         let mut writer = self.writer().await?;
         query(include_str!("../../sql/put_keychain_entry.sql"))
             .bind(&entry.cache_key)
@@ -37,7 +32,7 @@ impl Keychain for SqliteStore {
         Ok(())
     }
 
-    async fn keychain_entry(
+    pub(crate) async fn keychain_entry(
         &self,
         cache_key: &str,
         now: Timestamp,
@@ -52,7 +47,7 @@ impl Keychain for SqliteStore {
         row.as_ref().map(Named).map(from_row::keychain_entry).transpose()
     }
 
-    async fn keychain_entries(
+    pub(crate) async fn keychain_entries(
         &self,
         catalog_id: CatalogId,
         limit: usize,
@@ -66,7 +61,7 @@ impl Keychain for SqliteStore {
         rows.iter().map(Named).map(from_row::keychain_entry).collect()
     }
 
-    async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
         let mut writer = self.writer().await?;
         let removed = query(include_str!("../../sql/remove_keychain_entry.sql"))
             .bind(cache_key)
@@ -77,9 +72,8 @@ impl Keychain for SqliteStore {
     }
 }
 
-#[async_trait]
-impl SecretAudit for SqliteStore {
-    async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+impl SqliteStore {
+    pub(crate) async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
         let mut writer = self.writer().await?;
         query(include_str!("../../sql/put_access.sql"))
             .bind(entry.id)
@@ -98,7 +92,7 @@ impl SecretAudit for SqliteStore {
         Ok(())
     }
 
-    async fn accesses(
+    pub(crate) async fn accesses(
         &self,
         filter: &AuditFilter,
         limit: usize,

@@ -1,18 +1,16 @@
 //! Named results and objects on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
 use noetl_store::from_row;
-use noetl_store::{NamedResult, Object, ObjectKey, Objects, ResultRef, Results, StoreError};
+use noetl_store::{NamedResult, Object, ObjectKey, ResultRef, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, store_error};
 use crate::store::begin;
 
-#[async_trait]
-impl Results for SqliteStore {
-    async fn put_result(
+impl SqliteStore {
+    pub(crate) async fn put_result(
         &self,
         result: &NamedResult,
         body: &[u8],
@@ -49,7 +47,7 @@ impl Results for SqliteStore {
         from_row::named_result(Named(&row))
     }
 
-    async fn result(
+    pub(crate) async fn result(
         &self,
         reference: &ResultRef,
         now: Timestamp,
@@ -66,9 +64,8 @@ impl Results for SqliteStore {
     }
 }
 
-#[async_trait]
-impl Objects for SqliteStore {
-    async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
+impl SqliteStore {
+    pub(crate) async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
         let mut writer = self.writer().await?;
         query(include_str!("../../sql/put_object.sql"))
             .bind(object.key.as_str())
@@ -83,7 +80,11 @@ impl Objects for SqliteStore {
         Ok(())
     }
 
-    async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError> {
+    pub(crate) async fn object(
+        &self,
+        key: &ObjectKey,
+        now: Timestamp,
+    ) -> Result<Option<Object>, StoreError> {
         let row = query(include_str!("../../sql/find_object.sql"))
             .bind(key.as_str())
             .bind(now.as_micros())

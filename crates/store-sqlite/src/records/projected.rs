@@ -1,17 +1,15 @@
 //! Projected events on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::{Envelope, Timestamp};
 use noetl_store::from_row::Columns as _;
-use noetl_store::{PROJECT_MAX, Projected, StoreError};
+use noetl_store::{PROJECT_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, array, at_most, store_error};
 
-#[async_trait]
-impl Projected for SqliteStore {
-    async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
         let rows = array(events.iter().map(|event| {
             let text = serde_json::to_string(event).expect("an event is plain data");
             (event.event_id, event.execution_id, event.created_at.as_micros(), text)
@@ -25,7 +23,7 @@ impl Projected for SqliteStore {
         Ok(kept.rows_affected())
     }
 
-    async fn projected(
+    pub(crate) async fn projected(
         &self,
         execution: i64,
         after: i64,
@@ -42,7 +40,11 @@ impl Projected for SqliteStore {
         rows.iter().map(|row| Named(row).json("envelope", what)).collect()
     }
 
-    async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+    pub(crate) async fn forget_projected(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<u64, StoreError> {
         let mut writer = self.writer().await?;
         let forgotten = query(include_str!("../../sql/forget_projected.sql"))
             .bind(before.as_micros())

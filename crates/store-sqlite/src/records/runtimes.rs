@@ -1,18 +1,16 @@
 //! Runtimes on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
 use noetl_store::from_row;
-use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, Runtimes, StoreError};
+use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, StoreError};
 use serde_json::Value;
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, at_most, store_error};
 
-#[async_trait]
-impl Runtimes for SqliteStore {
-    async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
         let text = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
         let mut writer = self.writer().await?;
         let row = query(include_str!("../../sql/put_runtime.sql"))
@@ -34,7 +32,11 @@ impl Runtimes for SqliteStore {
         from_row::runtime(Named(&row))
     }
 
-    async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError> {
+    pub(crate) async fn heard_runtime(
+        &self,
+        key: &RuntimeKey,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         let mut writer = self.lazy_writer().await?;
         let heard = query(include_str!("../../sql/heard_runtime.sql"))
             .bind(&key.kind)
@@ -46,7 +48,7 @@ impl Runtimes for SqliteStore {
         Ok(heard.rows_affected() > 0)
     }
 
-    async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
+    pub(crate) async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
         let row = query(include_str!("../../sql/find_runtime.sql"))
             .bind(&key.kind)
             .bind(&key.name)
@@ -56,7 +58,7 @@ impl Runtimes for SqliteStore {
         row.as_ref().map(Named).map(from_row::runtime).transpose()
     }
 
-    async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
+    pub(crate) async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
         let rows = query(include_str!("../../sql/list_runtimes.sql"))
             .bind(kind)
             .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX))
@@ -66,7 +68,7 @@ impl Runtimes for SqliteStore {
         rows.iter().map(Named).map(from_row::runtime).collect()
     }
 
-    async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
         let mut writer = self.writer().await?;
         let removed = query(include_str!("../../sql/remove_runtime.sql"))
             .bind(&key.kind)

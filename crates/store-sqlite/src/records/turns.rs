@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
-use noetl_store::{StoreError, Turns};
+use noetl_store::StoreError;
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::store_error;
 
-#[async_trait]
-impl Turns for SqliteStore {
-    async fn take_turn(
+impl SqliteStore {
+    pub(crate) async fn take_turn(
         &self,
         name: &str,
         holder: &str,
@@ -30,7 +28,7 @@ impl Turns for SqliteStore {
         Ok(taken.rows_affected() > 0)
     }
 
-    async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+    pub(crate) async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
         let mut writer = self.lazy_writer().await?;
         query(include_str!("../../sql/end_turn.sql"))
             .bind(name)

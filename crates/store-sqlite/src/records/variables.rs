@@ -1,17 +1,15 @@
 //! Variables on SQLite.
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};
 use noetl_store::from_row;
-use noetl_store::{StoreError, VARIABLES_MAX, Variable, Variables};
+use noetl_store::{StoreError, VARIABLES_MAX, Variable};
 use sqlx::query;
 
 use crate::SqliteStore;
 use crate::row::{Named, array, at_most, store_error};
 
-#[async_trait]
-impl Variables for SqliteStore {
-    async fn put_variables(
+impl SqliteStore {
+    pub(crate) async fn put_variables(
         &self,
         execution: ExecutionId,
         variables: &[Variable],
@@ -30,7 +28,10 @@ impl Variables for SqliteStore {
         Ok(())
     }
 
-    async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError> {
+    pub(crate) async fn variables(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Vec<Variable>, StoreError> {
         let rows = query(include_str!("../../sql/list_variables.sql"))
             .bind(execution.0)
             .bind(at_most(VARIABLES_MAX, VARIABLES_MAX))
@@ -40,7 +41,7 @@ impl Variables for SqliteStore {
         rows.iter().map(Named).map(from_row::variable).collect()
     }
 
-    async fn variable(
+    pub(crate) async fn variable(
         &self,
         execution: ExecutionId,
         name: &str,
@@ -57,7 +58,7 @@ impl Variables for SqliteStore {
         row.as_ref().map(Named).map(from_row::variable).transpose()
     }
 
-    async fn remove_variables(
+    pub(crate) async fn remove_variables(
         &self,
         execution: ExecutionId,
         name: Option<&str>,

@@ -11,8 +11,8 @@ use futures::FutureExt as _;
 use noetl_model::{CommandId, ExecutionId, Message, Pool, Seq};
 use noetl_store::conformance::given::{A, add, after, events_after, start};
 use noetl_store::{
-    Append, Bounded, CommandQueue as _, EventLog, Executions as _, Outbox as _, StoreError,
-    SystemClock, Take, Taker,
+    Append, Bounded, EventLog, Executions as _, Outbox as _, StoreError, SystemClock, Take, Taker,
+    WorkQueue as _,
 };
 use noetl_store_sqlite::{OpenError, SqliteStore};
 use sqlx::{Executor as _, SqliteConnection};

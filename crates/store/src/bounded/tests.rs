@@ -8,25 +8,35 @@ use tokio::time::Instant;
 use super::*;
 use crate::conformance::TestClock;
 use crate::conformance::given::{A, start};
+use crate::{MemoryStore, WorkQueue as _, WriteFault};
 
 const DEADLINE: Duration = Duration::from_secs(5);
 
 async fn fresh(clock: TestClock) -> (Bounded<MemoryStore>, ()) {
-    (Bounded::new(Arc::new(MemoryStore::new(Arc::new(clock))), DEADLINE), ())
+    (Bounded::new(Arc::new(memory(clock)), DEADLINE), ())
+}
+
+fn memory(clock: TestClock) -> MemoryStore {
+    MemoryStore::new(Arc::new(clock))
 }
 
 crate::conformance!(fresh);
 
 /// A store that accepts every call and never answers.
-struct Silent;
+struct Silent(MemoryStore);
 
-#[async_trait]
-impl Timers for Silent {
-    async fn due(&self, _: Timestamp, _: usize) -> Result<Vec<TimerRow>, StoreError> {
-        pending().await
+impl Wrapper for Silent {
+    type Inner = MemoryStore;
+
+    fn inner(&self) -> &MemoryStore {
+        &self.0
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+    async fn call<T: Send>(
+        &self,
+        _: Access,
+        _: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
         pending().await
     }
 }
@@ -34,14 +44,15 @@ impl Timers for Silent {
 #[tokio::test(start_paused = true)]
 async fn a_call_ends_at_its_deadline() {
     let begun = Instant::now();
-    let error = Bounded::new(Arc::new(Silent), DEADLINE).next_due().await.unwrap_err();
+    let store = Arc::new(Silent(memory(TestClock::default())));
+    let error = Bounded::new(store, DEADLINE).next_due().await.unwrap_err();
     assert!(matches!(error, StoreError::TimedOut { deadline: DEADLINE }), "{error:?}");
     assert_eq!(begun.elapsed(), DEADLINE);
 }
 
 /// A store whose disk is full until `has_room` is set.
-#[derive(Default)]
 struct Full {
+    store: MemoryStore,
     has_room: AtomicBool,
 }
 
@@ -55,29 +66,23 @@ impl Full {
     }
 }
 
-#[async_trait]
-impl EventLog for Full {
+impl Wrapper for Full {
+    type Inner = MemoryStore;
+
+    fn inner(&self) -> &MemoryStore {
+        &self.store
+    }
+
+    async fn call<T: Send>(
+        &self,
+        _: Access,
+        answer: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        answer.await
+    }
+
     async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
         Ok(batch.iter().map(|_| self.write().map_err(AppendError::from)).collect())
-    }
-
-    async fn read(&self, _: ExecutionId, _: Seq, _: usize) -> Result<Vec<Recorded>, StoreError> {
-        Ok(Vec::new())
-    }
-
-    async fn find(&self, _: EventId) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
-        Ok(None)
-    }
-}
-
-#[async_trait]
-impl Layout for Full {
-    async fn count(&self, _: ExecutionStatus, _: u64) -> Result<u64, StoreError> {
-        Ok(0)
-    }
-
-    async fn tables(&self) -> Result<Tables, StoreError> {
-        Ok(Tables::default())
     }
 
     async fn check_writable(&self) -> Result<(), StoreError> {
@@ -87,15 +92,17 @@ impl Layout for Full {
 
 #[tokio::test]
 async fn a_refused_write_is_remembered_until_a_check_finds_room() {
-    let store = Bounded::new(Arc::new(Full::default()), DEADLINE);
-    assert_eq!(store.write_fault(), None);
-    let outcomes = store.append(&[start(A)]).await.unwrap();
+    let full = Full { store: memory(TestClock::default()), has_room: AtomicBool::new(false) };
+    let store = Bounded::new(Arc::new(full), DEADLINE);
+    let (log, layout): (&dyn EventLog, &dyn Layout) = (&store, &store);
+    assert_eq!(layout.write_fault(), None);
+    let outcomes = log.append(&[start(A)]).await.unwrap();
     assert!(matches!(outcomes[..], [Err(AppendError::Unanswered(_))]), "{outcomes:?}");
     let full = Some("the database cannot be written: the disk is full".to_owned());
-    assert_eq!(store.write_fault(), full);
-    store.check_writable().await.unwrap_err();
-    assert_eq!(store.write_fault(), full);
+    assert_eq!(layout.write_fault(), full);
+    layout.check_writable().await.unwrap_err();
+    assert_eq!(layout.write_fault(), full);
     store.store.has_room.store(true, Ordering::Relaxed);
-    store.check_writable().await.unwrap();
-    assert_eq!(store.write_fault(), None);
+    layout.check_writable().await.unwrap();
+    assert_eq!(layout.write_fault(), None);
 }

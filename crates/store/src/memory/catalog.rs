@@ -1,16 +1,14 @@
 //! In-memory catalog.
 
-use async_trait::async_trait;
 use noetl_model::CatalogId;
 
 use super::MemoryStore;
-use crate::{Catalog, CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
+use crate::{CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
 
-#[async_trait]
-impl Catalog for MemoryStore {
-    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
+impl MemoryStore {
+    pub(crate) async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
         let NewPlaybook { catalog_id, path, kind, content, created_at } = playbook;
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         let versions = tables.catalog.entry(path.clone()).or_default();
         if let Some(newest) = versions.last()
             && newest.content == content
@@ -23,18 +21,21 @@ impl Catalog for MemoryStore {
         Ok(entry)
     }
 
-    async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn by_id(
+        &self,
+        catalog_id: CatalogId,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
+        let tables = self.lock();
         let mut entries = tables.catalog.values().flatten();
         Ok(entries.find(|entry| entry.catalog_id == catalog_id).cloned())
     }
 
-    async fn by_path(
+    pub(crate) async fn by_path(
         &self,
         path: &str,
         version: Option<u32>,
     ) -> Result<Option<CatalogEntry>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let Some(versions) = tables.catalog.get(path) else {
             return Ok(None);
         };
@@ -44,12 +45,12 @@ impl Catalog for MemoryStore {
         })
     }
 
-    async fn paths(
+    pub(crate) async fn paths(
         &self,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<CatalogEntry>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let paths = tables.catalog.iter();
         let paths = paths.filter(|(path, _)| after.is_none_or(|after| path.as_str() > after));
         let newest = paths.filter_map(|(_, versions)| versions.last());

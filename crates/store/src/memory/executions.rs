@@ -1,10 +1,9 @@
 //! In-memory execution summaries, and the search for stalled executions.
 
-use async_trait::async_trait;
 use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, TimerId, Timestamp};
 
 use super::{ExecutionRow, MemoryStore, Tables};
-use crate::{ExecutionFilter, Executions, PAGE_MAX, Page, StoreError};
+use crate::{ExecutionFilter, PAGE_MAX, Page, StoreError};
 
 impl ExecutionFilter {
     fn admits(&self, summary: &Summary) -> bool {
@@ -36,14 +35,20 @@ impl Tables {
     }
 }
 
-#[async_trait]
-impl Executions for MemoryStore {
-    async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
-        Ok(self.tables().executions.get(&execution).map(|row| row.summary.clone()))
+impl MemoryStore {
+    pub(crate) async fn summary(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<Summary>, StoreError> {
+        Ok(self.lock().executions.get(&execution).map(|row| row.summary.clone()))
     }
 
-    async fn list(&self, filter: &ExecutionFilter, page: Page) -> Result<Vec<Summary>, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let tables = self.lock();
         let newest_first = tables.executions.iter().rev();
         Ok(newest_first
             .filter(|(execution, _)| page.before.is_none_or(|before| **execution < before))
@@ -54,12 +59,12 @@ impl Executions for MemoryStore {
             .collect())
     }
 
-    async fn stalled(
+    pub(crate) async fn stalled(
         &self,
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<ExecutionId>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let mut stalled: Vec<_> = tables
             .executions
             .iter()
@@ -71,11 +76,11 @@ impl Executions for MemoryStore {
         Ok(stalled.into_iter().map(|(_, execution)| execution).collect())
     }
 
-    async fn child_of(
+    pub(crate) async fn child_of(
         &self,
         parent: ExecutionId,
         command: CommandId,
     ) -> Result<Option<ExecutionId>, StoreError> {
-        Ok(self.tables().children.get(&(parent, command)).copied())
+        Ok(self.lock().children.get(&(parent, command)).copied())
     }
 }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, Seq, Timestamp};
 
 use super::MemoryStore;
 use crate::{
-    EventFeed, FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint,
-    Feeds, NamedFeed, PageRoom, StoreError, json_len,
+    FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint, NamedFeed,
+    PageRoom, StoreError, json_len,
 };
 
 #[derive(Clone, Default)]
@@ -47,10 +46,13 @@ impl FeedTable {
     }
 }
 
-#[async_trait]
-impl EventFeed for MemoryStore {
-    async fn feed(&self, after: &FeedCursor, limit: usize) -> Result<FeedPage, StoreError> {
-        let tables = self.tables();
+impl MemoryStore {
+    pub(crate) async fn feed(
+        &self,
+        after: &FeedCursor,
+        limit: usize,
+    ) -> Result<FeedPage, StoreError> {
+        let tables = self.lock();
         let places = tables.feed.after(after.place(0)).take(limit.min(FEED_READ_MAX));
         let items = places.filter_map(|(place, execution, seq)| {
             let row = tables.executions.get(&execution)?;
@@ -72,8 +74,8 @@ impl EventFeed for MemoryStore {
         Ok(FeedPage { items, next })
     }
 
-    async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
+        let tables = self.lock();
         let batches = &tables.feed.batches;
         let before = match point {
             FeedPoint::Start => return Ok(FeedCursor::default()),
@@ -89,10 +91,9 @@ impl EventFeed for MemoryStore {
     }
 }
 
-#[async_trait]
-impl Feeds for MemoryStore {
-    async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
-        let named = &mut self.tables().feed.named;
+impl MemoryStore {
+    pub(crate) async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
+        let named = &mut self.lock().feed.named;
         let is_new = !named.contains_key(&feed.name);
         if is_new {
             named.insert(feed.name.clone(), feed.clone());
@@ -100,38 +101,38 @@ impl Feeds for MemoryStore {
         Ok(is_new)
     }
 
-    async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
-        Ok(self.tables().feed.named.get(name).cloned())
+    pub(crate) async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
+        Ok(self.lock().feed.named.get(name).cloned())
     }
 
-    async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
-        Ok(self.tables().feed.named.values().cloned().collect())
+    pub(crate) async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
+        Ok(self.lock().feed.named.values().cloned().collect())
     }
 
-    async fn move_feed(
+    pub(crate) async fn move_feed(
         &self,
         name: &str,
         from: &FeedCursor,
         to: &FeedCursor,
     ) -> Result<bool, StoreError> {
         let now = self.clock.now();
-        let named = &mut self.tables().feed.named;
+        let named = &mut self.lock().feed.named;
         let found = named.get_mut(name).filter(|feed| feed.cursor == *from);
         let moved = found.map(|feed| (feed.cursor, feed.moved_at) = (to.clone(), now));
         Ok(moved.is_some())
     }
 
-    async fn put_feed_delivery(
+    pub(crate) async fn put_feed_delivery(
         &self,
         name: &str,
         delivery: &FeedDelivery,
     ) -> Result<bool, StoreError> {
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         let found = tables.feed.named.get_mut(name);
         Ok(found.map(|feed| feed.delivery = delivery.clone()).is_some())
     }
 
-    async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
-        Ok(self.tables().feed.named.remove(name).is_some())
+    pub(crate) async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(self.lock().feed.named.remove(name).is_some())
     }
 }

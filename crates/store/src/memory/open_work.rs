@@ -1,15 +1,13 @@
 //! In-memory open work of an execution.
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, TimerId};
 
 use super::MemoryStore;
-use crate::{OpenRows, OpenWork, StoreError};
+use crate::{OpenWork, StoreError};
 
-#[async_trait]
-impl OpenRows for MemoryStore {
-    async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
-        let tables = self.tables();
+impl MemoryStore {
+    pub(crate) async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
+        let tables = self.lock();
         let timers = (execution, TimerId(0))..=(execution, TimerId(u64::MAX));
         Ok(OpenWork {
             commands: tables.commands.of(execution),

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, Message, Timestamp};
 
 use super::MemoryStore;
 use crate::{
-    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, Outbox,
+    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX,
     OutboxRow, Sent, StoreError, Take, Taker, is_for_bus,
 };
 
@@ -137,19 +136,18 @@ impl Owed {
     }
 }
 
-#[async_trait]
-impl Outbox for MemoryStore {
-    async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
+impl MemoryStore {
+    pub(crate) async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
         let now = self.clock.now();
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         let ids = tables.outbox.takeable(take, now);
         let rows = &mut tables.outbox.rows;
         let taken = ids.iter().filter_map(|id| rows.get_mut(id)?.take(now.after(take.hold)));
         Ok(taken.collect())
     }
 
-    async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
-        let mut tables = self.tables();
+    pub(crate) async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
+        let mut tables = self.lock();
         let mut sent = Sent::default();
         for id in ids {
             if tables.outbox.rows.remove(id).is_some() {
@@ -161,9 +159,9 @@ impl Outbox for MemoryStore {
         Ok(sent)
     }
 
-    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+    pub(crate) async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
         let now = self.clock.now();
-        let outbox = &mut self.tables().outbox;
+        let outbox = &mut self.lock().outbox;
         let fates = failures.iter().map(|failure| {
             let unknown = outbox.unknown(failure.id);
             let owed = outbox.rows.get_mut(&failure.id).filter(|owed| owed.hold != Hold::Dead);
@@ -182,9 +180,9 @@ impl Outbox for MemoryStore {
         Ok(fates.collect())
     }
 
-    async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
+    pub(crate) async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
         let until = self.clock.now().after(delay);
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         for id in ids {
             let owed = tables.outbox.rows.get_mut(id);
             if let Some(owed) = owed.filter(|owed| matches!(owed.hold, Hold::Taken(_))) {
@@ -195,22 +193,22 @@ impl Outbox for MemoryStore {
         Ok(())
     }
 
-    async fn owed(&self) -> Result<u64, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn owed(&self) -> Result<u64, StoreError> {
+        let tables = self.lock();
         let owed = tables.outbox.rows.values().filter(|owed| owed.hold != Hold::Dead);
         Ok(u64::try_from(owed.count()).expect("a count of rows in memory fits"))
     }
 
-    async fn pending(&self) -> Result<u64, StoreError> {
+    pub(crate) async fn pending(&self) -> Result<u64, StoreError> {
         let now = self.clock.now();
-        let tables = self.tables();
+        let tables = self.lock();
         let rows = tables.outbox.rows.values();
         let pending = rows.filter(|owed| owed.hold == Hold::Nothing || owed.hold.is_due(now));
         Ok(u64::try_from(pending.count()).expect("a count of rows in memory fits"))
     }
 
-    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+        let tables = self.lock();
         let letters = tables
             .outbox
             .rows
@@ -220,8 +218,8 @@ impl Outbox for MemoryStore {
         Ok(letters.take(page.limit.min(OUTBOX_TAKE_MAX)).collect())
     }
 
-    async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
-        let mut tables = self.tables();
+    pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        let mut tables = self.lock();
         let mut revived = 0;
         for id in ids {
             let owed = tables.outbox.rows.get_mut(id);
@@ -234,8 +232,8 @@ impl Outbox for MemoryStore {
         Ok(revived)
     }
 
-    async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
-        let mut tables = self.tables();
+    pub(crate) async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
+        let mut tables = self.lock();
         let mut discarded = 0;
         for id in ids {
             if tables.outbox.rows.get(id).is_some_and(|owed| owed.hold == Hold::Dead) {

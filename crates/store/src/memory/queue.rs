@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use noetl_model::{CommandId, ExecutionId, Pool, Timestamp, WorkerId};
 
 use super::MemoryStore;
 use crate::{
-    AppendError, CommandQueue, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, QueueChange,
-    ReadyCommand, StagedCommands, StoreError, stage,
+    AppendError, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, QueueChange, ReadyCommand,
+    StagedCommands, StoreError, stage,
 };
 
 #[derive(Clone, Default)]
@@ -180,15 +179,14 @@ impl CommandTable {
     }
 }
 
-#[async_trait]
-impl CommandQueue for MemoryStore {
-    async fn ready(
+impl MemoryStore {
+    pub(crate) async fn ready(
         &self,
         pool: &Pool,
         after: Option<ExecutionId>,
         limit: usize,
     ) -> Result<Vec<ReadyCommand>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let mut ready = tables.commands.rounds(pool, self.clock.now());
         ready.sort_by_key(|(round, (execution, _), _)| {
             (*round, after.is_some_and(|after| *execution <= after), *execution)
@@ -204,43 +202,53 @@ impl CommandQueue for MemoryStore {
             .collect())
     }
 
-    async fn extend(&self, held: &[Held], lease: Duration) -> Result<Vec<HeldAnswer>, StoreError> {
+    pub(crate) async fn extend(
+        &self,
+        held: &[Held],
+        lease: Duration,
+    ) -> Result<Vec<HeldAnswer>, StoreError> {
         let until = self.clock.now().after(lease);
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         Ok(held.iter().map(|held| tables.commands.extend(held, until)).collect())
     }
 
-    async fn renew(&self, worker: &WorkerId, lease: Duration) -> Result<u64, StoreError> {
-        Ok(self.tables().commands.renew(worker, self.clock.now().after(lease)))
+    pub(crate) async fn renew(
+        &self,
+        worker: &WorkerId,
+        lease: Duration,
+    ) -> Result<u64, StoreError> {
+        Ok(self.lock().commands.renew(worker, self.clock.now().after(lease)))
     }
 
-    async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
-        Ok(self.tables().commands.release(worker, self.clock.now()))
+    pub(crate) async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+        Ok(self.lock().commands.release(worker, self.clock.now()))
     }
 
-    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError> {
-        let expired = self.tables().commands.expired(self.clock.now());
+    pub(crate) async fn exhausted(
+        &self,
+        attempts: u32,
+        limit: usize,
+    ) -> Result<Vec<Held>, StoreError> {
+        let expired = self.lock().commands.expired(self.clock.now());
         let exhausted = expired.into_iter().filter(|held| held.attempt.0 >= attempts);
         Ok(exhausted.take(limit.min(PAGE_MAX)).collect())
     }
 
-    async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
-        Ok(self
-            .tables()
-            .commands
-            .ready_pools(self.clock.now())
-            .into_iter()
-            .take(PAGE_MAX)
-            .collect())
+    pub(crate) async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
+        Ok(self.lock().commands.ready_pools(self.clock.now()).into_iter().take(PAGE_MAX).collect())
     }
 
-    async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError> {
-        let waiting: BTreeSet<ExecutionId> = self.tables().commands.waiting(pool).collect();
+    pub(crate) async fn waiting_executions(
+        &self,
+        pool: &Pool,
+        count_max: u64,
+    ) -> Result<u64, StoreError> {
+        let waiting: BTreeSet<ExecutionId> = self.lock().commands.waiting(pool).collect();
         Ok(u64::try_from(waiting.len()).expect("a count of rows in memory fits").min(count_max))
     }
 
-    async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
-        let count = self.tables().commands.ready(pool, self.clock.now()).count();
+    pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
+        let count = self.lock().commands.ready(pool, self.clock.now()).count();
         Ok(u64::try_from(count).expect("a count of rows in memory fits"))
     }
 }

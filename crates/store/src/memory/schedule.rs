@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use async_trait::async_trait;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};
 
 use super::MemoryStore;
-use crate::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, Schedules, StoreError};
+use crate::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, StoreError};
 
 #[derive(Clone, Default)]
 pub(super) struct ScheduleTable {
@@ -22,14 +21,13 @@ impl ScheduleTable {
     }
 }
 
-#[async_trait]
-impl Schedules for MemoryStore {
-    async fn record_schedule(
+impl MemoryStore {
+    pub(crate) async fn record_schedule(
         &self,
         row: &ScheduleRow,
         event: &ScheduleEvent,
     ) -> Result<bool, StoreError> {
-        let rows = &mut self.tables().schedules.rows;
+        let rows = &mut self.lock().schedules.rows;
         let last = rows.get(&row.path).map_or(Seq::ZERO, |(kept, _)| kept.seq);
         if row.seq != last.next() {
             return Ok(false);
@@ -41,43 +39,49 @@ impl Schedules for MemoryStore {
         Ok(true)
     }
 
-    async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
-        Ok(self.tables().schedules.rows.get(path).map(|(row, _)| row.clone()))
+    pub(crate) async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
+        Ok(self.lock().schedules.rows.get(path).map(|(row, _)| row.clone()))
     }
 
-    async fn list_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
-        Ok(self.tables().schedules.after(after).take(PAGE_MAX).cloned().collect())
+    pub(crate) async fn list_schedules(
+        &self,
+        after: Option<&str>,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
+        Ok(self.lock().schedules.after(after).take(PAGE_MAX).cloned().collect())
     }
 
-    async fn due_schedules(
+    pub(crate) async fn due_schedules(
         &self,
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let is_due = |row: &&ScheduleRow| row.next_at.is_some_and(|next| next <= now);
         let mut due: Vec<&ScheduleRow> = tables.schedules.after(None).filter(is_due).collect();
         due.sort_by_key(|row| row.next_at);
         Ok(due.into_iter().take(limit.min(PAGE_MAX)).cloned().collect())
     }
 
-    async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.tables().schedules.after(None).filter_map(|row| row.next_at).min())
+    pub(crate) async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.lock().schedules.after(None).filter_map(|row| row.next_at).min())
     }
 
-    async fn waiting_schedules(&self, after: Option<&str>) -> Result<Vec<ScheduleRow>, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn waiting_schedules(
+        &self,
+        after: Option<&str>,
+    ) -> Result<Vec<ScheduleRow>, StoreError> {
+        let tables = self.lock();
         let waiting = tables.schedules.after(after).filter(|row| row.standing.queued.is_some());
         Ok(waiting.take(PAGE_MAX).cloned().collect())
     }
 
-    async fn schedule_events(
+    pub(crate) async fn schedule_events(
         &self,
         path: &str,
         before: Option<Seq>,
         limit: usize,
     ) -> Result<Vec<ScheduleRecord>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let records = tables.schedules.rows.get(path).map_or(&[][..], |(_, records)| records);
         let earlier = records.iter().rev().filter(|it| before.is_none_or(|seq| it.seq < seq));
         Ok(earlier.take(limit.min(READ_EVENTS_MAX)).cloned().collect())

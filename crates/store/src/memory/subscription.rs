@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use noetl_model::{EventId, ExecutionId, Seq, SubscriptionState};
 
 use super::MemoryStore;
-use crate::{
-    PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow, Subscriptions,
-};
+use crate::{PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow};
 
 #[derive(Clone, Default)]
 pub(super) struct SubscriptionTable {
@@ -30,10 +27,13 @@ fn is_live(row: &SubscriptionRow) -> bool {
     row.state() != SubscriptionState::Deactivated
 }
 
-#[async_trait]
-impl Subscriptions for MemoryStore {
-    async fn record(&self, row: &SubscriptionRow, event: EventId) -> Result<bool, StoreError> {
-        let table = &mut self.tables().subscriptions;
+impl MemoryStore {
+    pub(crate) async fn record(
+        &self,
+        row: &SubscriptionRow,
+        event: EventId,
+    ) -> Result<bool, StoreError> {
+        let table = &mut self.lock().subscriptions;
         let last = table.rows.get(&row.id).map_or(Seq::ZERO, |(kept, _)| kept.seq);
         let rival = table.live_at(&row.path).is_some_and(|live| live.id != row.id);
         if row.seq != last.next() || (is_live(row) && rival) {
@@ -51,32 +51,38 @@ impl Subscriptions for MemoryStore {
         Ok(true)
     }
 
-    async fn subscription(&self, id: ExecutionId) -> Result<Option<SubscriptionRow>, StoreError> {
-        Ok(self.tables().subscriptions.rows.get(&id).map(|(row, _)| row.clone()))
+    pub(crate) async fn subscription(
+        &self,
+        id: ExecutionId,
+    ) -> Result<Option<SubscriptionRow>, StoreError> {
+        Ok(self.lock().subscriptions.rows.get(&id).map(|(row, _)| row.clone()))
     }
 
-    async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn subscription_at(
+        &self,
+        path: &str,
+    ) -> Result<Option<SubscriptionRow>, StoreError> {
+        let tables = self.lock();
         let table = &tables.subscriptions;
         Ok(table.live_at(path).or_else(|| table.at(path).next()).cloned())
     }
 
-    async fn subscriptions(
+    pub(crate) async fn subscriptions(
         &self,
         before: Option<ExecutionId>,
     ) -> Result<Vec<SubscriptionRow>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let end = before.unwrap_or(ExecutionId(i64::MAX));
         let rows = tables.subscriptions.rows.range(..end).rev();
         Ok(rows.take(PAGE_MAX).map(|(_, (row, _))| row.clone()).collect())
     }
 
-    async fn subscription_events(
+    pub(crate) async fn subscription_events(
         &self,
         id: ExecutionId,
         after: Seq,
     ) -> Result<Vec<SubscriptionRecord>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let records = tables.subscriptions.rows.get(&id).map_or(&[][..], |(_, records)| records);
         let later = records.iter().filter(|record| record.seq > after);
         Ok(later.take(READ_EVENTS_MAX).copied().collect())

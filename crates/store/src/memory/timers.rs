@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
 
 use super::MemoryStore;
-use crate::{Clock, PAGE_MAX, StoreError, StoreTime, TimerRow, Timers};
+use crate::{Clock, PAGE_MAX, StoreError, TimerRow};
 
-#[async_trait]
-impl StoreTime for MemoryStore {
-    fn clock(&self) -> Arc<dyn Clock> {
+impl MemoryStore {
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }
 
-    async fn time(&self) -> Result<Timestamp, StoreError> {
+    pub(crate) async fn time(&self) -> Result<Timestamp, StoreError> {
         Ok(self.clock.now())
     }
 }
 
-#[async_trait]
-impl Timers for MemoryStore {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<TimerRow>, StoreError> {
-        let tables = self.tables();
+impl MemoryStore {
+    pub(crate) async fn due(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<TimerRow>, StoreError> {
+        let tables = self.lock();
         let mut due: Vec<_> = tables
             .timers
             .iter()
@@ -34,7 +35,7 @@ impl Timers for MemoryStore {
         Ok(due)
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.tables().timers.values().min().copied())
+    pub(crate) async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.lock().timers.values().min().copied())
     }
 }

@@ -1,9 +1,6 @@
 //! The audit log of accesses to secrets.
 
-use async_trait::async_trait;
 use noetl_model::{ExecutionId, Timestamp};
-
-use crate::StoreError;
 
 /// The maximum number of entries that one listing returns.
 pub const AUDIT_PAGE_MAX: usize = 10_000;
@@ -32,16 +29,4 @@ pub struct AuditFilter {
     pub from: Option<Timestamp>,
     /// The end of the time range, exclusive.
     pub to: Option<Timestamp>,
-}
-
-#[async_trait]
-pub trait SecretAudit: Send + Sync {
-    async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError>;
-
-    /// Lists entries, newest first, at most `limit` (and at most [`AUDIT_PAGE_MAX`]).
-    async fn accesses(
-        &self,
-        filter: &AuditFilter,
-        limit: usize,
-    ) -> Result<Vec<AuditEntry>, StoreError>;
 }

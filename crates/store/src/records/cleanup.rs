@@ -1,9 +1,6 @@
 //! Deletion of expired records.
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
-
-use crate::StoreError;
 
 /// The instants before which expired records are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,24 +33,5 @@ impl Collected {
     pub fn total(self) -> u64 {
         let Self { results, payloads, objects, keychain, runtimes, audit } = self;
         results + payloads + objects + keychain + runtimes + audit
-    }
-}
-
-#[async_trait]
-pub trait Cleanup: Send + Sync {
-    /// Deletes expired records, at most `limit` of each kind, and returns their numbers.
-    async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError>;
-
-    /// Drops the executions of whole months that ended at `before` or earlier and have no running
-    /// execution. Returns the months, such as `2026_01`. A store without monthly partitions drops
-    /// none.
-    async fn expire(&self, _before: Timestamp) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
-    }
-
-    /// Deletes blobs that no row refers to, among the digests that start with byte `first` and were
-    /// last stored before `before`. Returns their number; zero for a store without blob storage.
-    async fn collect_blobs(&self, _first: u8, _before: Timestamp) -> Result<u64, StoreError> {
-        Ok(0)
     }
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use noetl_model::{Arrival, ExecutionId, Timestamp};
 
-use crate::{StoreError, backoff};
+use crate::backoff;
 
 /// The number of characters of a reason that are stored.
 pub const REASON_MAX: usize = 2000;
@@ -67,43 +66,6 @@ pub struct FailedMark {
     pub failures: u32,
     pub standing: FailedStanding,
     pub first_at: Timestamp,
-}
-
-#[async_trait]
-pub trait FailedMessages: Send + Sync {
-    /// Stores a failed message, replacing an earlier record of it.
-    async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError>;
-
-    /// Returns the failed messages of a subscription that are named, or that wait in one of the
-    /// lines.
-    async fn failed_among(
-        &self,
-        subscription: ExecutionId,
-        named: &[String],
-        order_keys: &[String],
-    ) -> Result<Vec<FailedMark>, StoreError>;
-
-    async fn failed_message(
-        &self,
-        subscription: ExecutionId,
-        once: &str,
-    ) -> Result<Option<FailedMessage>, StoreError>;
-
-    /// Lists the failed messages of a subscription after one of them, ordered by `once`, at most
-    /// `PAGE_MAX`.
-    async fn failed_messages(
-        &self,
-        subscription: ExecutionId,
-        after: &str,
-        limit: usize,
-    ) -> Result<Vec<FailedMessage>, StoreError>;
-
-    /// Deletes failed messages. Returns their number.
-    async fn remove_failed_messages(
-        &self,
-        subscription: ExecutionId,
-        named: &[String],
-    ) -> Result<u64, StoreError>;
 }
 
 #[cfg(test)]

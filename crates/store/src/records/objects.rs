@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};
-
-use crate::StoreError;
 
 /// The key of an object. Plugins, suites and other objects have separate prefixes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,13 +43,4 @@ impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({}, {}, {} bytes)", self.key.0, self.media_type, self.body.len())
     }
-}
-
-#[async_trait]
-pub trait Objects: Send + Sync {
-    /// Stores an object, replacing one with the same key.
-    async fn put_object(&self, object: &Object) -> Result<(), StoreError>;
-
-    /// Returns an object unless it has expired at `now`.
-    async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError>;
 }

@@ -3,10 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use async_trait::async_trait;
 use noetl_model::{Digest, ExecutionId, Timestamp};
-
-use crate::StoreError;
 
 /// The identity of a named result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,24 +54,6 @@ pub struct NamedResult {
     pub created_at: Timestamp,
     /// The expiry; `None` lives as long as its execution.
     pub expires_at: Option<Timestamp>,
-}
-
-#[async_trait]
-pub trait Results: Send + Sync {
-    /// Stores a value as JSON bytes, once for each execution, under a name. The same value under
-    /// the same name keeps its reference, with the later of both expiries. Returns the stored row.
-    async fn put_result(
-        &self,
-        result: &NamedResult,
-        body: &[u8],
-    ) -> Result<NamedResult, StoreError>;
-
-    /// Returns a result unless it has expired at `now`.
-    async fn result(
-        &self,
-        reference: &ResultRef,
-        now: Timestamp,
-    ) -> Result<Option<NamedResult>, StoreError>;
 }
 
 #[cfg(test)]

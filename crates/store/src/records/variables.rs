@@ -1,10 +1,7 @@
 //! Variables that other programs store with an execution.
 
-use async_trait::async_trait;
-use noetl_model::{ExecutionId, Timestamp};
+use noetl_model::Timestamp;
 use serde_json::Value;
-
-use crate::StoreError;
 
 /// The maximum number of variables that one listing returns and one call sets.
 pub const VARIABLES_MAX: usize = 1000;
@@ -60,32 +57,4 @@ pub struct Variable {
     pub created_at: Timestamp,
     pub accessed_at: Option<Timestamp>,
     pub access_count: u64,
-}
-
-#[async_trait]
-pub trait Variables: Send + Sync {
-    /// Sets variables of an execution atomically, replacing existing ones including their counters.
-    async fn put_variables(
-        &self,
-        execution: ExecutionId,
-        variables: &[Variable],
-    ) -> Result<(), StoreError>;
-
-    /// Lists variables, ordered by name, at most [`VARIABLES_MAX`].
-    async fn variables(&self, execution: ExecutionId) -> Result<Vec<Variable>, StoreError>;
-
-    /// Returns a variable and counts the access at `now`.
-    async fn variable(
-        &self,
-        execution: ExecutionId,
-        name: &str,
-        now: Timestamp,
-    ) -> Result<Option<Variable>, StoreError>;
-
-    /// Removes one variable or, without a name, all. Returns their number.
-    async fn remove_variables(
-        &self,
-        execution: ExecutionId,
-        name: Option<&str>,
-    ) -> Result<u64, StoreError>;
 }

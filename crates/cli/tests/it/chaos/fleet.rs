@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use noetl_model::{ExecutionId, ExecutionStatus};
-use noetl_store::{Layout, Outbox, StoreError};
+use noetl_store::{Executions, Outbox, StoreError};
 use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
 use noetl_testkit::{NatsServer, PostgresServer};
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ impl Fleet {
     }
 
     fn count(&self, status: ExecutionStatus) -> Result<u64, StoreError> {
-        self.runtime.block_on(Layout::count(&self.store, status, u64::MAX))
+        self.runtime.block_on(Executions::count(&self.store, status, u64::MAX))
     }
 
     /// Waits until `count` executions have completed.

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use async_trait::async_trait;
-use noetl_model::Digest;
+use noetl_model::{Digest, Timestamp};
 
 use super::super::{KeptPayload, MemoryStore, Tables};
-use crate::{Cleanup, Collected, Horizon, StoreError};
+use crate::{Collected, Horizon, StoreError};
 
-#[async_trait]
-impl Cleanup for MemoryStore {
-    async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError> {
-        let mut tables = self.tables();
+impl MemoryStore {
+    pub(crate) async fn collect(
+        &self,
+        horizon: &Horizon,
+        limit: usize,
+    ) -> Result<Collected, StoreError> {
+        let mut tables = self.lock();
         let Tables { records, payloads, .. } = &mut *tables;
         let ended = |end: Option<_>| end.is_some_and(|end| end < horizon.expired);
         let results = drain(&mut records.results, limit, |it| ended(it.expires_at));
@@ -31,6 +33,14 @@ impl Cleanup for MemoryStore {
             runtimes: drain(&mut records.runtimes, limit, |it| it.heartbeat < horizon.runtimes),
             audit: drain(&mut records.audit, limit, |it| it.at < horizon.audit),
         })
+    }
+
+    pub(crate) async fn expire(&self, _before: Timestamp) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    pub(crate) async fn collect_blobs(&self, _: u8, _: Timestamp) -> Result<u64, StoreError> {
+        Ok(0)
     }
 }
 

@@ -1,26 +1,27 @@
 //! In-memory failed messages.
 
-use async_trait::async_trait;
 use noetl_model::ExecutionId;
 
 use super::super::MemoryStore;
-use crate::{FailedMark, FailedMessage, FailedMessages, FailedStanding, PAGE_MAX, StoreError};
+use crate::{FailedMark, FailedMessage, FailedStanding, PAGE_MAX, StoreError};
 
-#[async_trait]
-impl FailedMessages for MemoryStore {
-    async fn put_failed_message(&self, message: &FailedMessage) -> Result<(), StoreError> {
+impl MemoryStore {
+    pub(crate) async fn put_failed_message(
+        &self,
+        message: &FailedMessage,
+    ) -> Result<(), StoreError> {
         let key = (message.subscription, message.arrival.once.clone());
-        self.tables().records.failed_messages.insert(key, message.clone());
+        self.lock().records.failed_messages.insert(key, message.clone());
         Ok(())
     }
 
-    async fn failed_among(
+    pub(crate) async fn failed_among(
         &self,
         subscription: ExecutionId,
         named: &[String],
         order_keys: &[String],
     ) -> Result<Vec<FailedMark>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let waits = |it: &FailedMessage| match it.standing {
             FailedStanding::Waiting { .. } => {
                 it.order_key.as_ref().is_some_and(|key| order_keys.contains(key))
@@ -40,22 +41,22 @@ impl FailedMessages for MemoryStore {
         Ok(marks.collect())
     }
 
-    async fn failed_message(
+    pub(crate) async fn failed_message(
         &self,
         subscription: ExecutionId,
         once: &str,
     ) -> Result<Option<FailedMessage>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         Ok(tables.records.failed_messages.get(&(subscription, once.to_owned())).cloned())
     }
 
-    async fn failed_messages(
+    pub(crate) async fn failed_messages(
         &self,
         subscription: ExecutionId,
         after: &str,
         limit: usize,
     ) -> Result<Vec<FailedMessage>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let found = tables
             .records
             .failed_messages
@@ -64,12 +65,12 @@ impl FailedMessages for MemoryStore {
         Ok(found.take(limit.min(PAGE_MAX)).map(|(_, it)| it.clone()).collect())
     }
 
-    async fn remove_failed_messages(
+    pub(crate) async fn remove_failed_messages(
         &self,
         subscription: ExecutionId,
         named: &[String],
     ) -> Result<u64, StoreError> {
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         let messages = &mut tables.records.failed_messages;
         let removed =
             named.iter().filter(|once| messages.remove(&(subscription, (*once).clone())).is_some());

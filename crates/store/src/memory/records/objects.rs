@@ -2,20 +2,18 @@
 
 use std::collections::hash_map::Entry;
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
 
 use super::super::{KeptPayload, MemoryStore};
-use crate::{NamedResult, Object, ObjectKey, Objects, ResultRef, Results, StoreError};
+use crate::{NamedResult, Object, ObjectKey, ResultRef, StoreError};
 
-#[async_trait]
-impl Results for MemoryStore {
-    async fn put_result(
+impl MemoryStore {
+    pub(crate) async fn put_result(
         &self,
         result: &NamedResult,
         body: &[u8],
     ) -> Result<NamedResult, StoreError> {
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         match tables.payloads.entry(result.digest) {
             Entry::Occupied(mut kept) => {
                 let since = &mut kept.get_mut().loose_since;
@@ -43,26 +41,29 @@ impl Results for MemoryStore {
         Ok(result.clone())
     }
 
-    async fn result(
+    pub(crate) async fn result(
         &self,
         reference: &ResultRef,
         now: Timestamp,
     ) -> Result<Option<NamedResult>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let found = tables.records.results.get(reference);
         Ok(found.filter(|it| it.expires_at.is_none_or(|end| end > now)).cloned())
     }
 }
 
-#[async_trait]
-impl Objects for MemoryStore {
-    async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
-        self.tables().records.objects.insert(object.key.clone(), object.clone());
+impl MemoryStore {
+    pub(crate) async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
+        self.lock().records.objects.insert(object.key.clone(), object.clone());
         Ok(())
     }
 
-    async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn object(
+        &self,
+        key: &ObjectKey,
+        now: Timestamp,
+    ) -> Result<Option<Object>, StoreError> {
+        let tables = self.lock();
         let found = tables.records.objects.get(key);
         Ok(found.filter(|it| it.expires_at.is_none_or(|end| end > now)).cloned())
     }

@@ -1,15 +1,13 @@
 //! In-memory projected events.
 
-use async_trait::async_trait;
 use noetl_model::{Envelope, Timestamp};
 
 use super::super::MemoryStore;
-use crate::{PROJECT_MAX, Projected, StoreError};
+use crate::{PROJECT_MAX, StoreError};
 
-#[async_trait]
-impl Projected for MemoryStore {
-    async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
-        let mut tables = self.tables();
+impl MemoryStore {
+    pub(crate) async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
+        let mut tables = self.lock();
         let kept = &mut tables.records.projected;
         let before = kept.len();
         for event in events {
@@ -18,20 +16,24 @@ impl Projected for MemoryStore {
         Ok((kept.len() - before) as u64)
     }
 
-    async fn projected(
+    pub(crate) async fn projected(
         &self,
         execution: i64,
         after: i64,
         limit: usize,
     ) -> Result<Vec<Envelope>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let later = tables.records.projected.values().filter(|event| event.event_id > after);
         let found = later.filter(|event| event.execution_id == execution);
         Ok(found.take(limit.min(PROJECT_MAX)).cloned().collect())
     }
 
-    async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        let mut tables = self.tables();
+    pub(crate) async fn forget_projected(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<u64, StoreError> {
+        let mut tables = self.lock();
         let kept = &mut tables.records.projected;
         let old = kept.values().filter(|event| event.created_at < before).take(limit);
         let old: Vec<i64> = old.map(|event| event.event_id).collect();

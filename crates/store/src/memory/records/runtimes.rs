@@ -1,15 +1,13 @@
 //! In-memory runtimes.
 
-use async_trait::async_trait;
 use noetl_model::Timestamp;
 
 use super::super::MemoryStore;
-use crate::{RUNTIMES_MAX, Runtime, RuntimeKey, Runtimes, StoreError};
+use crate::{RUNTIMES_MAX, Runtime, RuntimeKey, StoreError};
 
-#[async_trait]
-impl Runtimes for MemoryStore {
-    async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
-        let mut tables = self.tables();
+impl MemoryStore {
+    pub(crate) async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
+        let mut tables = self.lock();
         let runtimes = &mut tables.records.runtimes;
         let mut kept = runtime.clone();
         if let Some(known) = runtimes.get(&runtime.key) {
@@ -19,23 +17,27 @@ impl Runtimes for MemoryStore {
         Ok(kept)
     }
 
-    async fn heard_runtime(&self, key: &RuntimeKey, now: Timestamp) -> Result<bool, StoreError> {
-        let mut tables = self.tables();
+    pub(crate) async fn heard_runtime(
+        &self,
+        key: &RuntimeKey,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut tables = self.lock();
         let heard = tables.records.runtimes.get_mut(key).map(|it| it.heartbeat = now);
         Ok(heard.is_some())
     }
 
-    async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
-        Ok(self.tables().records.runtimes.get(key).cloned())
+    pub(crate) async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
+        Ok(self.lock().records.runtimes.get(key).cloned())
     }
 
-    async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
+        let tables = self.lock();
         let found = tables.records.runtimes.values().filter(|it| it.key.kind == kind);
         Ok(found.take(RUNTIMES_MAX).cloned().collect())
     }
 
-    async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
-        Ok(self.tables().records.runtimes.remove(key).is_some())
+    pub(crate) async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
+        Ok(self.lock().records.runtimes.remove(key).is_some())
     }
 }

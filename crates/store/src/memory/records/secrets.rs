@@ -2,23 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use noetl_model::{CatalogId, Timestamp};
 
 use super::super::MemoryStore;
 use crate::{
     AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Credential, CredentialFilter, CredentialKey,
-    Credentials, Keychain, KeychainEntry, PAGE_MAX, Rewrap, Sealed, SealedRow, SealedTable,
-    SecretAudit, StoreError,
+    KeychainEntry, PAGE_MAX, Rewrap, Sealed, SealedRow, SealedTable, StoreError,
 };
 
-#[async_trait]
-impl Credentials for MemoryStore {
-    async fn put_credential(
+impl MemoryStore {
+    pub(crate) async fn put_credential(
         &self,
         credential: &Credential,
     ) -> Result<Option<Credential>, StoreError> {
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         let credentials = &mut tables.records.credentials;
         let created_at = match credentials.get(&credential.name) {
             Some(known) if known.id != credential.id => return Ok(None),
@@ -30,8 +27,11 @@ impl Credentials for MemoryStore {
         Ok(Some(kept))
     }
 
-    async fn credential(&self, key: &CredentialKey) -> Result<Option<Credential>, StoreError> {
-        let tables = self.tables();
+    pub(crate) async fn credential(
+        &self,
+        key: &CredentialKey,
+    ) -> Result<Option<Credential>, StoreError> {
+        let tables = self.lock();
         let credentials = &tables.records.credentials;
         Ok(match key {
             CredentialKey::Name(name) => credentials.get(name).cloned(),
@@ -39,7 +39,7 @@ impl Credentials for MemoryStore {
         })
     }
 
-    async fn credentials(
+    pub(crate) async fn credentials(
         &self,
         filter: &CredentialFilter,
         limit: usize,
@@ -49,7 +49,7 @@ impl Credentials for MemoryStore {
             let described = it.description.as_deref().unwrap_or_default();
             it.name.to_lowercase().contains(text) || described.to_lowercase().contains(text)
         };
-        let tables = self.tables();
+        let tables = self.lock();
         let mut found: Vec<Credential> = tables
             .records
             .credentials
@@ -63,14 +63,17 @@ impl Credentials for MemoryStore {
         Ok(found)
     }
 
-    async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
-        let mut tables = self.tables();
+    pub(crate) async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
+        let mut tables = self.lock();
         let before = tables.records.credentials.len();
         tables.records.credentials.retain(|_, it| it.id != id);
         Ok(tables.records.credentials.len() < before)
     }
 
-    async fn key_versions(&self, table: SealedTable) -> Result<Vec<(String, u64)>, StoreError> {
+    pub(crate) async fn key_versions(
+        &self,
+        table: SealedTable,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
         let mut versions: BTreeMap<String, u64> = BTreeMap::new();
         for row in self.sealed_rows(table) {
             *versions.entry(row.sealed.key_version).or_default() += 1;
@@ -78,7 +81,7 @@ impl Credentials for MemoryStore {
         Ok(versions.into_iter().collect())
     }
 
-    async fn sealed_otherwise(
+    pub(crate) async fn sealed_otherwise(
         &self,
         table: SealedTable,
         version: &str,
@@ -91,8 +94,12 @@ impl Credentials for MemoryStore {
         Ok(others.take(limit.min(PAGE_MAX)).collect())
     }
 
-    async fn rewrap(&self, table: SealedTable, change: &Rewrap) -> Result<bool, StoreError> {
-        let mut tables = self.tables();
+    pub(crate) async fn rewrap(
+        &self,
+        table: SealedTable,
+        change: &Rewrap,
+    ) -> Result<bool, StoreError> {
+        let mut tables = self.lock();
         let records = &mut tables.records;
         let sealed = match table {
             SealedTable::Credential => {
@@ -115,7 +122,7 @@ impl Credentials for MemoryStore {
 impl MemoryStore {
     /// Returns all sealed rows of a table, ordered by key.
     fn sealed_rows(&self, table: SealedTable) -> Vec<SealedRow> {
-        let tables = self.tables();
+        let tables = self.lock();
         let records = &tables.records;
         match table {
             SealedTable::Credential => records
@@ -136,20 +143,19 @@ impl MemoryStore {
     }
 }
 
-#[async_trait]
-impl Keychain for MemoryStore {
-    async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
-        let mut tables = self.tables();
+impl MemoryStore {
+    pub(crate) async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
+        let mut tables = self.lock();
         tables.records.keychain.insert(entry.cache_key.clone(), entry.clone());
         Ok(())
     }
 
-    async fn keychain_entry(
+    pub(crate) async fn keychain_entry(
         &self,
         cache_key: &str,
         now: Timestamp,
     ) -> Result<Option<KeychainEntry>, StoreError> {
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         Ok(tables.records.keychain.get_mut(cache_key).map(|entry| {
             entry.access_count += 1;
             entry.accessed_at = Some(now);
@@ -157,35 +163,34 @@ impl Keychain for MemoryStore {
         }))
     }
 
-    async fn keychain_entries(
+    pub(crate) async fn keychain_entries(
         &self,
         catalog_id: CatalogId,
         limit: usize,
     ) -> Result<Vec<KeychainEntry>, StoreError> {
-        let tables = self.tables();
+        let tables = self.lock();
         let entries = tables.records.keychain.values().filter(|it| it.catalog_id == catalog_id);
         Ok(entries.take(limit.min(PAGE_MAX)).cloned().collect())
     }
 
-    async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
-        Ok(self.tables().records.keychain.remove(cache_key).is_some())
+    pub(crate) async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
+        Ok(self.lock().records.keychain.remove(cache_key).is_some())
     }
 }
 
-#[async_trait]
-impl SecretAudit for MemoryStore {
-    async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
-        self.tables().records.audit.insert(entry.id, entry.clone());
+impl MemoryStore {
+    pub(crate) async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+        self.lock().records.audit.insert(entry.id, entry.clone());
         Ok(())
     }
 
-    async fn accesses(
+    pub(crate) async fn accesses(
         &self,
         filter: &AuditFilter,
         limit: usize,
     ) -> Result<Vec<AuditEntry>, StoreError> {
         let AuditFilter { credential, execution, from, to } = filter;
-        let tables = self.tables();
+        let tables = self.lock();
         let found = tables.records.audit.values().rev().filter(|it| {
             credential.as_ref().is_none_or(|name| it.credential == *name)
                 && execution.is_none_or(|execution| it.execution == Some(execution))

@@ -2,21 +2,18 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
-
 use super::super::MemoryStore;
-use crate::{StoreError, Turns};
+use crate::StoreError;
 
-#[async_trait]
-impl Turns for MemoryStore {
-    async fn take_turn(
+impl MemoryStore {
+    pub(crate) async fn take_turn(
         &self,
         name: &str,
         holder: &str,
         lease: Duration,
     ) -> Result<bool, StoreError> {
         let now = self.clock.now();
-        let mut tables = self.tables();
+        let mut tables = self.lock();
         let turns = &mut tables.records.turns;
         let is_anothers =
             turns.get(name).is_some_and(|(other, until)| other != holder && now < *until);
@@ -26,8 +23,8 @@ impl Turns for MemoryStore {
         Ok(!is_anothers)
     }
 
-    async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
-        let mut tables = self.tables();
+    pub(crate) async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+        let mut tables = self.lock();
         let turns = &mut tables.records.turns;
         if turns.get(name).is_some_and(|(has, _)| has == holder) {
             turns.remove(name);

@@ -1,0 +1,19 @@
+//! The types in the signatures of the ports, without the ports themselves.
+
+pub use std::sync::Arc;
+pub use std::time::Duration;
+
+pub use noetl_model::{
+    CatalogId, CommandId, Digest, Envelope, EventId, ExecutionId, ExecutionStatus, Pool, Recorded,
+    ScheduleEvent, Seq, Summary, Timestamp, WorkerId,
+};
+
+pub use crate::{
+    Append, AppendError, AuditEntry, AuditFilter, CatalogEntry, Clock, Collected, Connections,
+    Credential, CredentialFilter, CredentialKey, ExecutionFilter, FailedMark, FailedMessage,
+    Failure, Fate, FeedCursor, FeedDelivery, FeedPage, FeedPoint, Held, HeldAnswer, Horizon,
+    KeychainEntry, Letter, LetterPage, NamedFeed, NamedResult, NewPlaybook, Object, ObjectKey,
+    OpenWork, OutboxRow, Page, ReadyCommand, ReplayBound, ReplayMark, ResultRef, Rewrap, Runtime,
+    RuntimeKey, SavedReplay, ScheduleRecord, ScheduleRow, SealedRow, SealedTable, Sent, Snapshot,
+    StartKey, StoreError, SubscriptionRecord, SubscriptionRow, Tables, Take, TimerRow, Variable,
+};
