@@ -14,6 +14,7 @@ mod places;
 mod rust;
 mod sql;
 mod tree;
+mod type_names;
 
 use std::fmt;
 use std::path::Path;
@@ -66,6 +67,7 @@ const CHECKS: &[fn(&SourceTree) -> Vec<TidyFault>] = &[
     sql::events_are_inserted_in_one_place,
     sql::migrations_have_the_same_names,
     sql::statements_are_used_and_prepared,
+    type_names::type_names_are_unique,
 ];
 
 /// Prints every fault of the repository; fails if there is one.
