@@ -31,7 +31,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
         &["noetl_engine", "noetl_expr", "noetl_playbook", "minijinja", "imbl"],
     ),
     ("events as JSON, their digests", &["serde", "sha2", "sha256", "noetl_model"]),
-    ("control: mailboxes, group commit", &["noetl_control", "noetl_bus"]),
+    ("control: mailboxes, group commit", &["noetl_control", "noetl_bus", "noetl_app"]),
     ("store and the database's protocol", &["noetl_store", "sqlx", "sqlite"]),
     ("worker and tools", &["noetl_worker", "noetl_tools", "noetl_secrets", "noetl_api"]),
     ("HTTP", &["axum", "hyper", "tower", "noetl_server", "http::", "reqwest"]),

@@ -5,7 +5,7 @@ use noetl_api::wire::{
     Backfill, Backfilled, ScheduleEvents, ScheduleInstants, ScheduleList, ScheduleView,
 };
 use noetl_app::BackfillMode;
-use noetl_control::{ScheduleAction, ScheduleError};
+use noetl_control::{ScheduleAction, ScheduleError, StartError};
 use noetl_model::Timestamp;
 use serde_json::json;
 
@@ -49,8 +49,20 @@ fn failed(error: ScheduleError) -> Failure {
         ScheduleError::Unknown(_)
         | ScheduleError::TooMany
         | ScheduleError::Ahead(_)
-        | ScheduleError::Contended => Failure::bad_input(error),
-        ScheduleError::Start(_) | ScheduleError::Store(_) => Failure::broken(error),
+        | ScheduleError::Contended
+        | ScheduleError::Start(
+            StartError::UnknownPlaybook(_)
+            | StartError::TooDeep { .. }
+            | StartError::ParentCancelled(_)
+            | StartError::PayloadTooLarge
+            | StartError::PayloadTooNested
+            | StartError::KeyTaken(_)
+            | StartError::Refused(_)
+            | StartError::BacklogFull(_),
+        ) => Failure::bad_input(error),
+        ScheduleError::Start(StartError::Submit(_)) | ScheduleError::Store(_) => {
+            Failure::broken(error)
+        }
     }
 }
 
