@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{
-    Attempt, CommandId, ExecutionId, Lease, LeaseScope, PayloadRef, Pool, Report, Timestamp,
-    WorkerId,
+    CommandId, ExecutionId, HeartbeatAnswer, Held, Lease, LeaseScope, PayloadRef, Pool, Report,
+    ReportAnswer, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ pub trait ControlPlane: Send + Sync {
     ) -> Result<Vec<HeartbeatAnswer>, ControlError>;
 
     /// Records the results of commands; returns one answer per report, in order, once durable.
-    async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError>;
+    async fn report(&self, reports: &[Report]) -> Result<Vec<ReportAnswer>, ControlError>;
 
     /// Loads a payload that is too large to be sent with a lease.
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError>;
@@ -81,49 +81,6 @@ pub struct LeaseRequest {
     pub max: usize,
     /// Maximum wait for the first command.
     pub wait: Duration,
-}
-
-/// A command that a worker holds, by its ids and attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Held {
-    pub execution: ExecutionId,
-    pub command: CommandId,
-    pub attempt: Attempt,
-}
-
-/// The answer to a heartbeat for one command: the lease is extended, or lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeartbeatAnswer {
-    Extended { until: Timestamp },
-    Lost(LostReason),
-}
-
-/// The reason why a worker has lost a command; its report would have no effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LostReason {
-    /// A later attempt of the command runs elsewhere.
-    Superseded,
-    Cancelled,
-    /// The command or its execution has ended.
-    Finished,
-}
-
-/// The answer to a report. Every answer is final: the report must not be sent again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReportAnswer {
-    /// The report was recorded, now or by an earlier delivery.
-    Accepted,
-    /// The report was recorded, and the worker leases the next command, because it had a free slot.
-    Continued(Box<Lease>),
-    /// The attempt is not the latest one, or the command was cancelled; nothing changed.
-    Superseded,
-    /// No such command exists.
-    Unknown,
-    /// The report is invalid, such as an output above the size limit.
-    Refused { reason: String },
 }
 
 /// A command that its worker should stop.

@@ -1,6 +1,7 @@
 //! A control plane over HTTP: the client side of the native worker protocol.
 
 mod desk;
+mod report_body;
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -8,7 +9,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt as _;
-use noetl_model::{ExecutionId, Lease, PayloadRef, Report, WorkerId};
+use noetl_model::{
+    ExecutionId, HeartbeatAnswer, Held, Lease, PayloadRef, Report, ReportAnswer, WorkerId,
+};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,14 +20,13 @@ use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use url::Url;
 
+use self::report_body::{ReportBody, report_bodies};
+
 use crate::wire::{
     HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, PoolRegistration, ReleaseCall,
-    ReleaseReply, ReportCall, ReportReply,
+    ReleaseReply, ReportReply,
 };
-use crate::{
-    Cancellation, ClientTls, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest,
-    ReportAnswer, WorkerNotice,
-};
+use crate::{Cancellation, ClientTls, ControlError, ControlPlane, LeaseRequest, WorkerNotice};
 
 /// Time allowed for an answer, in addition to the wait that the request asks for.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
@@ -124,6 +127,17 @@ impl RemoteControl {
         response.json().await.map_err(ControlError::unavailable)
     }
 
+    /// Posts a body that is JSON already.
+    async fn call_with<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        json: Vec<u8>,
+    ) -> Result<T, ControlError> {
+        let request = self.http.post(self.at(path)?).header(CONTENT_TYPE, "application/json");
+        let response = answered(self.sent(request.body(json).timeout(ANSWER_WAIT)).await?).await?;
+        response.json().await.map_err(ControlError::unavailable)
+    }
+
     async fn sent(&self, request: RequestBuilder) -> Result<Response, ControlError> {
         let request = match &self.token {
             Some(token) => request.bearer_auth(token),
@@ -176,10 +190,19 @@ impl ControlPlane for RemoteControl {
         Ok(reply.answers)
     }
 
-    async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError> {
-        let call = ReportCall { reports };
-        let reply: ReportReply = self.call("api/worker/report", &call, Duration::ZERO).await?;
-        Ok(reply.answers)
+    async fn report(&self, reports: &[Report]) -> Result<Vec<ReportAnswer>, ControlError> {
+        let mut answers = Vec::with_capacity(reports.len());
+        for ReportBody { bytes, count } in report_bodies(reports) {
+            match self.call_with::<ReportReply>("api/worker/report", bytes).await {
+                Ok(reply) => answers.extend(reply.answers),
+                // The reports of the other requests are not affected.
+                Err(ControlError::Refused { reason }) if count < reports.len() => {
+                    answers.extend(vec![ReportAnswer::Refused { reason }; count]);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answers)
     }
 
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {

@@ -1,8 +1,8 @@
 //! The native worker protocol: leases, heartbeats and reports, many at a time.
 
-use noetl_api::{HeartbeatAnswer, Held, LeaseRequest, LostReason, ReportAnswer};
-use noetl_control::{Heartbeat, SubmitError};
-use noetl_model::{Lease, Report};
+use noetl_api::LeaseRequest;
+use noetl_control::SubmitError;
+use noetl_model::{HeartbeatAnswer, Held, Lease, Report, ReportAnswer};
 use noetl_store::StoreError;
 
 use crate::app::App;
@@ -16,18 +16,7 @@ impl App {
 
     /// Extends the leases of a worker's commands; returns one answer per command, in order.
     pub async fn extend_leases(&self, held: &[Held]) -> Result<Vec<HeartbeatAnswer>, StoreError> {
-        let held = held.iter().map(|&Held { execution, command, attempt }| noetl_store::Held {
-            execution,
-            command,
-            attempt,
-        });
-        let answers = self.control().heartbeat(&held.collect::<Vec<_>>()).await?;
-        let answers = answers.into_iter().map(|answer| match answer {
-            Heartbeat::Extended { until } => HeartbeatAnswer::Extended { until },
-            Heartbeat::Superseded => HeartbeatAnswer::Lost(LostReason::Superseded),
-            Heartbeat::Gone => HeartbeatAnswer::Lost(LostReason::Finished),
-        });
-        Ok(answers.collect())
+        self.control().heartbeat(held).await
     }
 
     /// Records the results of commands; returns one answer per report, in order. Reports are
@@ -36,15 +25,6 @@ impl App {
         &self,
         reports: Vec<Report>,
     ) -> Result<Vec<ReportAnswer>, SubmitError> {
-        let answers = self.control().report_all(reports).await.into_iter();
-        let answers = answers.map(|answer| {
-            Ok(match answer? {
-                noetl_control::ReportAnswer::Accepted => ReportAnswer::Accepted,
-                noetl_control::ReportAnswer::Continued(lease) => ReportAnswer::Continued(lease),
-                noetl_control::ReportAnswer::Superseded => ReportAnswer::Superseded,
-                noetl_control::ReportAnswer::Unknown => ReportAnswer::Unknown,
-            })
-        });
-        answers.collect()
+        self.control().report_all(reports).await.into_iter().collect()
     }
 }

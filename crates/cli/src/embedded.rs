@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use noetl_api::{
-    Cancellation, ControlError, ControlPlane, HeartbeatAnswer, Held, LeaseRequest, ReportAnswer,
-    WorkerNotice,
-};
+use noetl_api::{Cancellation, ControlError, ControlPlane, LeaseRequest, WorkerNotice};
 use noetl_app::{App, FoundSecret, ResultError, SecretError};
 use noetl_bus::{Bus, Hint};
 use noetl_control::PayloadError;
-use noetl_model::{ExecutionId, Lease, PayloadRef, Report, WorkerId};
+use noetl_model::{
+    ExecutionId, HeartbeatAnswer, Held, Lease, PayloadRef, Report, ReportAnswer, WorkerId,
+};
 use noetl_secrets::{Access, Operation, VaultError};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -59,8 +58,8 @@ impl ControlPlane for Embedded {
         self.app.extend_leases(held).await.map_err(ControlError::unavailable)
     }
 
-    async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError> {
-        self.app.report_commands(reports).await.map_err(ControlError::unavailable)
+    async fn report(&self, reports: &[Report]) -> Result<Vec<ReportAnswer>, ControlError> {
+        self.app.report_commands(reports.to_vec()).await.map_err(ControlError::unavailable)
     }
 
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {

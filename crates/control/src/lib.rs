@@ -37,6 +37,5 @@ pub use starts::fork::{ForkAt, ForkError, ForkRequest};
 pub use starts::start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest, Started};
 pub use state::projection::Advanced;
 pub use submit::mailbox::{Answer, MAILBOX_MAX};
-pub use work::lease::Heartbeat;
+pub use work::claim::ClaimAnswer;
 pub use work::outcomes::OutcomeCounts;
-pub use work::report::ReportAnswer;

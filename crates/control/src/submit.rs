@@ -6,3 +6,4 @@ pub(crate) mod draft;
 pub(crate) mod input_batch;
 pub(crate) mod mailbox;
 pub(crate) mod needs;
+pub(crate) mod unanswered;

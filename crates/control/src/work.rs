@@ -1,5 +1,6 @@
 //! Commands and workers: leases, fairness, reports.
 
+pub(crate) mod claim;
 pub(crate) mod holder;
 pub(crate) mod idle_workers;
 pub(crate) mod lease;

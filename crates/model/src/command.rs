@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -96,7 +96,7 @@ pub fn traceparent(trace: Option<&Value>) -> Option<&str> {
 
 /// The result of a command. The output is shared with the log, not copied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "status", rename_all = "snake_case")]
+#[serde(tag = "status", rename_all = "snake_case", try_from = "OutcomeFields")]
 pub enum Outcome {
     Completed {
         output: Arc<Value>,
@@ -106,6 +106,46 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Arc<Value>>,
     },
+}
+
+/// The fields of an outcome. A tagged enum is read into a copy of everything first, so an outcome,
+/// which can be large, is read as a struct.
+#[derive(Deserialize)]
+struct OutcomeFields {
+    status: OutcomeStatus,
+    #[serde(default, deserialize_with = "present")]
+    output: Option<Arc<Value>>,
+    #[serde(default)]
+    error: Option<ToolError>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OutcomeStatus {
+    Completed,
+    Failed,
+}
+
+/// Reads a field that is there; null is a value.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<Value>>, D::Error> {
+    Arc::deserialize(deserializer).map(Some)
+}
+
+impl TryFrom<OutcomeFields> for Outcome {
+    type Error = &'static str;
+
+    fn try_from(fields: OutcomeFields) -> Result<Self, Self::Error> {
+        let OutcomeFields { status, output, error } = fields;
+        match status {
+            OutcomeStatus::Completed => {
+                Ok(Self::Completed { output: output.ok_or("missing field `output`")? })
+            }
+            OutcomeStatus::Failed => {
+                let error = error.ok_or("missing field `error`")?;
+                Ok(Self::Failed { error, output: output.filter(|output| !output.is_null()) })
+            }
+        }
+    }
 }
 
 impl Outcome {
@@ -155,6 +195,61 @@ pub struct Report {
     pub next: Option<Pool>,
 }
 
+/// A command that a worker holds, by its ids and attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Held {
+    pub execution: ExecutionId,
+    pub command: CommandId,
+    pub attempt: Attempt,
+}
+
+impl From<&Lease> for Held {
+    fn from(lease: &Lease) -> Self {
+        Self { execution: lease.execution, command: lease.command, attempt: lease.attempt }
+    }
+}
+
+impl From<&Report> for Held {
+    fn from(report: &Report) -> Self {
+        Self { execution: report.execution, command: report.command, attempt: report.attempt }
+    }
+}
+
+/// The answer to a heartbeat for one command: the lease is extended, or lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeartbeatAnswer {
+    Extended { until: Timestamp },
+    Lost(LostReason),
+}
+
+/// The reason why a worker has lost a command; its report would have no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostReason {
+    /// A later attempt of the command runs elsewhere.
+    Superseded,
+    Cancelled,
+    /// The command or its execution has ended.
+    Finished,
+}
+
+/// The answer to a report. Every answer is final: the report must not be sent again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportAnswer {
+    /// The report was recorded, now or by an earlier delivery.
+    Accepted,
+    /// The report was recorded, and the worker leases the next command, because it had a free slot.
+    Continued(Box<Lease>),
+    /// The attempt is not the latest one, or the command was cancelled; nothing changed.
+    Superseded,
+    /// No such command exists.
+    Unknown,
+    /// The report is invalid, such as an output above the size limit.
+    Refused { reason: String },
+}
+
 /// A pending message, written to the outbox in the transaction of the event that causes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -192,7 +287,27 @@ pub enum Message {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn an_outcome_survives_its_json_and_a_part_that_is_missing_is_an_error() {
+        let error = ToolError::new(ErrorKind::Timeout, "late");
+        for outcome in [
+            Outcome::completed(json!({ "a": [1, null] })),
+            Outcome::completed(Value::Null),
+            Outcome::failed(error.clone()),
+            Outcome::Failed { error, output: Some(Arc::new(json!(1))) },
+        ] {
+            let text = serde_json::to_string(&outcome).unwrap();
+            assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome, "{text}");
+        }
+        for text in [r#"{"status":"completed"}"#, r#"{"status":"failed"}"#, r#"{"output":1}"#] {
+            assert!(serde_json::from_str::<Outcome>(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_command_is_named_by_execution_step_and_event_and_in_a_loop_by_its_item() {

@@ -30,7 +30,8 @@ mod tool;
 pub use arrival::{Arrival, Bytes, Verdict};
 pub use canonical::canonical;
 pub use command::{
-    CommandName, LOG_BYTES_MAX, Lease, LeaseScope, Logs, Message, Outcome, Report, traceparent,
+    CommandName, HeartbeatAnswer, Held, LOG_BYTES_MAX, Lease, LeaseScope, Logs, LostReason,
+    Message, Outcome, Report, ReportAnswer, traceparent,
 };
 pub use cutoff::{Cutoff, ParseCutoffError};
 pub use envelope::{DEFAULT_OWNER, Envelope};

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use noetl_control::ReportAnswer;
 use noetl_model::{
-    Attempt, CommandId, ExecutionId, ExecutionStatus, Lease, Outcome, Seq, Summary, WorkerId,
+    Attempt, CommandId, ExecutionId, ExecutionStatus, Lease, Outcome, ReportAnswer, Seq, Summary,
+    WorkerId,
 };
 use noetl_store::{Append, AppendError, MemoryStore, Snapshot};
 

@@ -7,10 +7,11 @@ mod results;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use noetl_control::{Control, Fault, ReportAnswer, verify};
+use noetl_control::{Control, Fault, verify};
 use noetl_engine::replay;
 use noetl_model::{
-    Cutoff, Digest, ExecutionId, Outcome, Parent, ParentCommand, Payload, Recorded, Seq, Summary,
+    Cutoff, Digest, ExecutionId, Outcome, Parent, ParentCommand, Payload, Recorded, ReportAnswer,
+    Seq, Summary,
 };
 use noetl_store::{
     EventLog as _, ExecutionFilter, Executions as _, Held, MemoryStore, Outbox as _, PAGE_MAX,
@@ -227,7 +228,7 @@ impl EndedWorld<'_> {
                     applied || account.given_up.contains(&command)
                 }
                 ReportAnswer::Superseded => !applied,
-                ReportAnswer::Unknown => false,
+                ReportAnswer::Unknown | ReportAnswer::Refused { .. } => false,
             };
             if !fits {
                 return Err(format!(

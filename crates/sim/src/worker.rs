@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use noetl_control::{Control, Heartbeat, PayloadError, ReportAnswer};
-use noetl_model::{Digest, Lease, Logs, Outcome, Payload, Pool, Report, WorkerId};
-use noetl_store::Held;
+use noetl_control::{Control, PayloadError};
+use noetl_model::{
+    Digest, HeartbeatAnswer, Held, Lease, Logs, Outcome, Payload, Pool, Report, ReportAnswer,
+    WorkerId,
+};
 use noetl_testkit::{RanCommand, ScriptedWorker};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -147,14 +149,12 @@ impl SimulatedWorker {
             if left.is_zero() {
                 return true;
             }
-            let Lease { execution, command, attempt, .. } = *lease;
-            let held = [Held { execution, command, attempt }];
+            let held = [Held::from(lease)];
             let answer = self.fleet.ask(async |control| control.heartbeat(&held).await).await;
             let answer = answer.and_then(Result::ok).and_then(|answers| answers.first().copied());
             match answer {
-                Some(Heartbeat::Superseded | Heartbeat::Gone) if listens => return false,
-                Some(Heartbeat::Extended { .. } | Heartbeat::Superseded | Heartbeat::Gone)
-                | None => {}
+                Some(HeartbeatAnswer::Lost(_)) if listens => return false,
+                Some(HeartbeatAnswer::Extended { .. } | HeartbeatAnswer::Lost(_)) | None => {}
             }
         }
     }
@@ -217,9 +217,10 @@ impl SimulatedWorker {
                 let key = (report.execution, report.command, report.attempt);
                 let (answer, next) = match answer {
                     ReportAnswer::Continued(next) => (ReportAnswer::Accepted, Some(*next)),
-                    ReportAnswer::Accepted | ReportAnswer::Superseded | ReportAnswer::Unknown => {
-                        (answer, None)
-                    }
+                    ReportAnswer::Accepted
+                    | ReportAnswer::Superseded
+                    | ReportAnswer::Unknown
+                    | ReportAnswer::Refused { .. } => (answer, None),
                 };
                 self.ledger.pages().answered(key, answer);
                 return next;

@@ -47,6 +47,7 @@ pub use feed::{
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use layout::{Connections, Tables, WRITE_CHECK_LEN};
 pub use memory::{MemoryBackup, MemoryStore};
+pub use noetl_model::Held;
 pub use open_work::OpenWork;
 pub use outbox::{
     Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,
@@ -66,8 +67,8 @@ pub use records::{
 };
 pub use room::{PageRoom, READ_BYTES_MAX, json_len};
 pub use row::{
-    CatalogEntry, ExecutionFilter, Held, HeldAnswer, Lookup, NewPlaybook, OutboxRow, Page,
-    PathFilter, ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
+    CatalogEntry, ExecutionFilter, HeldAnswer, Lookup, NewPlaybook, OutboxRow, Page, PathFilter,
+    ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
 };
 pub use schedule::{ScheduleRecord, ScheduleRow};
 pub use subscription::{SubscriptionRecord, SubscriptionRow};

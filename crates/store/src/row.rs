@@ -17,14 +17,6 @@ pub struct ReadyCommand {
     pub attempt: Attempt,
 }
 
-/// A lease that a caller claims to hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
-    pub execution: ExecutionId,
-    pub command: CommandId,
-    pub attempt: Attempt,
-}
-
 /// The answer to a request to extend a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldAnswer {

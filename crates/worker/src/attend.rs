@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_api::{Cancellation, ControlPlane, HeartbeatAnswer, WorkerNotice};
-use noetl_model::WorkerId;
+use noetl_api::{Cancellation, ControlPlane, WorkerNotice};
+use noetl_model::{HeartbeatAnswer, WorkerId};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::MissedTickBehavior;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use noetl_api::{Cancellation, Held};
-use noetl_model::{Lease, Report};
+use noetl_api::Cancellation;
+use noetl_model::{Held, Lease};
 use tokio_util::sync::CancellationToken;
 
 /// The commands held, each with the token that stops it.
@@ -25,7 +25,7 @@ impl Holding {
     /// Registers a leased command as held.
     pub(crate) fn assign(&self, lease: Lease) -> Assigned {
         let lost = CancellationToken::new();
-        self.lock().insert(held_by(&lease), lost.clone());
+        self.lock().insert(Held::from(&lease), lost.clone());
         Assigned { lease, lost }
     }
 
@@ -73,12 +73,4 @@ impl Holding {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Held, CancellationToken>> {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-pub(crate) fn held_by(lease: &Lease) -> Held {
-    Held { execution: lease.execution, command: lease.command, attempt: lease.attempt }
-}
-
-pub(crate) fn held_of(report: &Report) -> Held {
-    Held { execution: report.execution, command: report.command, attempt: report.attempt }
 }

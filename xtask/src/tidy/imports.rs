@@ -24,7 +24,6 @@ const WIRING: &[&str] = &[
 const REMAINING: &[&str] = &[
     "crates/server/src/issued.rs",
     "crates/server/src/routes/callback.rs",
-    "crates/server/src/routes/commands.rs",
     "crates/server/src/routes/projector.rs",
     "crates/server/src/routes/replay.rs",
     "crates/server/src/routes/replay/seed.rs",

@@ -1,10 +1,8 @@
 //! Bodies of the native worker protocol: leases, heartbeats and reports, many at a time.
 
-use noetl_model::{Lease, LeaseScope, Pool, Report, WorkerId};
+use noetl_model::{HeartbeatAnswer, Held, Lease, LeaseScope, Pool, Report, ReportAnswer, WorkerId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-use crate::{HeartbeatAnswer, Held, ReportAnswer};
 
 /// A worker's request for commands.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

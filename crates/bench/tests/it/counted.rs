@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_bus::LocalBus;
-use noetl_control::{Control, PlaybookChoice, ReportAnswer, Settings, StartRequest};
+use noetl_control::{Control, PlaybookChoice, Settings, StartRequest};
 use noetl_model::{
-    ExecutionStatus, IdGenerator, Lease, Logs, Outcome, Pool, Report, WorkerId, machine_id_of,
+    ExecutionStatus, IdGenerator, Lease, Logs, Outcome, Pool, Report, ReportAnswer, WorkerId,
+    machine_id_of,
 };
 use noetl_store::{Store, SystemClock};
 use serde_json::{Map, json};
@@ -101,7 +102,9 @@ fn following(answer: ReportAnswer) -> Option<Lease> {
     match answer {
         ReportAnswer::Continued(lease) => Some(*lease),
         ReportAnswer::Accepted => None,
-        ReportAnswer::Superseded | ReportAnswer::Unknown => panic!("nobody else has it"),
+        ReportAnswer::Superseded | ReportAnswer::Unknown | ReportAnswer::Refused { .. } => {
+            panic!("nobody else has it")
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use noetl_engine::Input;
-use noetl_model::{ExecutionId, Pool, Timestamp};
-use noetl_store::{Held, ReadyCommand, StoreError};
+use noetl_model::{ExecutionId, Held, Pool, Timestamp};
+use noetl_store::{ReadyCommand, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::tasks::rest;

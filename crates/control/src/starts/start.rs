@@ -16,6 +16,7 @@ use crate::state::payloads::json_len_within;
 use crate::submit::commit::Retries;
 use crate::submit::draft::Draft;
 use crate::submit::needs::{Fetched, Log};
+use crate::submit::unanswered::{AppendId, AppendOutcome};
 use crate::work::idle_workers::{LeaseGrant, issued};
 use crate::{Admission, Control, StartError, SubmitError};
 
@@ -233,7 +234,8 @@ impl Control {
     /// id is unique, so at most one of them is written.
     pub(crate) async fn write_start(&self, append: Append) -> Result<ExecutionId, StartError> {
         let execution = append.execution;
-        let first = append.events.first().map(|recorded| recorded.event_id);
+        let damaged = || LoadError::damaged(execution, Damage::NoStart);
+        let id = AppendId::of(&append).ok_or_else(damaged)?;
         let mut retries = Retries::new(execution);
         loop {
             match self.commit(append.clone()).await {
@@ -243,12 +245,11 @@ impl Control {
                     return Err(StartError::KeyTaken(holder));
                 }
                 Err(AppendError::Conflict) => {
-                    let stored = self.read_page(execution, append.expected).await?;
-                    let stored = stored.first().map(|recorded| recorded.event_id);
-                    return if stored == first {
-                        Ok(execution)
-                    } else {
-                        Err(SubmitError::Contended(execution).into())
+                    return match self.outcome_of(&id).await? {
+                        AppendOutcome::Written => Ok(execution),
+                        AppendOutcome::Lost | AppendOutcome::Open => {
+                            Err(SubmitError::Contended(execution).into())
+                        }
                     };
                 }
                 Err(AppendError::Unanswered(Unanswered(error))) => {

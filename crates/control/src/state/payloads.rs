@@ -36,6 +36,13 @@ impl Large {
         Self { parsed: Some(value), ..Self::of_bytes(bytes) }
     }
 
+    /// Serializes a value; `None` as soon as its JSON exceeds `len_max`.
+    pub(crate) fn within(value: Arc<Value>, len_max: usize) -> Option<Self> {
+        let mut bytes = BoundedBytes { bytes: Vec::new(), len_max };
+        serde_json::to_writer(&mut bytes, &*value).ok()?;
+        Some(Self { parsed: Some(value), ..Self::of_bytes(bytes.bytes) })
+    }
+
     /// Creates a large value from serialized JSON.
     pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
         let size = u64::try_from(bytes.len()).expect("a length in memory fits");
@@ -57,6 +64,26 @@ impl Large {
 pub(crate) fn json_len_within(value: &impl Serialize, max: usize) -> Option<usize> {
     let mut counter = Counter { left: max };
     serde_json::to_writer(&mut counter, value).is_ok().then(|| max - counter.left)
+}
+
+/// Bytes up to a length.
+struct BoundedBytes {
+    bytes: Vec<u8>,
+    len_max: usize,
+}
+
+impl Write for BoundedBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.len_max - self.bytes.len() < bytes.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 struct Counter {

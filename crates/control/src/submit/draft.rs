@@ -16,6 +16,7 @@ use noetl_store::{Append, Clock, QueueChange, TimerChange};
 use serde_json::Value;
 
 use crate::state::payloads::{BINDING_INLINE_MAX, Large, json_len_within};
+use crate::submit::mailbox::OfferedValues;
 use crate::submit::needs::{Fetched, Log, Unstored};
 
 /// The source of event ids and times.
@@ -65,6 +66,8 @@ struct PendingWrites {
     offered: Unstored,
     /// Values already moved out of events, by address; holding the value keeps the address unique.
     moved: BTreeMap<usize, (Arc<Value>, PayloadRef)>,
+    /// The lengths of values that came with an input, by address in the same way.
+    measured: BTreeMap<usize, (Arc<Value>, usize)>,
 }
 
 impl Draft {
@@ -103,6 +106,15 @@ impl Draft {
             self.fetched.loaded.payloads.insert(digest, Arc::clone(value));
         }
         self.pages.offered.insert(digest, Arc::clone(large));
+    }
+
+    /// Offers the values of an input.
+    pub(crate) fn offer_all(&mut self, values: &OfferedValues) {
+        values.large.iter().for_each(|large| self.offer(large));
+        for (value, len) in &values.measured {
+            let address = Arc::as_ptr(value).addr();
+            self.pages.measured.insert(address, (Arc::clone(value), *len));
+        }
     }
 
     /// Returns the stored log together with the draft's events.
@@ -205,11 +217,19 @@ impl PendingWrites {
                     }
                 }
                 Payload::Inline(value) => {
-                    if json_len_within(&**value, inline_max).is_none() {
+                    if !self.is_within(value, inline_max) {
                         *payload = Payload::Ref(self.moved_out(value, loaded));
                     }
                 }
             }
+        }
+    }
+
+    /// True if the JSON of a value has at most `max` bytes.
+    fn is_within(&self, value: &Arc<Value>, max: usize) -> bool {
+        match self.measured.get(&Arc::as_ptr(value).addr()) {
+            Some((_, len)) => *len <= max,
+            None => json_len_within(&**value, max).is_some(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_engine::{Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
-use noetl_model::{Attempt, EventId, ExecutionId, Lease, Seq, traceparent};
+use noetl_model::{Attempt, ExecutionId, Lease, Seq, traceparent};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StoreError, Unanswered};
 use tracing::Instrument as _;
@@ -17,6 +17,7 @@ use crate::state::rewind::{FoldEnd, LogComparison};
 use crate::submit::commit::Retries;
 use crate::submit::draft::Draft;
 use crate::submit::mailbox::{PostedInput, Submission};
+use crate::submit::unanswered::{AppendId, AppendOutcome};
 use crate::work::idle_workers::{LeaseGrant, Next};
 use crate::{Answer, Control, SubmitError};
 
@@ -41,19 +42,9 @@ struct InputBatch {
 
 /// An append without an answer, and the answers for its callers if it was written.
 struct UnansweredAppend {
-    expected: Seq,
-    first: EventId,
+    id: AppendId,
     answers: BatchAnswers,
     grants: Vec<LeaseGrant>,
-}
-
-/// The result of an append without an answer.
-enum AppendOutcome {
-    Written,
-    /// Another append is in its place: it cannot be written any more.
-    Lost,
-    /// The append may still be written.
-    Open,
 }
 
 /// The decided append of a batch, with its answers.
@@ -196,7 +187,7 @@ impl Control {
                     return Ok(());
                 }
             };
-        let Some(first) = append.events.first().map(|recorded| recorded.event_id) else {
+        let Some(id) = AppendId::of(&append) else {
             // The store cannot refuse an answer that writes nothing, so it is given only if the
             // cached state matches the whole log.
             return match self.standing(end).await? {
@@ -227,7 +218,7 @@ impl Control {
                 Err(BatchError::Conflict)
             }
             Err(AppendError::Unanswered(Unanswered(error))) => {
-                batch.unanswered.push(UnansweredAppend { expected, first, answers, grants });
+                batch.unanswered.push(UnansweredAppend { id, answers, grants });
                 Err(BatchError::Unanswered(error))
             }
         }
@@ -243,9 +234,10 @@ impl Control {
     ) -> Result<Result<Decided, (InputIndex, Illegal)>, BatchError> {
         let mut draft = Draft::onto(state, self.parts.stamps.now());
         let mut answers = BatchAnswers::new();
-        for (slot, PostedInput { submission: Submission { input, large, next }, .. }) in &batch.open
+        for (slot, PostedInput { submission: Submission { input, values, next }, .. }) in
+            &batch.open
         {
-            large.iter().for_each(|large| draft.offer(large));
+            draft.offer_all(values);
             let decision = self
                 .decide_on(&mut draft, playbook, |state, given| decide(state, input, given))
                 .await;
@@ -296,7 +288,7 @@ impl Control {
         let mut unsettled = Vec::new();
         let mut failure = None;
         for append in std::mem::take(&mut batch.unanswered) {
-            match self.outcome_of(batch.execution, &append).await {
+            match self.outcome_of(&append.id).await {
                 Ok(AppendOutcome::Written) => {
                     batch.answer(append.answers);
                     append.grants.into_iter().for_each(LeaseGrant::deliver);
@@ -311,20 +303,6 @@ impl Control {
         }
         batch.unanswered = unsettled;
         failure.map_or(Ok(()), |error| Err(error.into()))
-    }
-
-    async fn outcome_of(
-        &self,
-        execution: ExecutionId,
-        append: &UnansweredAppend,
-    ) -> Result<AppendOutcome, LoadError> {
-        let found = self.parts.store.read(execution, append.expected, 1).await;
-        let found = found.map_err(|error| LoadError::of_store(execution, error))?;
-        Ok(match found.first() {
-            None => AppendOutcome::Open,
-            Some(recorded) if recorded.event_id == append.first => AppendOutcome::Written,
-            Some(_) => AppendOutcome::Lost,
-        })
     }
 
     /// Caches a committed state, and saves a snapshot if one is due.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use noetl_engine::{Input, Refusal};
 use noetl_model::{ExecutionId, Lease, Pool};
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -32,12 +33,20 @@ pub enum Answer {
     Refused(Refusal),
 }
 
+/// The values of an input, as far as they were serialized or measured already.
+#[derive(Debug, Default)]
+pub(crate) struct OfferedValues {
+    /// Large values that the input refers to and that are not stored yet.
+    pub(crate) large: Vec<Arc<Large>>,
+    /// Inline values with the length of their JSON.
+    pub(crate) measured: Vec<(Arc<Value>, usize)>,
+}
+
 /// An input with its attachments.
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) input: Input,
-    /// Large values that the input refers to and that are not stored yet.
-    pub(crate) large: Vec<Arc<Large>>,
+    pub(crate) values: OfferedValues,
     /// The pool from which the reporting worker can take a following command.
     pub(crate) next: Option<Pool>,
 }
@@ -154,7 +163,8 @@ impl Control {
         execution: ExecutionId,
         input: Input,
     ) -> Result<Answer, SubmitError> {
-        self.post(execution, Submission { input, large: Vec::new(), next: None }).await
+        self.post(execution, Submission { input, values: OfferedValues::default(), next: None })
+            .await
     }
 
     /// Does the same as `submit` for an input with attachments.

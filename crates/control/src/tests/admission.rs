@@ -1,9 +1,10 @@
 //! Tests of the backlog limit and of the starts that it applies to.
 
+use noetl_model::ReportAnswer;
 use noetl_store::WorkQueue as _;
 
 use super::*;
-use crate::{Admission, ReportAnswer, StartError};
+use crate::{Admission, StartError};
 
 const ONE: &str = r"
 workflow:

@@ -1,7 +1,7 @@
 //! Tests of executions started by others.
 
 use expect_test::{Expect, expect};
-use noetl_model::{CommandId, Cutoff, Origin};
+use noetl_model::{CommandId, Cutoff, Origin, ReportAnswer};
 use noetl_store::Outbox as _;
 use serde_json::json;
 
@@ -298,7 +298,7 @@ async fn cancelling_a_parent_cancels_its_child() {
     }
     assert_eq!(ended(control, child).await, Some(ExecutionStatus::Cancelled));
     let late = control.report(report(&leased, "w", completed(json!(1)))).await.unwrap();
-    assert_eq!(late, crate::ReportAnswer::Accepted, "a late report is routine");
+    assert_eq!(late, ReportAnswer::Accepted, "a late report is routine");
     plane.stop().await;
 }
 

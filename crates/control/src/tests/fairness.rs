@@ -1,6 +1,6 @@
 //! Tests of fairness: a large execution does not block small ones.
 
-use noetl_model::LeaseScope;
+use noetl_model::{LeaseScope, ReportAnswer};
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn with_room(lease: &Lease) -> Report {
 /// Returns the next command of a worker with one slot: the one leased with its report, if any.
 async fn next_of_slot(control: &Control, done: Option<Lease>) -> Lease {
     if let Some(done) = done
-        && let crate::ReportAnswer::Continued(next) =
+        && let ReportAnswer::Continued(next) =
             control.report(with_room(&done)).await.expect("an answer")
     {
         return *next;
@@ -82,7 +82,7 @@ async fn a_large_execution_goes_on_while_nobody_else_waits() {
     started(&control, "large").await;
     let first = lease(&control, "w", 1).await.pop().expect("a command");
     let answer = control.report(with_room(&first)).await.expect("an answer");
-    assert!(matches!(answer, crate::ReportAnswer::Continued(_)), "{answer:?}");
+    assert!(matches!(answer, ReportAnswer::Continued(_)), "{answer:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Tests of commands handed to waiting workers, and of workers that are gone.
 
 use futures::future::FutureExt as _;
-use noetl_model::{Attempt, EventTag};
+use noetl_model::{Attempt, EventTag, ReportAnswer};
 use noetl_store::Outbox as _;
 
 use super::faulty::{Fault, FaultyStore};
@@ -106,7 +106,7 @@ async fn check_fault(fault: Fault) {
     let second = worker.await.unwrap().pop().expect("the next command");
     assert_eq!(second.attempt, Attempt(1), "it is claimed once");
     let ended = control.report(report(&second, "a", completed(Value::Null))).await.unwrap();
-    assert_eq!(ended, crate::ReportAnswer::Accepted);
+    assert_eq!(ended, ReportAnswer::Accepted);
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,14 +134,14 @@ async fn a_worker_that_reports_and_has_room_is_handed_what_follows_in_the_same_c
     let said = first_of_chain(&control, &Pool::shared()).await;
     let owed = world.store.owed().await.unwrap();
     let next = match control.report(said.clone()).await.unwrap() {
-        crate::ReportAnswer::Continued(next) => next,
+        ReportAnswer::Continued(next) => next,
         other => panic!("{other:?}"),
     };
     assert_eq!((next.step.as_str(), next.attempt), ("second", Attempt(1)));
     assert_eq!(tags(&control, said.execution).await.last(), Some(&EventTag::CommandClaimed));
     assert_eq!(world.store.owed().await.unwrap(), owed, "nobody else is told of it");
     let ended = control.report(report(&next, "a", completed(Value::Null))).await.unwrap();
-    assert_eq!(ended, crate::ReportAnswer::Accepted);
+    assert_eq!(ended, ReportAnswer::Accepted);
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,7 +149,7 @@ async fn what_follows_in_another_pool_is_not_handed_over() {
     let world = World::new();
     let control = world.control();
     let said = first_of_chain(&control, &Pool::new("gpu")).await;
-    assert_eq!(control.report(said).await.unwrap(), crate::ReportAnswer::Accepted);
+    assert_eq!(control.report(said).await.unwrap(), ReportAnswer::Accepted);
     assert_eq!(lease(&control, "b", 1).await.len(), 1);
 }
 
@@ -168,9 +168,9 @@ async fn what_follows_is_given_back_if_whoever_reported_has_gone() {
 }
 
 /// Returns the command that a repeated report is answered with.
-fn continued(answer: crate::ReportAnswer) -> Box<Lease> {
+fn continued(answer: ReportAnswer) -> Box<Lease> {
     match answer {
-        crate::ReportAnswer::Continued(lease) => lease,
+        ReportAnswer::Continued(lease) => lease,
         other => panic!("{other:?}"),
     }
 }
@@ -189,10 +189,10 @@ async fn a_report_whose_answer_was_lost_with_its_server_is_answered_with_the_sam
     let claims = claims.iter().filter(|tag| **tag == EventTag::CommandClaimed).count();
     assert_eq!(claims, 2, "it is not claimed again");
     let ended = other_server.report(report(&again, "a", completed(Value::Null))).await.unwrap();
-    assert_eq!(ended, crate::ReportAnswer::Accepted);
+    assert_eq!(ended, ReportAnswer::Accepted);
     // An ended command is not returned again.
     let late = other_server.report(said).await.unwrap();
-    assert_eq!(late, crate::ReportAnswer::Accepted);
+    assert_eq!(late, ReportAnswer::Accepted);
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,7 +208,7 @@ async fn a_command_that_somebody_else_has_by_now_is_not_handed_over_again() {
     tokio::time::sleep(Duration::from_secs(31)).await;
     let taken = lease(&control, "b", 1).await.pop().expect("the command");
     assert_eq!((taken.command, taken.attempt), (lost.command, Attempt(2)));
-    assert_eq!(control.report(said).await.unwrap(), crate::ReportAnswer::Accepted);
+    assert_eq!(control.report(said).await.unwrap(), ReportAnswer::Accepted);
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,5 +218,5 @@ async fn a_report_of_a_worker_without_room_is_not_answered_with_a_command() {
     let said = first_of_chain(&control, &Pool::shared()).await;
     continued(control.report(said.clone()).await.unwrap());
     let answer = control.report(Report { next: None, ..said }).await.unwrap();
-    assert_eq!(answer, crate::ReportAnswer::Accepted);
+    assert_eq!(answer, ReportAnswer::Accepted);
 }

@@ -1,16 +1,15 @@
 //! Tests of leases: holders and expiry.
 
-use noetl_model::{Attempt, Event};
-use noetl_store::Held;
+use noetl_model::{Attempt, Event, HeartbeatAnswer, Held, LostReason, ReportAnswer};
 use serde_json::json;
 
 use super::*;
-use crate::{Answer, Heartbeat, ReportAnswer};
+use crate::Answer;
 
 const ONE_STEP: &str = "workflow: [{step: start, tool: {kind: noop}}]\n";
 
 fn held(lease: &Lease) -> Held {
-    Held { execution: lease.execution, command: lease.command, attempt: lease.attempt }
+    Held::from(lease)
 }
 
 async fn one_command(plane: &Running) -> (ExecutionId, Lease) {
@@ -95,13 +94,13 @@ async fn heartbeats_keep_a_command() {
     for _ in 0..10 {
         tokio::time::sleep(Duration::from_secs(10)).await;
         let answers = plane.control.heartbeat(&[held(&leased)]).await.unwrap();
-        assert!(matches!(answers[..], [Heartbeat::Extended { .. }]), "{answers:?}");
+        assert!(matches!(answers[..], [HeartbeatAnswer::Extended { .. }]), "{answers:?}");
         assert_eq!(lease(&plane.control, "b", 10).await, []);
     }
     let answer = plane.control.report(report(&leased, "a", completed(json!(1)))).await.unwrap();
     assert_eq!(answer, ReportAnswer::Accepted);
     let answers = plane.control.heartbeat(&[held(&leased)]).await.unwrap();
-    assert_eq!(answers, [Heartbeat::Gone]);
+    assert_eq!(answers, [HeartbeatAnswer::Lost(LostReason::Finished)]);
     plane.stop().await;
 }
 
@@ -216,7 +215,10 @@ async fn cancelling_tells_whoever_runs_a_command() {
     assert_eq!(plane.control.cancel(execution, "enough").await.unwrap(), Answer::Accepted);
     let expected = noetl_bus::Hint::CommandCancelled { execution, command: leased.command };
     while hints.next().await != expected {}
-    assert_eq!(plane.control.heartbeat(&[held(&leased)]).await.unwrap(), [Heartbeat::Gone]);
+    assert_eq!(
+        plane.control.heartbeat(&[held(&leased)]).await.unwrap(),
+        [HeartbeatAnswer::Lost(LostReason::Finished)]
+    );
     let again = plane.control.cancel(execution, "enough").await.unwrap();
     assert_eq!(again, Answer::Refused(noetl_engine::Refusal::Finished(ExecutionStatus::Cancelled)));
     plane.stop().await;

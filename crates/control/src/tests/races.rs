@@ -1,14 +1,14 @@
 //! Tests of races between control planes, and of a failing store.
 
 use noetl_engine::Input;
-use noetl_model::{Cutoff, Event};
+use noetl_model::{Cutoff, Event, ReportAnswer};
 use noetl_store::{Append, EventLog as _};
 use serde_json::json;
 
 use super::faulty::{Fault, FaultyStore};
 use super::*;
 use crate::error::LoadError;
-use crate::{Answer, MAILBOX_MAX, ReportAnswer, SubmitError};
+use crate::{Answer, MAILBOX_MAX, SubmitError};
 
 const LOOP: &str = r#"
 workflow:

@@ -1,14 +1,14 @@
 //! Tests with a store that loses events while a control plane runs.
 
 use noetl_engine::Input;
-use noetl_model::Event;
+use noetl_model::{Event, ReportAnswer};
 use noetl_store::{EventLog as _, READ_BYTES_MAX, WorkQueue as _};
 use serde_json::json;
 
 use super::waiting::FLAKY;
 use super::*;
+use crate::LoadError;
 use crate::state::rewind::{FoldEnd, LogComparison};
-use crate::{LoadError, ReportAnswer};
 
 const CHAIN: &str = "
 workflow:

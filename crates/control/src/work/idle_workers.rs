@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use noetl_bus::Hint;
 use noetl_engine::{Decision, Execution, Input, decide, lease_of, leased_with_report};
-use noetl_model::{Attempt, CommandId, Event, Lease, LeaseScope, Pool, Recorded, WorkerId};
+use noetl_model::{Attempt, CommandId, Event, Held, Lease, LeaseScope, Pool, Recorded, WorkerId};
 use noetl_playbook::Playbook;
-use noetl_store::Held;
 use tokio::sync::Notify;
 
 use crate::Control;
@@ -228,14 +227,7 @@ impl Control {
         if leases.is_empty() {
             return;
         }
-        let held: Vec<Held> = leases
-            .iter()
-            .map(|lease| Held {
-                execution: lease.execution,
-                command: lease.command,
-                attempt: lease.attempt,
-            })
-            .collect();
+        let held: Vec<Held> = leases.iter().map(Held::from).collect();
         match self.parts.store.extend(&held, Duration::ZERO).await {
             Ok(_) => self.parts.bus.publish(Hint::LookAgain).await,
             Err(error) => {

@@ -9,8 +9,11 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_engine::{Execution, Input, OpenHolder, Refusal};
-use noetl_model::{Attempt, CommandId, ExecutionId, Lease, LeaseScope, Pool, Timestamp, WorkerId};
-use noetl_store::{Held, HeldAnswer, PAGE_MAX, ReadyCommand, StoreError};
+use noetl_model::{
+    Attempt, CommandId, ExecutionId, HeartbeatAnswer, Held, Lease, LeaseScope, LostReason, Pool,
+    WorkerId,
+};
+use noetl_store::{HeldAnswer, PAGE_MAX, ReadyCommand, StoreError};
 use tokio::time::Instant;
 
 use crate::work::ready_poll::ReadyPoll;
@@ -25,18 +28,6 @@ const LOOKS_MAX: u32 = 16;
 
 /// The key of a queued command and its attempt.
 pub(crate) type ReadyKey = (ExecutionId, CommandId, Attempt);
-
-/// The answer to a heartbeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heartbeat {
-    Extended {
-        until: Timestamp,
-    },
-    /// Another worker holds the command.
-    Superseded,
-    /// The command has ended.
-    Gone,
-}
 
 impl Control {
     /// Leases up to `max` commands of a pool to a worker. Returns as soon as there is one, or an
@@ -134,16 +125,16 @@ impl Control {
     }
 
     /// Extends the leases of a worker's commands; one answer for each, in order.
-    pub async fn heartbeat(&self, held: &[Held]) -> Result<Vec<Heartbeat>, StoreError> {
+    pub async fn heartbeat(&self, held: &[Held]) -> Result<Vec<HeartbeatAnswer>, StoreError> {
         let lease = self.parts.settings.lease;
         let until = self.parts.stamps.now().after(lease);
         let answers = self.parts.store.extend(held, lease).await?;
         Ok(answers
             .into_iter()
             .map(|answer| match answer {
-                HeldAnswer::Extended => Heartbeat::Extended { until },
-                HeldAnswer::Superseded => Heartbeat::Superseded,
-                HeldAnswer::Gone => Heartbeat::Gone,
+                HeldAnswer::Extended => HeartbeatAnswer::Extended { until },
+                HeldAnswer::Superseded => HeartbeatAnswer::Lost(LostReason::Superseded),
+                HeldAnswer::Gone => HeartbeatAnswer::Lost(LostReason::Finished),
             })
             .collect())
     }

@@ -5,43 +5,29 @@ use std::sync::Arc;
 use futures::future::join_all;
 use noetl_engine::{CommandResult, Input, Refusal};
 use noetl_model::{
-    ErrorKind, Lease, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report,
-    ToolError, is_shallow,
+    ErrorKind, HeartbeatAnswer, Held, Lease, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX,
+    PAYLOAD_MAX, Payload, Report, ReportAnswer, ToolError, is_shallow,
 };
-use noetl_store::Held;
 use serde_json::Value;
 
 use crate::error::LoadError;
 use crate::state::payloads::{Large, json_len_within};
-use crate::submit::mailbox::Submission;
-use crate::{Answer, Control, Heartbeat, SubmitError};
-
-/// The final answer to a report, which must not be sent again.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ReportAnswer {
-    /// The report was recorded, now or by an earlier delivery.
-    Accepted,
-    /// The report was recorded, and this following command was leased to the worker.
-    Continued(Box<Lease>),
-    /// The attempt is not the command's latest, or the command has ended; nothing changed.
-    Superseded,
-    /// The command does not exist.
-    Unknown,
-}
+use crate::submit::mailbox::{OfferedValues, Submission};
+use crate::{Answer, Control, SubmitError};
 
 impl Control {
     /// Records the report of a command; returns once it is durable.
     pub async fn report(&self, report: Report) -> Result<ReportAnswer, SubmitError> {
         let Report { execution, command, attempt, worker, outcome, logs, next } = report;
-        let mut large = Vec::new();
-        let ended = ended(outcome, PAYLOAD_MAX, &mut large);
-        for large in &large {
+        let mut values = OfferedValues::default();
+        let ended = ended(outcome, PAYLOAD_MAX, &mut values);
+        for large in &values.large {
             if let Some(value) = &large.parsed {
                 self.parts.payloads.put(large.reference, value);
             }
         }
         let input = Input::Report { command, attempt, worker, ended, logs: logs.bounded() };
-        match self.post(execution, Submission { input, large, next }).await {
+        match self.post(execution, Submission { input, values, next }).await {
             Ok(Answer::Accepted) => Ok(ReportAnswer::Accepted),
             Ok(Answer::Leased(lease)) => Ok(ReportAnswer::Continued(lease)),
             Ok(Answer::HandedOver(lease)) => self.hand_over_again(lease).await,
@@ -57,16 +43,14 @@ impl Control {
     /// Answers a repeated report with the command that was leased with it, unless another worker
     /// holds it.
     async fn hand_over_again(&self, lease: Box<Lease>) -> Result<ReportAnswer, SubmitError> {
-        let held =
-            Held { execution: lease.execution, command: lease.command, attempt: lease.attempt };
-        let answers = self.heartbeat(&[held]).await;
+        let answers = self.heartbeat(&[Held::from(&*lease)]).await;
         let answers = answers.map_err(|error| LoadError::of_store(lease.execution, error))?;
         match answers.first() {
-            Some(Heartbeat::Extended { until }) => {
+            Some(HeartbeatAnswer::Extended { until }) => {
                 tracing::info!(execution = %lease.execution, command = %lease.command, "handed over again");
                 Ok(ReportAnswer::Continued(Box::new(Lease { lease_until: *until, ..*lease })))
             }
-            Some(Heartbeat::Superseded | Heartbeat::Gone) | None => Ok(ReportAnswer::Accepted),
+            Some(HeartbeatAnswer::Lost(_)) | None => Ok(ReportAnswer::Accepted),
         }
     }
 
@@ -90,16 +74,16 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
 }
 
 /// Converts an outcome to the engine's form; an output longer than `len_max` is a failure.
-fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> CommandResult {
+fn ended(outcome: Outcome, len_max: usize, values: &mut OfferedValues) -> CommandResult {
     match outcome {
-        Outcome::Completed { output } => match kept(output, len_max, large) {
+        Outcome::Completed { output } => match kept(output, len_max, values) {
             Ok(output) => CommandResult::Completed { output },
             Err(error) => CommandResult::Failed { error, output: None },
         },
         // The error matters more: an output that cannot be stored is dropped.
         Outcome::Failed { error, output } => CommandResult::Failed {
             error,
-            output: output.and_then(|output| kept(output, len_max, large).ok()),
+            output: output.and_then(|output| kept(output, len_max, values).ok()),
         },
     }
 }
@@ -108,22 +92,22 @@ fn ended(outcome: Outcome, len_max: usize, large: &mut Vec<Arc<Large>>) -> Comma
 fn kept(
     value: Arc<Value>,
     len_max: usize,
-    large: &mut Vec<Arc<Large>>,
+    values: &mut OfferedValues,
 ) -> Result<Payload, ToolError> {
     if !is_shallow(&value) {
         let message = format!("the output is nested deeper than {PAYLOAD_DEPTH_MAX} levels");
         return Err(ToolError::new(ErrorKind::Schema, message));
     }
-    let len = json_len_within(&value, len_max).ok_or_else(|| {
+    if let Some(len) = json_len_within(&value, PAYLOAD_INLINE_MAX) {
+        values.measured.push((Arc::clone(&value), len));
+        return Ok(Payload::Inline(value));
+    }
+    let moved = Large::within(value, len_max).ok_or_else(|| {
         let message = format!("the output has more than {len_max} bytes of JSON");
         ToolError::new(ErrorKind::StorageQuota, message)
     })?;
-    if len <= PAYLOAD_INLINE_MAX {
-        return Ok(Payload::Inline(value));
-    }
-    let moved = Large::of(value);
     let reference = moved.reference;
-    large.push(Arc::new(moved));
+    values.large.push(Arc::new(moved));
     Ok(Payload::Ref(reference))
 }
 
@@ -135,14 +119,14 @@ mod tests {
 
     #[track_caller]
     fn check(len: usize, expected: &str) {
-        let mut large = Vec::new();
+        let mut values = OfferedValues::default();
         // A JSON string has two more bytes for the quotes.
         let output = Value::String("x".repeat(len - 2));
-        let found = match ended(Outcome::completed(output), LEN_MAX, &mut large) {
+        let found = match ended(Outcome::completed(output), LEN_MAX, &mut values) {
             CommandResult::Completed { output: Payload::Inline(_) } => "inline".to_owned(),
             CommandResult::Completed { output: Payload::Ref(reference) } => {
-                assert_eq!(large[0].reference, reference);
-                format!("stored, {} bytes", large[0].bytes.len())
+                assert_eq!(values.large[0].reference, reference);
+                format!("stored, {} bytes", values.large[0].bytes.len())
             }
             CommandResult::Failed { error, .. } => format!("{}: {error}", error.kind),
         };
@@ -152,7 +136,7 @@ mod tests {
     #[test]
     fn an_output_nested_too_deeply_to_be_read_again_is_a_failure() {
         let output = (0..=PAYLOAD_DEPTH_MAX).fold(Value::Null, |it, _| Value::Array(vec![it]));
-        match ended(Outcome::completed(output), LEN_MAX, &mut Vec::new()) {
+        match ended(Outcome::completed(output), LEN_MAX, &mut OfferedValues::default()) {
             CommandResult::Failed { error, output: None } => {
                 assert_eq!(error.kind, ErrorKind::Schema)
             }

@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use noetl_api::AnyId;
 use noetl_compat::{Callback, CallbackAnswer};
-use noetl_control::{LoadError, ReportAnswer};
+use noetl_control::LoadError;
 use noetl_engine::HolderStatus;
-use noetl_model::{CommandId, Cutoff, Event, ExecutionId, Logs, Report, Seq};
+use noetl_model::{CommandId, Cutoff, Event, ExecutionId, Logs, Report, ReportAnswer, Seq};
 use noetl_store::READ_EVENTS_MAX;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -63,6 +63,9 @@ async fn told(
         ReportAnswer::Accepted | ReportAnswer::Continued(_) => {}
         ReportAnswer::Superseded | ReportAnswer::Unknown => {
             return Ok(CallbackAnswer::AcceptedStale);
+        }
+        ReportAnswer::Refused { reason } => {
+            return Err(ApiError::invalid("report-refused", reason));
         }
     }
     let event_id = end_of(state, execution, folded.seq(), command).await?;

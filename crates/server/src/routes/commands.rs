@@ -4,9 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
 use noetl_compat::{ClaimRequest, ClaimedCommand, Issued, claimed_command};
-use noetl_control::{Answer, SubmitError};
-use noetl_engine::{HolderStatus, Input, Refusal};
-use noetl_model::{Attempt, Bindings, Lease, Payload, Pool, WorkerId};
+use noetl_control::ClaimAnswer;
+use noetl_model::{Bindings, Lease, Payload, Pool, WorkerId};
 use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -51,7 +50,14 @@ async fn claim_command(
         let detail = "the control plane carries this command out itself";
         return Err(ApiError::conflict("not-for-workers", detail));
     }
-    let lease = claimed(&state, &issued, &worker).await?;
+    let claim = state.control().claim_named(issued.execution, issued.command, &worker).await?;
+    let lease = match claim {
+        ClaimAnswer::Leased(lease) => lease,
+        ClaimAnswer::Taken => {
+            return Err(ApiError::conflict("active-claim", "another worker has this command"));
+        }
+        ClaimAnswer::Refused(refusal) => return Err(refusal.into()),
+    };
     state.seen().claimed(issued.recorded.event_id, &worker, lease.attempt);
     told(&state, &issued, Some(&lease)).await.map(Json)
 }
@@ -61,64 +67,6 @@ pub(super) fn worker_of(name: &str) -> Result<WorkerId, ApiError> {
         return Err(ApiError::invalid("no-worker", "`worker_id` is empty"));
     }
     Ok(WorkerId::new(name))
-}
-
-/// Claims a command that is free, already held by the same worker, or held by a lost worker.
-async fn claimed(state: &AppState, issued: &Issued, worker: &WorkerId) -> Result<Lease, ApiError> {
-    match try_claim(state, issued, worker, Attempt(1)).await? {
-        Ok(lease) => return Ok(lease),
-        Err(Refusal::AlreadyClaimed(_)) => {}
-        Err(refusal) => return Err(refusal.into()),
-    }
-    let active = || ApiError::conflict("active-claim", "another worker has this command");
-    let (execution, command) = (issued.execution, issued.command);
-    let (holder, attempt, lease_until) =
-        match state.control().holder_status(execution, command, Some(worker)).await? {
-            HolderStatus::Worker { worker, attempt, lease_until } => (worker, attempt, lease_until),
-            HolderStatus::Nobody
-            | HolderStatus::Ended
-            | HolderStatus::EndedContested
-            | HolderStatus::Unknown => return Err(active()),
-        };
-    if holder == *worker {
-        let held = noetl_store::Held { execution, command, attempt };
-        state.control().heartbeat(&[held]).await?;
-        let lease = state.control().held_lease(issued.execution, issued.command).await?;
-        return lease.filter(|lease| lease.attempt == attempt).ok_or_else(active);
-    }
-    if lease_until > state.now() {
-        return Err(active());
-    }
-    // The lease may have been renewed since; the store decides.
-    match try_claim(state, issued, worker, attempt.next()).await? {
-        Ok(lease) => Ok(lease),
-        Err(Refusal::AlreadyClaimed(_)) => Err(active()),
-        Err(refusal) => Err(refusal.into()),
-    }
-}
-
-async fn try_claim(
-    state: &AppState,
-    issued: &Issued,
-    worker: &WorkerId,
-    attempt: Attempt,
-) -> Result<Result<Lease, Refusal>, ApiError> {
-    let claim = Input::Claim {
-        command: issued.command,
-        attempt,
-        worker: worker.clone(),
-        lease: state.settings().lease,
-        after: None,
-    };
-    match state.control().submit(issued.execution, claim).await {
-        Ok(Answer::Leased(lease) | Answer::HandedOver(lease)) => Ok(Ok(*lease)),
-        Ok(Answer::Refused(refusal)) => Ok(Err(refusal)),
-        // The command had too many attempts and has failed.
-        Ok(Answer::Accepted) => Ok(Err(Refusal::CommandFinished(issued.command))),
-        // The store keeps refusing: another worker's lease is valid.
-        Err(SubmitError::Contended(_)) => Ok(Err(Refusal::AlreadyClaimed(issued.command))),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Converts a command to the form of existing workers.

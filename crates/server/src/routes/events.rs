@@ -12,8 +12,8 @@ use noetl_compat::{
     Returned, UnknownToolStatus, command_named, completed, fact_of, failed, is_pending, issued_by,
     reference, returned, with_stored, without_stored,
 };
-use noetl_control::{Answer, ReportAnswer};
-use noetl_model::{ExecutionId, Outcome, Report, WorkerId};
+use noetl_control::Answer;
+use noetl_model::{ExecutionId, Outcome, Report, ReportAnswer, WorkerId};
 use serde_json::Value;
 use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
@@ -171,6 +171,7 @@ async fn report(
         ReportAnswer::Unknown => {
             Err(ApiError::not_found("unknown-command", format!("there is no command {named}")))
         }
+        ReportAnswer::Refused { reason } => Err(ApiError::invalid("report-refused", reason)),
     }
 }
 

@@ -227,7 +227,7 @@ async fn is_answered(server: &Listening, tls: &ClientTls) -> bool {
     let port = server.address.rsplit_once(':').expect("a port").1;
     let base = Url::parse(&format!("https://localhost:{port}")).expect("a URL");
     let control = RemoteControl::with_tls(base, None, tls).expect("a client");
-    match control.report(Vec::new()).await {
+    match control.report(&[]).await {
         Ok(_) => true,
         Err(ControlError::Unavailable(_)) => false,
         Err(error) => panic!("{error}"),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use noetl_api::{
-    Cancellation, ControlError, ControlPlane as _, HeartbeatAnswer, Held, LeaseRequest,
-    RemoteControl, ReportAnswer,
+use noetl_api::{Cancellation, ControlError, ControlPlane as _, LeaseRequest, RemoteControl};
+use noetl_model::{
+    Digest, HeartbeatAnswer, Held, Lease, Outcome, PAYLOAD_INLINE_MAX, PayloadRef, Pool, Report,
+    ReportAnswer, WorkerId,
 };
-use noetl_model::{Digest, Lease, Outcome, PAYLOAD_INLINE_MAX, PayloadRef, Pool, Report, WorkerId};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -64,7 +64,7 @@ async fn lease(control: &RemoteControl) -> Lease {
 }
 
 fn held(lease: &Lease) -> Held {
-    Held { execution: lease.execution, command: lease.command, attempt: lease.attempt }
+    Held::from(lease)
 }
 
 fn report(lease: &Lease, output: Value) -> Report {
@@ -88,7 +88,7 @@ async fn a_worker_far_away_leases_beats_reports_and_fetches() {
     let answers = control.heartbeat(&WorkerId::new("w"), &[held(&first)]).await;
     assert!(matches!(answers.expect("answers")[..], [HeartbeatAnswer::Extended { .. }]));
     let output = json!({ "text": "x".repeat(PAYLOAD_INLINE_MAX) });
-    let answers = control.report(vec![report(&first, output.clone())]).await;
+    let answers = control.report(&[report(&first, output.clone())]).await;
     assert_eq!(answers.expect("answers"), [ReportAnswer::Accepted]);
     let text = output.to_string();
     let reference = PayloadRef { digest: Digest::of(text.as_bytes()), size: text.len() as u64 };
@@ -130,9 +130,9 @@ async fn a_worker_far_away_hears_of_cancellations() {
 #[tokio::test]
 async fn a_wrong_token_is_refused_and_a_server_that_is_gone_unavailable() {
     let remote = Remote::new().await;
-    let refused = remote.control("guess").report(Vec::new()).await;
+    let refused = remote.control("guess").report(&[]).await;
     assert!(matches!(refused, Err(ControlError::Refused { .. })), "{refused:?}");
     let nobody = Url::parse("http://127.0.0.1:1").expect("a URL");
-    let gone = RemoteControl::new(nobody, None).expect("a client").report(Vec::new()).await;
+    let gone = RemoteControl::new(nobody, None).expect("a client").report(&[]).await;
     assert!(matches!(gone, Err(ControlError::Unavailable(_))), "{gone:?}");
 }

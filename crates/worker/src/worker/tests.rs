@@ -3,10 +3,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use noetl_api::{Cancellation, HeartbeatAnswer, Held, LostReason, ReportAnswer};
+use noetl_api::Cancellation;
 use noetl_model::{
-    Attempt, Bindings, CommandId, Digest, ExecutionId, Outcome, Payload, PayloadRef, StepName,
-    Timestamp, ToolKind,
+    Attempt, Bindings, CommandId, Digest, ExecutionId, HeartbeatAnswer, Held, LostReason, Outcome,
+    Payload, PayloadRef, ReportAnswer, StepName, Timestamp, ToolKind,
 };
 use noetl_tools::{Call, Tool, ToolResult};
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ impl ControlPlane for Control {
         Ok(())
     }
 
-    async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>, ControlError> {
+    async fn report(&self, reports: &[Report]) -> Result<Vec<ReportAnswer>, ControlError> {
         self.check_available()?;
         self.batches.lock().unwrap().push(reports.len());
         let mut answers = Vec::new();
@@ -145,7 +145,7 @@ impl ControlPlane for Control {
                 answers.push(next.map_or(ReportAnswer::Accepted, |lease| {
                     ReportAnswer::Continued(Box::new(lease))
                 }));
-                self.reports.lock().unwrap().push(report);
+                self.reports.lock().unwrap().push(report.clone());
             }
         }
         self.changed.notify_waiters();
