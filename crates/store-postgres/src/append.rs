@@ -4,11 +4,12 @@
 use std::collections::{HashMap, HashSet};
 
 use futures::TryStreamExt as _;
-use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Recorded, Seq, Timestamp};
-use noetl_store::from_row::{self, Columns as _};
+use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
+use noetl_store::from_row::{self, Columns as _, LogRows};
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{
-    Append, AppendError, Clock as _, CommandKey, Known, LogEnd, OwnEvents, PageRoom, Plan,
-    READ_EVENTS_MAX, StartKey, StoreError, SystemClock, put_away, read_shared,
+    Append, AppendError, Clock as _, CommandKey, Known, LogEnd, OwnEvents, Plan, READ_EVENTS_MAX,
+    StartKey, StoreError, SystemClock, put_away, read_shared,
 };
 use sqlx::{PgConnection, Row as _, query, query_as, query_scalar};
 use tokio::time::Instant as Moment;
@@ -18,7 +19,7 @@ use crate::encode::{Footing, bound};
 use crate::instant::Instant;
 use crate::key::find_keys;
 use crate::queue::lock_commands;
-use crate::row::{Named, at_most, get, is_disconnected, is_rivalry, store_error, stored, unsigned};
+use crate::row::{Named, get, is_disconnected, is_rivalry, store_error, unsigned};
 
 /// The number of times a batch is planned again because another writer committed first.
 const RIVALRIES_MAX: u32 = 8;
@@ -80,11 +81,7 @@ impl PgStore {
         &self,
         event: EventId,
     ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
-        let row = query(include_str!("../sql/find_event.sql"))
-            .bind(event.0)
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let row = self.row(query(include_str!("../sql/find_event.sql")).bind(event.0)).await?;
         row.map(|row| {
             let execution = ExecutionId(get(&row, "execution_id")?);
             Ok((execution, from_row::recorded(execution, Named(&row))?))
@@ -107,21 +104,13 @@ impl PgStore {
             .bind(stored(after.0))
             .bind(at_most(limit, READ_EVENTS_MAX))
             .fetch(&mut *connection);
-        let mut own = OwnEvents::default();
-        let mut room = PageRoom::default();
+        let mut reader = LogRows::new(execution);
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
-            let Some(body) = get::<Option<&str>>(&row, "body")? else {
-                let execution = ExecutionId(get(&row, "event_id")?);
-                own.shared = Some(ForkPoint { execution, seq: Seq(Named(&row).number("seq")?) });
-                continue;
-            };
-            own.events.push(from_row::recorded(execution, Named(&row))?);
-            if !room.take(body.len()) {
-                own.is_cut = true;
+            if !reader.add(Named(&row))? {
                 break;
             }
         }
-        Ok(own)
+        Ok(reader.into_events())
     }
 
     /// Writes a batch, planning it again while other writers commit first.
@@ -142,7 +131,7 @@ impl PgStore {
         }
         let mut event_ids = EventIds::Trusted;
         for _ in 0..RIVALRIES_MAX {
-            match self.write(batch, event_ids).await {
+            match self.write_known(batch, event_ids).await {
                 Ok(answers) => return Ok(answers),
                 Err(Unwritten::Failed(error)) => return Err(error),
                 Err(Unwritten::Overtaken) => event_ids = EventIds::Checked,
@@ -186,7 +175,7 @@ impl PgStore {
         }
     }
 
-    async fn write(
+    async fn write_known(
         &self,
         batch: &[&Append],
         event_ids: EventIds,

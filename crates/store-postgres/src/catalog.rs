@@ -2,6 +2,7 @@
 
 use noetl_model::CatalogId;
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
@@ -11,7 +12,7 @@ use tokio::time::timeout;
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::open::PING_MAX;
-use crate::row::{Named, at_most, is_disconnected, plain, store_error};
+use crate::row::{Named, is_disconnected, plain, store_error};
 
 impl PgStore {
     pub(crate) async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
@@ -78,12 +79,10 @@ impl PgStore {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<CatalogEntry>, StoreError> {
-        let rows = query(include_str!("../sql/list_paths.sql"))
+        let statement = query(include_str!("../sql/list_paths.sql"))
             .bind(at_most(limit, PAGE_MAX))
-            .bind(plain(after.unwrap_or_default()))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(plain(after.unwrap_or_default()));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::catalog_entry).collect()
     }
 }

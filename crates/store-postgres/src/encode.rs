@@ -5,13 +5,14 @@
 use std::borrow::Cow;
 
 use noetl_model::{Digest, EventTag, ExecutionId, Parent, Recorded, Summary, Timestamp};
+use noetl_store::to_row::{stored, to_json};
 use noetl_store::{CommandKey, ExecutionChange, Holder, KeptKey, KeyName, OpenCommand, Plan};
 use sqlx::postgres::{PgArguments, PgHasArrayType, PgTypeInfo};
 use sqlx::query::Query;
 use sqlx::{Encode, Postgres, Type};
 
 use crate::instant::Instant;
-use crate::row::{plain, stored, to_json};
+use crate::row::plain;
 
 /// The basis of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]

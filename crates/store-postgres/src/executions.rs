@@ -2,23 +2,21 @@
 
 use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, Timestamp};
 use noetl_store::from_row::{self, Columns as _};
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{ExecutionFilter, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, get, plain, store_error, stored};
+use crate::row::{Named, get, plain, store_error};
 
 impl PgStore {
     pub(crate) async fn summary(
         &self,
         execution: ExecutionId,
     ) -> Result<Option<Summary>, StoreError> {
-        let row = query(include_str!("../sql/find_summary.sql"))
-            .bind(execution.0)
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let row =
+            self.row(query(include_str!("../sql/find_summary.sql")).bind(execution.0)).await?;
         row.as_ref().map(Named).map(from_row::summary).transpose()
     }
 
@@ -61,8 +59,7 @@ impl PgStore {
                 statement.bind(whole()).bind(catalog_id).bind(parent)
             }
         };
-        let rows =
-            statement.fetch_all(&mut *self.pool.connection().await?).await.map_err(store_error)?;
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::summary).collect()
     }
 
@@ -97,12 +94,10 @@ impl PgStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<(Timestamp, ExecutionId)>, StoreError> {
-        let rows = query(include_str!("../sql/stalled_executions.sql"))
+        let statement = query(include_str!("../sql/stalled_executions.sql"))
             .bind(Instant(before))
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter()
             .map(|row| {
                 Ok((Named(row).instant("last_event_at")?, ExecutionId(get(row, "execution_id")?)))

@@ -2,17 +2,17 @@
 
 use futures::TryStreamExt as _;
 use noetl_model::Timestamp;
-use noetl_store::from_row;
+use noetl_store::from_row::{self, FeedRows, feed_cursor};
+use noetl_store::to_row::{at_most, to_json};
 use noetl_store::{
-    FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPlace, FeedPoint, NamedFeed, PageRoom,
-    StoreError,
+    FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPoint, NamedFeed, StoreError,
 };
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
 use crate::pool::ConnectionPool;
-use crate::row::{Named, at_most, get, store_error, to_json};
+use crate::row::{Named, store_error};
 
 impl PgStore {
     pub(crate) async fn feed(
@@ -27,18 +27,13 @@ impl PgStore {
             .bind(place.index)
             .bind(at_most(limit, FEED_READ_MAX))
             .fetch(&mut *connection);
-        let mut page = FeedPage { items: Vec::new(), next: after.clone() };
-        let mut room = PageRoom::default();
+        let mut reader = FeedRows::new(after);
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
-            let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
-            page.next = FeedCursor::default().at(0, place);
-            page.items.extend(from_row::feed_item(Named(&row), &page.next)?);
-            let len = get::<Option<&str>>(&row, "body")?.map_or(0, str::len);
-            if !room.take(len) {
+            if !reader.add(Named(&row))? {
                 break;
             }
         }
-        Ok(page)
+        Ok(reader.into_page())
     }
 
     pub(crate) async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
@@ -49,13 +44,8 @@ impl PgStore {
                 query(include_str!("../sql/find_feed_instant.sql")).bind(Instant(*at))
             }
         };
-        let row = statement
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        let Some(row) = row else { return Ok(FeedCursor::default()) };
-        let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
-        Ok(FeedCursor::default().at(0, place))
+        let row = self.row(statement).await?;
+        row.map_or_else(|| Ok(FeedCursor::default()), |row| feed_cursor(Named(&row)))
     }
 }
 
@@ -75,13 +65,11 @@ impl PgStore {
     /// Deletes feed batches from before an instant whose executions are gone.
     pub(crate) async fn drop_feed_batches(&self, before: Timestamp) -> Result<(), StoreError> {
         loop {
-            let dropped = query(include_str!("../sql/drop_feed_batches.sql"))
+            let statement = query(include_str!("../sql/drop_feed_batches.sql"))
                 .bind(Instant(before))
-                .bind(DROP_MAX)
-                .execute(&mut *self.pool.connection().await?)
-                .await
-                .map_err(store_error)?;
-            if dropped.rows_affected() == 0 {
+                .bind(DROP_MAX);
+            let dropped = self.write(statement).await?;
+            if dropped == 0 {
                 return Ok(());
             }
         }
@@ -90,32 +78,23 @@ impl PgStore {
 
 impl PgStore {
     pub(crate) async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
-        let added = query(include_str!("../sql/put_feed.sql"))
+        let statement = query(include_str!("../sql/put_feed.sql"))
             .bind(&feed.name)
             .bind(to_json(&feed.filter))
             .bind(feed.cursor.to_string())
             .bind(Instant(feed.created_at))
-            .bind(Instant(feed.moved_at))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(added.rows_affected() > 0)
+            .bind(Instant(feed.moved_at));
+        let added = self.write(statement).await?;
+        Ok(added > 0)
     }
 
     pub(crate) async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
-        let row = query(include_str!("../sql/find_feed.sql"))
-            .bind(name)
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let row = self.row(query(include_str!("../sql/find_feed.sql")).bind(name)).await?;
         row.as_ref().map(Named).map(from_row::named_feed).transpose()
     }
 
     pub(crate) async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
-        let rows = query(include_str!("../sql/list_feeds.sql"))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let rows = self.rows(query(include_str!("../sql/list_feeds.sql"))).await?;
         rows.iter().map(Named).map(from_row::named_feed).collect()
     }
 
@@ -125,15 +104,13 @@ impl PgStore {
         from: &FeedCursor,
         to: &FeedCursor,
     ) -> Result<bool, StoreError> {
-        let moved = query(include_str!("../sql/move_feed.sql"))
+        let statement = query(include_str!("../sql/move_feed.sql"))
             .bind(name)
             .bind(from.to_string())
             .bind(to.to_string())
-            .bind(self.now())
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(moved.rows_affected() > 0)
+            .bind(self.now());
+        let moved = self.write(statement).await?;
+        Ok(moved > 0)
     }
 
     pub(crate) async fn put_feed_delivery(
@@ -141,29 +118,18 @@ impl PgStore {
         name: &str,
         delivery: &FeedDelivery,
     ) -> Result<bool, StoreError> {
-        let (failures, reason, retry_at) = match delivery {
-            FeedDelivery::Working => (0, None, None),
-            FeedDelivery::Failed { failures, reason, standing } => {
-                (*failures, Some(reason), standing.until())
-            }
-        };
-        let kept = query(include_str!("../sql/put_feed_delivery.sql"))
+        let (failures, reason, retry_at) = delivery.columns();
+        let statement = query(include_str!("../sql/put_feed_delivery.sql"))
             .bind(name)
             .bind(i64::from(failures))
             .bind(reason)
-            .bind(retry_at.map(Instant))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(kept.rows_affected() > 0)
+            .bind(retry_at.map(Instant));
+        let kept = self.write(statement).await?;
+        Ok(kept > 0)
     }
 
     pub(crate) async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
-        let removed = query(include_str!("../sql/remove_feed.sql"))
-            .bind(name)
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected() > 0)
+        let removed = self.write(query(include_str!("../sql/remove_feed.sql")).bind(name)).await?;
+        Ok(removed > 0)
     }
 }

@@ -35,16 +35,13 @@ impl PgStore {
             .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
-        let missing = NEEDED.iter().filter(|needed| !found.iter().any(|it| it == *needed));
-        Ok(Tables { missing: missing.map(|&needed| needed.to_owned()).collect(), found })
+        Ok(Tables::of(found, NEEDED))
     }
 
     pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
-        query(include_str!("../sql/check_writable.sql"))
-            .bind(i32::try_from(WRITE_CHECK_LEN).unwrap_or(i32::MAX))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let statement = query(include_str!("../sql/check_writable.sql"))
+            .bind(i32::try_from(WRITE_CHECK_LEN).unwrap_or(i32::MAX));
+        self.write(statement).await?;
         match self.blobs() {
             Some(blobs) => blobs.check_writable().await,
             None => Ok(()),

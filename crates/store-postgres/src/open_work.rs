@@ -6,25 +6,19 @@ use noetl_store::{OpenWork, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
-use crate::row::{Named, store_error};
+use crate::row::Named;
 
 impl PgStore {
     pub(crate) async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
-        let rows = query(include_str!("../sql/open_commands.sql"))
-            .bind(execution.0)
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let statement = query(include_str!("../sql/open_commands.sql")).bind(execution.0);
+        let rows = self.rows(statement).await?;
         let commands = rows.iter().map(|row| {
             let ((_, command), open) = from_row::open_command(Named(row))?;
             Ok((command, open))
         });
         let commands = commands.collect::<Result<_, StoreError>>()?;
-        let rows = query(include_str!("../sql/open_timers.sql"))
-            .bind(execution.0)
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let statement = query(include_str!("../sql/open_timers.sql")).bind(execution.0);
+        let rows = self.rows(statement).await?;
         let timers = rows.iter().map(|row| {
             Ok((TimerId(Named(row).number("timer_id")?), Named(row).instant("due_at")?))
         });

@@ -4,15 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use noetl_store::from_row::{self, Columns as _};
+use noetl_store::to_row::at_most;
 use noetl_store::{
     Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, OutboxRow, Sent,
-    StoreError, Take, Taker,
+    StoreError, Take, Taker, fates, missing_ids,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
-use crate::row::{Named, at_most, get, micros, plain, store_error, unsigned};
+use crate::row::{Named, get, micros, plain, store_error, unsigned};
 
 impl PgStore {
     pub(crate) async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
@@ -28,15 +29,7 @@ impl PgStore {
                 .map_err(store_error)?,
             Taker::Publisher => self.claim(take).await?,
         };
-        let mut taken = Vec::with_capacity(rows.len());
-        for row in &rows {
-            if !get::<bool>(row, "is_dead")? {
-                taken.push(from_row::outbox_row(Named(row))?);
-            }
-        }
-        // RETURNING guarantees no order.
-        taken.sort_by_key(|row| row.id);
-        Ok(taken)
+        from_row::taken_messages(rows.iter().map(Named))
     }
 
     pub(crate) async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
@@ -48,10 +41,8 @@ impl PgStore {
             .fetch_all(&mut *self.pool.connection().await?)
             .await
             .map_err(store_error)?;
-        let marked = gone.len() as u64;
-        let gone: HashSet<i64> = gone.into_iter().collect();
-        let missing = ids.iter().filter(|id| !gone.contains(id)).copied().collect();
-        Ok(Sent { marked, unknown: self.never_given(missing).await? })
+        let missing = missing_ids(ids, &gone);
+        Ok(Sent { marked: gone.len() as u64, unknown: self.never_given(missing).await? })
     }
 
     pub(crate) async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
@@ -71,16 +62,11 @@ impl PgStore {
         }
         let missing = ids.iter().filter(|id| !attempts.contains_key(id)).copied().collect();
         let unknown: HashSet<i64> = self.never_given(missing).await?.into_iter().collect();
-        let fates = failures.iter().map(|failure| match attempts.get(&failure.id) {
-            Some(attempts) => failure.fate(*attempts),
-            None if unknown.contains(&failure.id) => Fate::Unknown,
-            None => Fate::Over,
-        });
-        let fates: Vec<Fate> = fates.collect();
+        let fates = fates(failures, &attempts, &unknown);
         let owed: Vec<(&Failure, Option<i64>)> = failures
             .iter()
             .zip(&fates)
-            .filter_map(|(it, fate)| Some((it, delay(*fate)?)))
+            .filter_map(|(it, fate)| Some((it, fate.wait()?.map(micros))))
             .collect();
         query(include_str!("../sql/fail_messages.sql"))
             .bind(self.now())
@@ -100,13 +86,11 @@ impl PgStore {
         if ids.is_empty() {
             return Ok(());
         }
-        query(include_str!("../sql/postpone_messages.sql"))
+        let statement = query(include_str!("../sql/postpone_messages.sql"))
             .bind(self.now())
             .bind(ids)
-            .bind(micros(delay))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(micros(delay));
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -128,32 +112,22 @@ impl PgStore {
     }
 
     pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
-        let rows = query(include_str!("../sql/list_messages.sql"))
+        let statement = query(include_str!("../sql/list_messages.sql"))
             .bind(page.after)
             .bind(at_most(page.limit, OUTBOX_TAKE_MAX))
-            .bind(page.state.map(|state| state.as_str()))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(page.state.map(|state| state.as_str()));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::letter).collect()
     }
 
     pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
-        let revived = query(include_str!("../sql/revive_messages.sql"))
-            .bind(ids)
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(revived.rows_affected())
+        let statement = query(include_str!("../sql/revive_messages.sql")).bind(ids);
+        self.write(statement).await
     }
 
     pub(crate) async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
-        let discarded = query(include_str!("../sql/drop_messages.sql"))
-            .bind(ids)
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(discarded.rows_affected())
+        let statement = query(include_str!("../sql/drop_messages.sql")).bind(ids);
+        self.write(statement).await
     }
 }
 
@@ -186,15 +160,5 @@ impl PgStore {
             ids.retain(|id| !(1..=last).contains(id));
         }
         Ok(ids)
-    }
-}
-
-/// Returns the wait of a failed message in microseconds, `Some(None)` for a dead one, and `None` if
-/// nothing changes.
-fn delay(fate: Fate) -> Option<Option<i64>> {
-    match fate {
-        Fate::RetryIn(delay) => Some(Some(micros(delay))),
-        Fate::Dead => Some(None),
-        Fate::Over | Fate::Unknown => None,
     }
 }

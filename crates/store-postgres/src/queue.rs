@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use noetl_model::{ExecutionId, Pool, Timestamp, WorkerId};
 use noetl_store::from_row::{self, Columns as _};
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{CommandKey, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError};
 use sqlx::{PgConnection, query, query_scalar};
 
 use crate::PgStore;
-use crate::row::{Named, at_most, micros, plain, store_error, stored, unsigned};
+use crate::row::{Named, micros, plain, store_error, unsigned};
 
 impl PgStore {
     pub(crate) async fn ready(
@@ -64,13 +65,10 @@ impl PgStore {
     }
 
     pub(crate) async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
-        let released = query(include_str!("../sql/release_leases.sql"))
+        let statement = query(include_str!("../sql/release_leases.sql"))
             .bind(plain(worker.as_str()))
-            .bind(self.now())
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(released.rows_affected())
+            .bind(self.now());
+        self.write(statement).await
     }
 
     pub(crate) async fn renew(
@@ -78,14 +76,11 @@ impl PgStore {
         worker: &WorkerId,
         lease: Duration,
     ) -> Result<u64, StoreError> {
-        let renewed = query(include_str!("../sql/renew_leases.sql"))
+        let statement = query(include_str!("../sql/renew_leases.sql"))
             .bind(plain(worker.as_str()))
             .bind(self.now())
-            .bind(micros(lease))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(renewed.rows_affected())
+            .bind(micros(lease));
+        self.write(statement).await
     }
 
     pub(crate) async fn exhausted(
@@ -140,14 +135,12 @@ impl PgStore {
         after: Option<ExecutionId>,
         limit: usize,
     ) -> Result<Vec<(u64, ReadyCommand)>, StoreError> {
-        let rows = query(include_str!("../sql/ready_commands.sql"))
+        let statement = query(include_str!("../sql/ready_commands.sql"))
             .bind(plain(pool.as_str()))
             .bind(self.now())
             .bind(at_most(limit, PAGE_MAX))
-            .bind(after.map_or(i64::MIN, |after| after.0))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(after.map_or(i64::MIN, |after| after.0));
+        let rows = self.rows(statement).await?;
         rows.iter()
             .map(|row| {
                 let Held { execution, command, attempt } = from_row::held(Named(row))?;
@@ -163,13 +156,11 @@ impl PgStore {
         attempts: u32,
         limit: usize,
     ) -> Result<Vec<(Timestamp, Held)>, StoreError> {
-        let rows = query(include_str!("../sql/exhausted_leases.sql"))
+        let statement = query(include_str!("../sql/exhausted_leases.sql"))
             .bind(self.now())
             .bind(i64::from(attempts))
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter()
             .map(|row| Ok((Named(row).instant("waiting_since")?, from_row::held(Named(row))?)))
             .collect()

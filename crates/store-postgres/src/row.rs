@@ -7,7 +7,6 @@ use std::time::Duration;
 use noetl_model::Timestamp;
 use noetl_store::from_row::Columns;
 use noetl_store::{StoreError, WriteFault};
-use serde::Serialize;
 use sqlx::postgres::PgRow;
 use sqlx::{Decode, Postgres, Row as _, Type};
 
@@ -116,10 +115,6 @@ where
     })
 }
 
-pub(crate) fn to_json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("the model's words are JSON")
-}
-
 /// Replaces the NUL character, which PostgreSQL text cannot hold: one such name must not fail the
 /// whole batch.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
@@ -128,16 +123,6 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
-}
-
-/// Converts a number to PostgreSQL's `bigint`; no real value comes near the limit.
-pub(crate) fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Returns the row limit of a statement: the requested number, up to a bound.
-pub(crate) fn at_most(limit: usize, max: usize) -> i64 {
-    i64::try_from(limit.min(max)).expect("a bound on rows fits")
 }
 
 /// Converts a hold to microseconds, up to [`HOLD_MAX`].

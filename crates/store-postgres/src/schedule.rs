@@ -2,12 +2,13 @@
 
 use noetl_model::{ScheduleEvent, Seq, Timestamp};
 use noetl_store::from_row;
+use noetl_store::to_row::{at_most, stored, to_json};
 use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, StoreError};
 use sqlx::{query, query_scalar};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, is_rivalry, plain, store_error, stored, to_json};
+use crate::row::{Named, is_rivalry, plain, store_error};
 
 impl PgStore {
     pub(crate) async fn record_schedule(
@@ -35,11 +36,8 @@ impl PgStore {
     }
 
     pub(crate) async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
-        let row = query(include_str!("../sql/find_schedule.sql"))
-            .bind(plain(path))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let statement = query(include_str!("../sql/find_schedule.sql")).bind(plain(path));
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::schedule_row).transpose()
     }
 
@@ -47,12 +45,10 @@ impl PgStore {
         &self,
         after: Option<&str>,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let rows = query(include_str!("../sql/list_schedules.sql"))
+        let statement = query(include_str!("../sql/list_schedules.sql"))
             .bind(plain(after.unwrap_or_default()))
-            .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(PAGE_MAX, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
@@ -61,12 +57,10 @@ impl PgStore {
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let rows = query(include_str!("../sql/due_schedules.sql"))
+        let statement = query(include_str!("../sql/due_schedules.sql"))
             .bind(Instant(now))
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
@@ -82,12 +76,10 @@ impl PgStore {
         &self,
         after: Option<&str>,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let rows = query(include_str!("../sql/waiting_schedules.sql"))
+        let statement = query(include_str!("../sql/waiting_schedules.sql"))
             .bind(plain(after.unwrap_or_default()))
-            .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(PAGE_MAX, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
@@ -97,13 +89,11 @@ impl PgStore {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<Vec<ScheduleRecord>, StoreError> {
-        let rows = query(include_str!("../sql/read_schedule_events.sql"))
+        let statement = query(include_str!("../sql/read_schedule_events.sql"))
             .bind(plain(path))
             .bind(before.map_or(i64::MAX, |seq| stored(seq.0)))
-            .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, READ_EVENTS_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(|row| from_row::schedule_record(Named(row), path)).collect()
     }
 }

@@ -3,14 +3,21 @@
 use std::sync::Arc;
 
 use noetl_store::{Blobs, Clock, Reading, RemoteClock, StoreError};
+use sqlx::Postgres;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
 use tokio::time::Instant as Moment;
 
 use crate::feed;
 use crate::instant::Instant;
 use crate::open::{self, OpenError};
 use crate::pool::{ConnectionPool, PooledTransaction};
+use crate::row::store_error;
 use crate::settings::PgSettings;
 use crate::writers::Writers;
+
+/// A statement with its arguments.
+type PgQuery<'q> = Query<'q, Postgres, PgArguments>;
 
 /// A store in one PostgreSQL database. Clones share their connections.
 #[derive(Clone)]
@@ -100,6 +107,22 @@ impl PgStore {
 
     pub(crate) fn blobs(&self) -> Option<&dyn Blobs> {
         self.blobs.as_deref()
+    }
+
+    /// Runs a statement in its own transaction and returns its rows.
+    pub(crate) async fn rows(&self, statement: PgQuery<'_>) -> Result<Vec<PgRow>, StoreError> {
+        statement.fetch_all(&mut *self.pool.connection().await?).await.map_err(store_error)
+    }
+
+    /// Runs a statement in its own transaction and returns its first row.
+    pub(crate) async fn row(&self, statement: PgQuery<'_>) -> Result<Option<PgRow>, StoreError> {
+        statement.fetch_optional(&mut *self.pool.connection().await?).await.map_err(store_error)
+    }
+
+    /// Runs a statement in its own transaction and returns the number of rows it wrote.
+    pub(crate) async fn write(&self, statement: PgQuery<'_>) -> Result<u64, StoreError> {
+        let done = statement.execute(&mut *self.pool.connection().await?).await;
+        Ok(done.map_err(store_error)?.rows_affected())
     }
 
     /// Begins a transaction. Dropping it rolls it back.

@@ -2,12 +2,13 @@
 
 use noetl_model::{EventId, ExecutionId, Seq};
 use noetl_store::from_row;
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, is_rivalry, plain, store_error, stored};
+use crate::row::{Named, is_rivalry, plain, store_error};
 
 impl PgStore {
     pub(crate) async fn record(
@@ -36,11 +37,7 @@ impl PgStore {
         &self,
         id: ExecutionId,
     ) -> Result<Option<SubscriptionRow>, StoreError> {
-        let row = query(include_str!("../sql/find_subscription.sql"))
-            .bind(id.0)
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let row = self.row(query(include_str!("../sql/find_subscription.sql")).bind(id.0)).await?;
         row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
@@ -48,11 +45,8 @@ impl PgStore {
         &self,
         path: &str,
     ) -> Result<Option<SubscriptionRow>, StoreError> {
-        let row = query(include_str!("../sql/find_subscription_at.sql"))
-            .bind(plain(path))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let statement = query(include_str!("../sql/find_subscription_at.sql")).bind(plain(path));
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::subscription_row).transpose()
     }
 
@@ -60,12 +54,10 @@ impl PgStore {
         &self,
         before: Option<ExecutionId>,
     ) -> Result<Vec<SubscriptionRow>, StoreError> {
-        let rows = query(include_str!("../sql/list_subscriptions.sql"))
+        let statement = query(include_str!("../sql/list_subscriptions.sql"))
             .bind(before.map_or(i64::MAX, |id| id.0))
-            .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(PAGE_MAX, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::subscription_row).collect()
     }
 
@@ -74,13 +66,11 @@ impl PgStore {
         id: ExecutionId,
         after: Seq,
     ) -> Result<Vec<SubscriptionRecord>, StoreError> {
-        let rows = query(include_str!("../sql/read_subscription_events.sql"))
+        let statement = query(include_str!("../sql/read_subscription_events.sql"))
             .bind(id.0)
             .bind(stored(after.0))
-            .bind(at_most(READ_EVENTS_MAX, READ_EVENTS_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(READ_EVENTS_MAX, READ_EVENTS_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(|row| from_row::subscription_record(Named(row), id)).collect()
     }
 }

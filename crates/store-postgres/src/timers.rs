@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use noetl_model::{ExecutionId, TimerId, Timestamp};
 use noetl_store::from_row::Columns as _;
+use noetl_store::to_row::at_most;
 use noetl_store::{Clock, PAGE_MAX, StoreError, TimerRow};
 use sqlx::{query, query_scalar};
 use tokio::time::Instant as Moment;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, get, store_error};
+use crate::row::{Named, get, store_error};
 
 impl PgStore {
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
@@ -37,12 +38,10 @@ impl PgStore {
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<TimerRow>, StoreError> {
-        let rows = query(include_str!("../sql/due_timers.sql"))
+        let statement = query(include_str!("../sql/due_timers.sql"))
             .bind(Instant(now))
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter()
             .map(|row| {
                 Ok(TimerRow {

@@ -2,11 +2,12 @@
 //! written table by table, in two calls to the database.
 
 use futures::TryStreamExt as _;
-use noetl_model::{CommandId, EventId, ExecutionId, ForkPoint, Recorded, Seq, Timestamp};
-use noetl_store::from_row;
+use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
+use noetl_store::from_row::{self, LogRows};
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{
-    Append, AppendError, CommandKey, Known, OwnEvents, PageRoom, Plan, READ_EVENTS_MAX, StartKey,
-    StoreError, put_away, read_shared,
+    Append, AppendError, CommandKey, Known, OwnEvents, Plan, READ_EVENTS_MAX, StartKey, StoreError,
+    put_away, read_shared,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{SqliteConnection, query};
@@ -14,7 +15,7 @@ use sqlx::{SqliteConnection, query};
 use crate::SqliteStore;
 use crate::encode::{CommandRow, EventRow, ExecutionRow};
 use crate::key::KeyRow;
-use crate::row::{NO_ROWS, Named, array, at_most, get, store_error, stored};
+use crate::row::{NO_ROWS, Named, array, get, store_error};
 use crate::script::{Parameter, Script};
 use crate::store::{BEGIN, COMMIT};
 
@@ -59,11 +60,7 @@ impl SqliteStore {
         &self,
         event: EventId,
     ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
-        let row = query(include_str!("../sql/find_event.sql"))
-            .bind(event.0)
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let row = self.row(query(include_str!("../sql/find_event.sql")).bind(event.0)).await?;
         row.map(|row| {
             let execution = ExecutionId(get(&row, "execution_id")?);
             Ok((execution, from_row::recorded(execution, Named(&row))?))
@@ -84,21 +81,13 @@ impl SqliteStore {
             .bind(stored(after.0))
             .bind(at_most(limit, READ_EVENTS_MAX))
             .fetch(&self.readers);
-        let mut own = OwnEvents::default();
-        let mut room = PageRoom::default();
+        let mut reader = LogRows::new(execution);
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
-            let Some(body) = get::<Option<&str>>(&row, "body")? else {
-                let execution = ExecutionId(get(&row, "event_id")?);
-                own.shared = Some(ForkPoint { execution, seq: Seq(get(&row, "seq")?) });
-                continue;
-            };
-            own.events.push(from_row::recorded(execution, Named(&row))?);
-            if !room.take(body.len()) {
-                own.is_cut = true;
+            if !reader.add(Named(&row))? {
                 break;
             }
         }
-        Ok(own)
+        Ok(reader.into_events())
     }
 }
 

@@ -1,13 +1,15 @@
 //! Payloads, snapshots and replays on SQLite.
 
-use noetl_model::{Digest, EventId, ExecutionId, Seq, Timestamp};
+use noetl_model::{Digest, ExecutionId, Timestamp};
+use noetl_store::from_row;
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{
     PAGE_MAX, ReplayBound, ReplayMark, SavedReplay, Snapshot, StoreError, brought_back,
 };
-use sqlx::{query, query_as, query_scalar};
+use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{at_most, store_error, stored};
+use crate::row::{Named, store_error};
 
 impl SqliteStore {
     pub(crate) async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
@@ -29,15 +31,12 @@ impl SqliteStore {
         execution: ExecutionId,
         snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
-        let mut writer = self.lazy_writer().await?;
-        query(include_str!("../sql/put_snapshot.sql"))
+        let statement = query(include_str!("../sql/put_snapshot.sql"))
             .bind(execution.0)
             .bind(stored(snapshot.seq.0))
             .bind(snapshot.shape)
-            .bind(&snapshot.body[..])
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
+            .bind(&snapshot.body[..]);
+        self.write_lazily(statement).await?;
         Ok(())
     }
 
@@ -45,34 +44,26 @@ impl SqliteStore {
         &self,
         execution: ExecutionId,
     ) -> Result<Option<Snapshot>, StoreError> {
-        let row: Option<(u64, u32, Vec<u8>)> = query_as(include_str!("../sql/find_snapshot.sql"))
-            .bind(execution.0)
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
-        Ok(row.map(|(seq, shape, body)| Snapshot { seq: Seq(seq), shape, body }))
+        let row =
+            self.row(query(include_str!("../sql/find_snapshot.sql")).bind(execution.0)).await?;
+        row.as_ref().map(Named).map(from_row::snapshot).transpose()
     }
-}
 
-impl SqliteStore {
     pub(crate) async fn save_replay(
         &self,
         execution: ExecutionId,
         projection: &str,
         replay: &SavedReplay,
     ) -> Result<(), StoreError> {
-        let mut writer = self.lazy_writer().await?;
-        query(include_str!("../sql/put_replay_fold.sql"))
+        let statement = query(include_str!("../sql/put_replay_fold.sql"))
             .bind(execution.0)
             .bind(projection)
             .bind(stored(replay.seq.0))
             .bind(replay.last_id.0)
             .bind(replay.last_at.as_micros())
             .bind(replay.shape)
-            .bind(&replay.body[..])
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
+            .bind(&replay.body[..]);
+        self.write_lazily(statement).await?;
         Ok(())
     }
 
@@ -82,37 +73,25 @@ impl SqliteStore {
         projection: &str,
         bound: ReplayBound,
     ) -> Result<Option<SavedReplay>, StoreError> {
-        let row: Option<(u64, i64, i64, u32, Vec<u8>)> =
-            query_as(include_str!("../sql/find_replay_fold.sql"))
-                .bind(execution.0)
-                .bind(projection)
-                .bind(bound.shape)
-                .bind(stored(bound.seq.0))
-                .bind(bound.last_id.map(|id| id.0))
-                .bind(bound.last_at.map(Timestamp::as_micros))
-                .fetch_optional(&self.readers)
-                .await
-                .map_err(store_error)?;
-        Ok(row.map(|(seq, last_id, last_at, shape, body)| SavedReplay {
-            seq: Seq(seq),
-            last_id: EventId(last_id),
-            last_at: Timestamp::from_micros(last_at),
-            shape,
-            body,
-        }))
+        let statement = query(include_str!("../sql/find_replay_fold.sql"))
+            .bind(execution.0)
+            .bind(projection)
+            .bind(bound.shape)
+            .bind(stored(bound.seq.0))
+            .bind(bound.last_id.map(|id| id.0))
+            .bind(bound.last_at.map(Timestamp::as_micros));
+        let row = self.row(statement).await?;
+        row.as_ref().map(Named).map(from_row::saved_replay).transpose()
     }
 
     pub(crate) async fn saved_replays(
         &self,
         execution: ExecutionId,
     ) -> Result<Vec<ReplayMark>, StoreError> {
-        let rows: Vec<(String, u64, u32)> = query_as(include_str!("../sql/list_replay_folds.sql"))
+        let statement = query(include_str!("../sql/list_replay_folds.sql"))
             .bind(execution.0)
-            .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
-        let mark = |(projection, seq, shape)| ReplayMark { projection, seq: Seq(seq), shape };
-        Ok(rows.into_iter().map(mark).collect())
+            .bind(at_most(PAGE_MAX, PAGE_MAX));
+        let rows = self.rows(statement).await?;
+        rows.iter().map(Named).map(from_row::replay_mark).collect()
     }
 }

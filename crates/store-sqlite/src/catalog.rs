@@ -2,11 +2,12 @@
 
 use noetl_model::CatalogId;
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, at_most, store_error};
+use crate::row::{Named, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -43,11 +44,8 @@ impl SqliteStore {
         &self,
         catalog_id: CatalogId,
     ) -> Result<Option<CatalogEntry>, StoreError> {
-        let row = query(include_str!("../sql/find_playbook.sql"))
-            .bind(catalog_id.0)
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let statement = query(include_str!("../sql/find_playbook.sql")).bind(catalog_id.0);
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
@@ -62,7 +60,7 @@ impl SqliteStore {
             }
             None => query(include_str!("../sql/newest_playbook.sql")).bind(path),
         };
-        let row = statement.fetch_optional(&self.readers).await.map_err(store_error)?;
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
     }
 
@@ -71,12 +69,10 @@ impl SqliteStore {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<CatalogEntry>, StoreError> {
-        let rows = query(include_str!("../sql/list_paths.sql"))
+        let statement = query(include_str!("../sql/list_paths.sql"))
             .bind(at_most(limit, PAGE_MAX))
-            .bind(after.unwrap_or_default())
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(after.unwrap_or_default());
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::catalog_entry).collect()
     }
 }

@@ -2,22 +2,20 @@
 
 use noetl_model::{CommandId, ExecutionId, Summary, Timestamp};
 use noetl_store::from_row;
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{ExecutionFilter, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, array, at_most, store_error, stored};
+use crate::row::{Named, array, store_error};
 
 impl SqliteStore {
     pub(crate) async fn summary(
         &self,
         execution: ExecutionId,
     ) -> Result<Option<Summary>, StoreError> {
-        let row = query(include_str!("../sql/find_summary.sql"))
-            .bind(execution.0)
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let row =
+            self.row(query(include_str!("../sql/find_summary.sql")).bind(execution.0)).await?;
         row.as_ref().map(Named).map(from_row::summary).transpose()
     }
 
@@ -41,17 +39,15 @@ impl SqliteStore {
             }
             Lookup::Status | Lookup::All => filter.status.map(|status| status.as_str().to_owned()),
         };
-        let rows = query(statement)
+        let statement = query(statement)
             .bind(page.before.map_or(i64::MAX, |before| before.0))
             .bind(filter.path.as_ref().map(PathFilter::folded))
             .bind(at_most(page.limit, PAGE_MAX))
             .bind(status)
             .bind(filter.path.as_ref().and_then(PathFilter::whole))
             .bind(filter.catalog_id.map(|id| id.0))
-            .bind(filter.parent.map(|parent| parent.0))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(filter.parent.map(|parent| parent.0));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::summary).collect()
     }
 

@@ -1,15 +1,15 @@
 //! The event feed and named feeds on SQLite.
 
 use futures::TryStreamExt as _;
-use noetl_store::from_row;
+use noetl_store::from_row::{self, FeedRows, feed_cursor};
+use noetl_store::to_row::at_most;
 use noetl_store::{
-    FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPlace, FeedPoint, NamedFeed, PageRoom,
-    StoreError,
+    FEED_READ_MAX, FeedCursor, FeedDelivery, FeedPage, FeedPoint, NamedFeed, StoreError,
 };
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, at_most, get, store_error};
+use crate::row::{Named, store_error};
 
 impl SqliteStore {
     pub(crate) async fn feed(
@@ -23,18 +23,13 @@ impl SqliteStore {
             .bind(place.index)
             .bind(at_most(limit, FEED_READ_MAX))
             .fetch(&self.readers);
-        let mut page = FeedPage { items: Vec::new(), next: after.clone() };
-        let mut room = PageRoom::default();
+        let mut reader = FeedRows::new(after);
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
-            let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
-            page.next = FeedCursor::default().at(0, place);
-            page.items.extend(from_row::feed_item(Named(&row), &page.next)?);
-            let len = get::<Option<&str>>(&row, "body")?.map_or(0, str::len);
-            if !room.take(len) {
+            if !reader.add(Named(&row))? {
                 break;
             }
         }
-        Ok(page)
+        Ok(reader.into_page())
     }
 
     pub(crate) async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
@@ -45,42 +40,30 @@ impl SqliteStore {
                 query(include_str!("../sql/find_feed_instant.sql")).bind(at.as_micros())
             }
         };
-        let row = statement.fetch_optional(&self.readers).await.map_err(store_error)?;
-        let Some(row) = row else { return Ok(FeedCursor::default()) };
-        let place = FeedPlace { batch: get(&row, "position")?, index: get(&row, "index")? };
-        Ok(FeedCursor::default().at(0, place))
+        let row = self.row(statement).await?;
+        row.map_or_else(|| Ok(FeedCursor::default()), |row| feed_cursor(Named(&row)))
     }
 }
 
 impl SqliteStore {
     pub(crate) async fn add_feed(&self, feed: &NamedFeed) -> Result<bool, StoreError> {
-        let mut writer = self.writer().await?;
-        let added = query(include_str!("../sql/put_feed.sql"))
+        let statement = query(include_str!("../sql/put_feed.sql"))
             .bind(&feed.name)
             .bind(feed.filter.to_string())
             .bind(feed.cursor.to_string())
             .bind(feed.created_at.as_micros())
-            .bind(feed.moved_at.as_micros())
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(added.rows_affected() > 0)
+            .bind(feed.moved_at.as_micros());
+        let added = self.write(statement).await?;
+        Ok(added > 0)
     }
 
     pub(crate) async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
-        let row = query(include_str!("../sql/find_feed.sql"))
-            .bind(name)
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let row = self.row(query(include_str!("../sql/find_feed.sql")).bind(name)).await?;
         row.as_ref().map(Named).map(from_row::named_feed).transpose()
     }
 
     pub(crate) async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
-        let rows = query(include_str!("../sql/list_feeds.sql"))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let rows = self.rows(query(include_str!("../sql/list_feeds.sql"))).await?;
         rows.iter().map(Named).map(from_row::named_feed).collect()
     }
 
@@ -107,31 +90,18 @@ impl SqliteStore {
         name: &str,
         delivery: &FeedDelivery,
     ) -> Result<bool, StoreError> {
-        let (failures, reason, retry_at) = match delivery {
-            FeedDelivery::Working => (0, None, None),
-            FeedDelivery::Failed { failures, reason, standing } => {
-                (*failures, Some(reason), standing.until())
-            }
-        };
-        let mut writer = self.writer().await?;
-        let kept = query(include_str!("../sql/put_feed_delivery.sql"))
+        let (failures, reason, retry_at) = delivery.columns();
+        let statement = query(include_str!("../sql/put_feed_delivery.sql"))
             .bind(name)
             .bind(i64::from(failures))
             .bind(reason)
-            .bind(retry_at.map(|at| at.as_micros()))
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(kept.rows_affected() > 0)
+            .bind(retry_at.map(|at| at.as_micros()));
+        let kept = self.write(statement).await?;
+        Ok(kept > 0)
     }
 
     pub(crate) async fn remove_feed(&self, name: &str) -> Result<bool, StoreError> {
-        let mut writer = self.writer().await?;
-        let removed = query(include_str!("../sql/remove_feed.sql"))
-            .bind(name)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected() > 0)
+        let removed = self.write(query(include_str!("../sql/remove_feed.sql")).bind(name)).await?;
+        Ok(removed > 0)
     }
 }

@@ -1,11 +1,12 @@
 //! Operator's view of the database file.
 
 use noetl_model::ExecutionStatus;
+use noetl_store::to_row::at_most;
 use noetl_store::{Connections, StoreError, Tables, WRITE_CHECK_LEN};
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{at_most, store_error};
+use crate::row::store_error;
 
 /// The tables that no execution can do without.
 const NEEDED: &[&str] =
@@ -26,8 +27,7 @@ impl SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(store_error)?;
-        let missing = NEEDED.iter().filter(|needed| !found.iter().any(|it| it == *needed));
-        Ok(Tables { missing: missing.map(|&needed| needed.to_owned()).collect(), found })
+        Ok(Tables::of(found, NEEDED))
     }
 
     pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {

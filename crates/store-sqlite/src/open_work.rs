@@ -10,11 +10,8 @@ use crate::row::{Named, store_error};
 
 impl SqliteStore {
     pub(crate) async fn open_work(&self, execution: ExecutionId) -> Result<OpenWork, StoreError> {
-        let rows = query(include_str!("../sql/open_commands.sql"))
-            .bind(execution.0)
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let statement = query(include_str!("../sql/open_commands.sql")).bind(execution.0);
+        let rows = self.rows(statement).await?;
         let commands = rows.iter().map(|row| {
             let ((_, command), open) = from_row::open_command(Named(row))?;
             Ok((command, open))

@@ -3,16 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use noetl_model::Timestamp;
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{
     Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, OutboxRow, Sent,
-    StoreError, Take, Taker,
+    StoreError, Take, Taker, fates, missing_ids,
 };
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, array, at_most, get, store_error};
+use crate::row::{Named, array, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -36,15 +36,7 @@ impl SqliteStore {
             .fetch_all(&mut *writer)
             .await
             .map_err(store_error)?;
-        let mut taken = Vec::with_capacity(rows.len());
-        for row in &rows {
-            if !get::<bool>(row, "is_dead")? {
-                taken.push(from_row::outbox_row(Named(row))?);
-            }
-        }
-        // RETURNING guarantees no order.
-        taken.sort_by_key(|row| row.id);
-        Ok(taken)
+        from_row::taken_messages(rows.iter().map(Named))
     }
 
     pub(crate) async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
@@ -54,10 +46,8 @@ impl SqliteStore {
             .fetch_all(&mut *writer)
             .await
             .map_err(store_error)?;
-        let marked = gone.len() as u64;
-        let gone: HashSet<i64> = gone.into_iter().collect();
-        let missing = ids.iter().filter(|id| !gone.contains(id)).copied().collect();
-        Ok(Sent { marked, unknown: never_given(&mut writer, missing).await? })
+        let missing = missing_ids(ids, &gone);
+        Ok(Sent { marked: gone.len() as u64, unknown: never_given(&mut writer, missing).await? })
     }
 
     pub(crate) async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
@@ -74,16 +64,11 @@ impl SqliteStore {
         let missing = ids.into_iter().filter(|id| !attempts.contains_key(id)).collect();
         let unknown: HashSet<i64> =
             never_given(&mut transaction, missing).await?.into_iter().collect();
-        let fates = failures.iter().map(|failure| match attempts.get(&failure.id) {
-            Some(attempts) => failure.fate(*attempts),
-            None if unknown.contains(&failure.id) => Fate::Unknown,
-            None => Fate::Over,
+        let fates = fates(failures, &attempts, &unknown);
+        let owed = failures.iter().zip(&fates).filter_map(|(it, fate)| {
+            let until = fate.wait()?.map(|delay| now.after(delay).as_micros());
+            Some((it.id, it.kept_error(), until))
         });
-        let fates: Vec<Fate> = fates.collect();
-        let owed = failures
-            .iter()
-            .zip(&fates)
-            .filter_map(|(it, fate)| Some((it.id, it.kept_error(), waits_until(*fate, now)?)));
         query(include_str!("../sql/fail_messages.sql"))
             .bind(array(owed))
             .bind(now.as_micros())
@@ -121,44 +106,22 @@ impl SqliteStore {
     }
 
     pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
-        let rows = query(include_str!("../sql/list_messages.sql"))
+        let statement = query(include_str!("../sql/list_messages.sql"))
             .bind(page.after)
             .bind(at_most(page.limit, OUTBOX_TAKE_MAX))
-            .bind(page.state.map(|state| state.as_str()))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(page.state.map(|state| state.as_str()));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::letter).collect()
     }
 
     pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
-        let mut writer = self.writer().await?;
-        let revived = query(include_str!("../sql/revive_messages.sql"))
-            .bind(array(ids))
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(revived.rows_affected())
+        let statement = query(include_str!("../sql/revive_messages.sql")).bind(array(ids));
+        self.write(statement).await
     }
 
     pub(crate) async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
-        let mut writer = self.writer().await?;
-        let discarded = query(include_str!("../sql/drop_messages.sql"))
-            .bind(array(ids))
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(discarded.rows_affected())
-    }
-}
-
-/// Returns the end of a failed message's wait, `Some(None)` for a dead one, and `None` if nothing
-/// changes.
-fn waits_until(fate: Fate, now: Timestamp) -> Option<Option<i64>> {
-    match fate {
-        Fate::RetryIn(delay) => Some(Some(now.after(delay).as_micros())),
-        Fate::Dead => Some(None),
-        Fate::Over | Fate::Unknown => None,
+        let statement = query(include_str!("../sql/drop_messages.sql")).bind(array(ids));
+        self.write(statement).await
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use noetl_model::{Attempt, CommandId, ExecutionId, Pool, WorkerId};
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{CommandKey, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyCommand, StoreError};
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, array, at_most, store_error};
+use crate::row::{Named, array, store_error};
 use crate::store::begin;
 
 impl SqliteStore {

@@ -102,16 +102,6 @@ pub(crate) fn array<T: Serialize>(rows: impl IntoIterator<Item = T>) -> String {
     serde_json::to_string(&rows).expect("the model's words are JSON")
 }
 
-/// Converts a number to SQLite's integer; no real value comes near the limit.
-pub(crate) fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Returns the row limit of a statement: the requested number, up to a bound.
-pub(crate) fn at_most(limit: usize, max: usize) -> i64 {
-    i64::try_from(limit.min(max)).expect("a bound on rows fits")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

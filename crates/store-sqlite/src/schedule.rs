@@ -2,11 +2,12 @@
 
 use noetl_model::{ScheduleEvent, Seq, Timestamp};
 use noetl_store::from_row;
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, StoreError};
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, at_most, store_error, stored};
+use crate::row::{Named, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -50,11 +51,7 @@ impl SqliteStore {
     }
 
     pub(crate) async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
-        let row = query(include_str!("../sql/find_schedule.sql"))
-            .bind(path)
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let row = self.row(query(include_str!("../sql/find_schedule.sql")).bind(path)).await?;
         row.as_ref().map(Named).map(from_row::schedule_row).transpose()
     }
 
@@ -62,12 +59,10 @@ impl SqliteStore {
         &self,
         after: Option<&str>,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let rows = query(include_str!("../sql/list_schedules.sql"))
+        let statement = query(include_str!("../sql/list_schedules.sql"))
             .bind(after.unwrap_or_default())
-            .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(PAGE_MAX, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
@@ -76,12 +71,10 @@ impl SqliteStore {
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let rows = query(include_str!("../sql/due_schedules.sql"))
+        let statement = query(include_str!("../sql/due_schedules.sql"))
             .bind(now.as_micros())
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
@@ -97,12 +90,10 @@ impl SqliteStore {
         &self,
         after: Option<&str>,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let rows = query(include_str!("../sql/waiting_schedules.sql"))
+        let statement = query(include_str!("../sql/waiting_schedules.sql"))
             .bind(after.unwrap_or_default())
-            .bind(at_most(PAGE_MAX, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(PAGE_MAX, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::schedule_row).collect()
     }
 
@@ -112,13 +103,11 @@ impl SqliteStore {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<Vec<ScheduleRecord>, StoreError> {
-        let rows = query(include_str!("../sql/read_schedule_events.sql"))
+        let statement = query(include_str!("../sql/read_schedule_events.sql"))
             .bind(path)
             .bind(before.map_or(i64::MAX, |seq| stored(seq.0)))
-            .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, READ_EVENTS_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(|row| from_row::schedule_record(Named(row), path)).collect()
     }
 }

@@ -6,11 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use noetl_store::{Blobs, Clock, StoreError, SystemClock};
-use sqlx::{Connection as _, SqliteConnection, SqlitePool, SqliteTransaction, query};
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, SqliteTransaction, query};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::open::{self, OpenError};
 use crate::row::store_error;
+
+/// A statement with its arguments.
+type SqliteQuery<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 /// The write lock and its connection.
 pub(crate) type Writing<'a> = MappedMutexGuard<'a, SqliteConnection>;
@@ -104,6 +109,34 @@ impl SqliteStore {
 
     pub(crate) fn blobs(&self) -> Option<&dyn Blobs> {
         self.blobs.as_deref()
+    }
+
+    /// Runs a query and returns its rows.
+    pub(crate) async fn rows(
+        &self,
+        statement: SqliteQuery<'_>,
+    ) -> Result<Vec<SqliteRow>, StoreError> {
+        statement.fetch_all(&self.readers).await.map_err(store_error)
+    }
+
+    /// Runs a query and returns its first row.
+    pub(crate) async fn row(
+        &self,
+        statement: SqliteQuery<'_>,
+    ) -> Result<Option<SqliteRow>, StoreError> {
+        statement.fetch_optional(&self.readers).await.map_err(store_error)
+    }
+
+    /// Runs a statement in its own transaction and returns the number of rows it wrote.
+    pub(crate) async fn write(&self, statement: SqliteQuery<'_>) -> Result<u64, StoreError> {
+        let done = statement.execute(&mut *self.writer().await?).await;
+        Ok(done.map_err(store_error)?.rows_affected())
+    }
+
+    /// Like `write`, on the lazy connection.
+    pub(crate) async fn write_lazily(&self, statement: SqliteQuery<'_>) -> Result<u64, StoreError> {
+        let done = statement.execute(&mut *self.lazy_writer().await?).await;
+        Ok(done.map_err(store_error)?.rows_affected())
     }
 
     /// Waits for the write lock and returns the durable connection.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use noetl_model::{ExecutionId, TimerId, Timestamp};
+use noetl_store::to_row::at_most;
 use noetl_store::{Clock, PAGE_MAX, StoreError, TimerRow};
 use sqlx::{query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{at_most, store_error};
+use crate::row::store_error;
 
 impl SqliteStore {
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {

@@ -148,6 +148,18 @@ pub enum FeedDelivery {
     },
 }
 
+impl FeedDelivery {
+    /// Returns the failures in a row, the reason of the last one and the time of the next attempt.
+    pub fn columns(&self) -> (u32, Option<&str>, Option<Timestamp>) {
+        match self {
+            FeedDelivery::Working => (0, None, None),
+            FeedDelivery::Failed { failures, reason, standing } => {
+                (*failures, Some(reason), standing.until())
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

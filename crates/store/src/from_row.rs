@@ -14,14 +14,17 @@ use thiserror::Error;
 
 use crate::StoreError;
 
-pub use log::{catalog_entry, feed_item, kept_key, log_end, named_feed, recorded, summary};
+pub use log::{
+    FeedRows, LogRows, catalog_entry, feed_cursor, kept_key, log_end, named_feed, recorded,
+    replay_mark, saved_replay, snapshot, summary,
+};
 pub use records::{
     audit_entry, credential, failed_mark, failed_message, keychain_entry, named_result, object,
     runtime, sealed, variable,
 };
 pub use work::{
     held, letter, open_command, outbox_row, schedule_record, schedule_row, subscription_record,
-    subscription_row,
+    subscription_row, taken_messages,
 };
 
 /// Access to a row by column name. A missing or impossible value in a required column is a

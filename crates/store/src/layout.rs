@@ -23,3 +23,11 @@ pub struct Tables {
     /// The required tables that do not exist.
     pub missing: Vec<String>,
 }
+
+impl Tables {
+    /// Compares the tables of a database with those that executions need.
+    pub fn of(found: Vec<String>, needed: &[&str]) -> Self {
+        let missing = needed.iter().filter(|needed| !found.iter().any(|it| it == *needed));
+        Self { missing: missing.map(|&needed| needed.to_owned()).collect(), found }
+    }
+}

@@ -33,6 +33,7 @@ mod shared;
 #[doc(hidden)]
 pub mod signature;
 mod subscription;
+pub mod to_row;
 mod wrapper;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
@@ -51,7 +52,8 @@ pub use noetl_model::Held;
 pub use open_work::OpenWork;
 pub use outbox::{
     Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,
-    OUTBOX_TAKE_MAX, Sent, Take, Taker, UnknownMessageState, backoff, is_for_bus,
+    OUTBOX_TAKE_MAX, Sent, Take, Taker, UnknownMessageState, backoff, fates, is_for_bus,
+    missing_ids,
 };
 pub use plan::{CommandKey, ExecutionChange, KeyName, Known, LogEnd, Plan, TimerKey};
 pub use port::{

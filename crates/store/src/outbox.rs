@@ -3,6 +3,7 @@
 //! Invariants: a message is sent at least once or becomes dead, where an operator sees it; a sent
 //! or dropped message never comes back.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use noetl_model::{Message, Timestamp};
@@ -147,6 +148,39 @@ impl Failure {
     pub fn kept_error(&self) -> String {
         self.error.chars().take(OUTBOX_ERROR_MAX).collect()
     }
+}
+
+impl Fate {
+    /// Returns the wait of a message that failed again, `Some(None)` for a dead one, and `None` if
+    /// nothing changes.
+    pub fn wait(self) -> Option<Option<Duration>> {
+        match self {
+            Fate::RetryIn(delay) => Some(Some(delay)),
+            Fate::Dead => Some(None),
+            Fate::Over | Fate::Unknown => None,
+        }
+    }
+}
+
+/// Returns the fate of each failed message, given the attempts of the pending ones and the ids that
+/// no message ever had.
+pub fn fates(
+    failures: &[Failure],
+    attempts: &HashMap<i64, u32>,
+    unknown: &HashSet<i64>,
+) -> Vec<Fate> {
+    let fate = |failure: &Failure| match attempts.get(&failure.id) {
+        Some(attempts) => failure.fate(*attempts),
+        None if unknown.contains(&failure.id) => Fate::Unknown,
+        None => Fate::Over,
+    };
+    failures.iter().map(fate).collect()
+}
+
+/// Returns the ids that are not among `found`.
+pub fn missing_ids(ids: &[i64], found: &[i64]) -> Vec<i64> {
+    let found: HashSet<&i64> = found.iter().collect();
+    ids.iter().filter(|id| !found.contains(id)).copied().collect()
 }
 
 /// Returns the wait after a number of attempts, doubling each time.

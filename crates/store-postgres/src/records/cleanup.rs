@@ -2,12 +2,13 @@
 
 use noetl_model::{Digest, Timestamp};
 use noetl_store::from_row::Columns as _;
+use noetl_store::to_row::at_most;
 use noetl_store::{Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, store_error};
+use crate::row::Named;
 
 impl PgStore {
     pub(crate) async fn collect(
@@ -16,13 +17,9 @@ impl PgStore {
         limit: usize,
     ) -> Result<Collected, StoreError> {
         let remove = async |statement: &'static str, before: Timestamp| {
-            let removed = query(statement)
-                .bind(Instant(before))
-                .bind(at_most(limit, PAGE_MAX))
-                .execute(&mut *self.pool.connection().await?)
-                .await
-                .map_err(store_error)?;
-            Ok::<u64, StoreError>(removed.rows_affected())
+            let statement = query(statement).bind(Instant(before)).bind(at_most(limit, PAGE_MAX));
+            let removed = self.write(statement).await?;
+            Ok::<u64, StoreError>(removed)
         };
         let Horizon { expired, payloads, keychain, runtimes, audit } = *horizon;
         Ok(Collected {
@@ -50,11 +47,8 @@ impl PgStore {
         let mut gone = 0;
         for digests in blobs.aged(first, before).await?.chunks(PAGE_MAX) {
             let asked: Vec<Vec<u8>> = digests.iter().map(|it| it.as_bytes().to_vec()).collect();
-            let rows = query(include_str!("../../sql/find_kept_payloads.sql"))
-                .bind(asked)
-                .fetch_all(&mut *self.pool.connection().await?)
-                .await
-                .map_err(store_error)?;
+            let statement = query(include_str!("../../sql/find_kept_payloads.sql")).bind(asked);
+            let rows = self.rows(statement).await?;
             let kept: Vec<Digest> =
                 rows.iter().map(|row| Named(row).digest("sha256")).collect::<Result<_, _>>()?;
             gone += remove_all_but(&kept, digests, blobs, before).await?;

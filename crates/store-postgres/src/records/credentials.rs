@@ -1,6 +1,7 @@
 //! Credentials on PostgreSQL, and the keys of all sealed rows.
 
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{
     Credential, CredentialFilter, CredentialKey, PAGE_MAX, Rewrap, SealedRow, SealedTable,
     StoreError,
@@ -9,7 +10,7 @@ use sqlx::{query, query_as};
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, get, plain, store_error, unsigned};
+use crate::row::{Named, get, plain, store_error, unsigned};
 
 impl PgStore {
     pub(crate) async fn put_credential(
@@ -17,7 +18,7 @@ impl PgStore {
         credential: &Credential,
     ) -> Result<Option<Credential>, StoreError> {
         let described = credential.description.as_deref().unwrap_or_default();
-        let row = query(include_str!("../../sql/put_credential.sql"))
+        let statement = query(include_str!("../../sql/put_credential.sql"))
             .bind(credential.id)
             .bind(plain(&credential.name))
             .bind(plain(&credential.kind))
@@ -29,10 +30,8 @@ impl PgStore {
             .bind(&credential.sealed.wrapped_key)
             .bind(&credential.sealed.ciphertext)
             .bind(Instant(credential.created_at))
-            .bind(Instant(credential.updated_at))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(Instant(credential.updated_at));
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
@@ -46,10 +45,7 @@ impl PgStore {
                 query(include_str!("../../sql/find_credential_by_name.sql")).bind(plain(name))
             }
         };
-        let row = statement
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
@@ -58,23 +54,18 @@ impl PgStore {
         filter: &CredentialFilter,
         limit: usize,
     ) -> Result<Vec<Credential>, StoreError> {
-        let rows = query(include_str!("../../sql/list_credentials.sql"))
+        let statement = query(include_str!("../../sql/list_credentials.sql"))
             .bind(filter.kind.as_deref().map(plain))
             .bind(filter.text.as_ref().map(|text| plain(&text.to_lowercase()).into_owned()))
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::credential).collect()
     }
 
     pub(crate) async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
-        let removed = query(include_str!("../../sql/remove_credential.sql"))
-            .bind(id)
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected() > 0)
+        let statement = query(include_str!("../../sql/remove_credential.sql")).bind(id);
+        let removed = self.write(statement).await?;
+        Ok(removed > 0)
     }
 
     pub(crate) async fn key_versions(
@@ -102,13 +93,8 @@ impl PgStore {
             SealedTable::Credential => include_str!("../../sql/sealed_credentials.sql"),
             SealedTable::Keychain => include_str!("../../sql/sealed_keychain_entries.sql"),
         };
-        let rows = query(statement)
-            .bind(version)
-            .bind(after)
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+        let statement = query(statement).bind(version).bind(after).bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter()
             .map(|row| {
                 let (key, id) = (get(row, "key")?, get(row, "id")?);
@@ -122,17 +108,15 @@ impl PgStore {
         table: SealedTable,
         change: &Rewrap,
     ) -> Result<bool, StoreError> {
-        let changed = query(match table {
+        let statement = query(match table {
             SealedTable::Credential => include_str!("../../sql/rewrap_credential.sql"),
             SealedTable::Keychain => include_str!("../../sql/rewrap_keychain_entry.sql"),
         })
         .bind(&change.key)
         .bind(&change.expected)
         .bind(&change.wrapped_key)
-        .bind(&change.key_version)
-        .execute(&mut *self.pool.connection().await?)
-        .await
-        .map_err(store_error)?;
-        Ok(changed.rows_affected() > 0)
+        .bind(&change.key_version);
+        let changed = self.write(statement).await?;
+        Ok(changed > 0)
     }
 }

@@ -2,19 +2,20 @@
 
 use noetl_model::ExecutionId;
 use noetl_store::from_row;
+use noetl_store::to_row::{at_most, to_json};
 use noetl_store::{FailedMark, FailedMessage, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, plain, store_error, to_json};
+use crate::row::{Named, plain};
 
 impl PgStore {
     pub(crate) async fn put_failed_message(
         &self,
         message: &FailedMessage,
     ) -> Result<(), StoreError> {
-        query(include_str!("../../sql/put_failed_message.sql"))
+        let statement = query(include_str!("../../sql/put_failed_message.sql"))
             .bind(message.subscription.0)
             .bind(plain(&message.arrival.once))
             .bind(message.order_key.as_deref().map(plain))
@@ -23,10 +24,8 @@ impl PgStore {
             .bind(to_json(&message.arrival))
             .bind(message.standing.until().map(Instant))
             .bind(Instant(message.first_at))
-            .bind(Instant(message.last_at))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(Instant(message.last_at));
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -36,13 +35,11 @@ impl PgStore {
         named: &[String],
         order_keys: &[String],
     ) -> Result<Vec<FailedMark>, StoreError> {
-        let rows = query(include_str!("../../sql/mark_failed_messages.sql"))
+        let statement = query(include_str!("../../sql/mark_failed_messages.sql"))
             .bind(subscription.0)
             .bind(plain_texts(named))
-            .bind(plain_texts(order_keys))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(plain_texts(order_keys));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::failed_mark).collect()
     }
 
@@ -51,12 +48,10 @@ impl PgStore {
         subscription: ExecutionId,
         once: &str,
     ) -> Result<Option<FailedMessage>, StoreError> {
-        let row = query(include_str!("../../sql/find_failed_message.sql"))
+        let statement = query(include_str!("../../sql/find_failed_message.sql"))
             .bind(subscription.0)
-            .bind(plain(once))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(plain(once));
+        let row = self.row(statement).await?;
         row.as_ref().map(|row| from_row::failed_message(Named(row), subscription)).transpose()
     }
 
@@ -66,13 +61,11 @@ impl PgStore {
         after: &str,
         limit: usize,
     ) -> Result<Vec<FailedMessage>, StoreError> {
-        let rows = query(include_str!("../../sql/list_failed_messages.sql"))
+        let statement = query(include_str!("../../sql/list_failed_messages.sql"))
             .bind(subscription.0)
             .bind(plain(after))
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(|row| from_row::failed_message(Named(row), subscription)).collect()
     }
 
@@ -81,13 +74,10 @@ impl PgStore {
         subscription: ExecutionId,
         named: &[String],
     ) -> Result<u64, StoreError> {
-        let removed = query(include_str!("../../sql/remove_failed_messages.sql"))
+        let statement = query(include_str!("../../sql/remove_failed_messages.sql"))
             .bind(subscription.0)
-            .bind(plain_texts(named))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected())
+            .bind(plain_texts(named));
+        self.write(statement).await
     }
 }
 

@@ -2,16 +2,17 @@
 
 use noetl_model::{CatalogId, Timestamp};
 use noetl_store::from_row;
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{AUDIT_PAGE_MAX, AuditEntry, AuditFilter, KeychainEntry, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, plain, store_error, stored};
+use crate::row::{Named, plain};
 
 impl PgStore {
     pub(crate) async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
-        query(include_str!("../../sql/put_keychain_entry.sql"))
+        let statement = query(include_str!("../../sql/put_keychain_entry.sql"))
             .bind(plain(&entry.cache_key))
             .bind(plain(&entry.name))
             .bind(entry.catalog_id.0)
@@ -25,10 +26,8 @@ impl PgStore {
             .bind(entry.renew_config.as_ref().map(ToString::to_string))
             .bind(stored(entry.access_count))
             .bind(entry.accessed_at.map(Instant))
-            .bind(Instant(entry.created_at))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(Instant(entry.created_at));
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -37,12 +36,10 @@ impl PgStore {
         cache_key: &str,
         now: Timestamp,
     ) -> Result<Option<KeychainEntry>, StoreError> {
-        let row = query(include_str!("../../sql/find_keychain_entry.sql"))
+        let statement = query(include_str!("../../sql/find_keychain_entry.sql"))
             .bind(plain(cache_key))
-            .bind(Instant(now))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(Instant(now));
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::keychain_entry).transpose()
     }
 
@@ -51,28 +48,24 @@ impl PgStore {
         catalog_id: CatalogId,
         limit: usize,
     ) -> Result<Vec<KeychainEntry>, StoreError> {
-        let rows = query(include_str!("../../sql/list_keychain_entries.sql"))
+        let statement = query(include_str!("../../sql/list_keychain_entries.sql"))
             .bind(catalog_id.0)
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::keychain_entry).collect()
     }
 
     pub(crate) async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
-        let removed = query(include_str!("../../sql/remove_keychain_entry.sql"))
-            .bind(plain(cache_key))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected() > 0)
+        let statement =
+            query(include_str!("../../sql/remove_keychain_entry.sql")).bind(plain(cache_key));
+        let removed = self.write(statement).await?;
+        Ok(removed > 0)
     }
 }
 
 impl PgStore {
     pub(crate) async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
-        query(include_str!("../../sql/put_access.sql"))
+        let statement = query(include_str!("../../sql/put_access.sql"))
             .bind(entry.id)
             .bind(Instant(entry.at))
             .bind(plain(&entry.credential))
@@ -82,10 +75,8 @@ impl PgStore {
             .bind(entry.execution.map(|it| it.0))
             .bind(entry.parent_execution.map(|it| it.0))
             .bind(&entry.key_version)
-            .bind(entry.notes.as_deref().map(plain))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(entry.notes.as_deref().map(plain));
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -94,15 +85,13 @@ impl PgStore {
         filter: &AuditFilter,
         limit: usize,
     ) -> Result<Vec<AuditEntry>, StoreError> {
-        let rows = query(include_str!("../../sql/list_accesses.sql"))
+        let statement = query(include_str!("../../sql/list_accesses.sql"))
             .bind(filter.credential.as_deref().map(plain))
             .bind(filter.execution.map(|it| it.0))
             .bind(filter.from.map(Instant))
             .bind(filter.to.map(Instant))
-            .bind(at_most(limit, AUDIT_PAGE_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, AUDIT_PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::audit_entry).collect()
     }
 }

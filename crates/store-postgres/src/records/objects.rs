@@ -43,30 +43,26 @@ impl PgStore {
         reference: &ResultRef,
         now: Timestamp,
     ) -> Result<Option<NamedResult>, StoreError> {
-        let row = query(include_str!("../../sql/find_result.sql"))
+        let statement = query(include_str!("../../sql/find_result.sql"))
             .bind(reference.execution.0)
             .bind(plain(&reference.name))
             .bind(reference.id)
-            .bind(Instant(now))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(Instant(now));
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::named_result).transpose()
     }
 }
 
 impl PgStore {
     pub(crate) async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
-        query(include_str!("../../sql/put_object.sql"))
+        let statement = query(include_str!("../../sql/put_object.sql"))
             .bind(plain(object.key.as_str()))
             .bind(plain(&object.media_type))
             .bind(&object.digest.as_bytes()[..])
             .bind(&object.body)
             .bind(Instant(object.updated_at))
-            .bind(object.expires_at.map(Instant))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(object.expires_at.map(Instant));
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -75,12 +71,10 @@ impl PgStore {
         key: &ObjectKey,
         now: Timestamp,
     ) -> Result<Option<Object>, StoreError> {
-        let row = query(include_str!("../../sql/find_object.sql"))
+        let statement = query(include_str!("../../sql/find_object.sql"))
             .bind(plain(key.as_str()))
-            .bind(Instant(now))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(Instant(now));
+        let row = self.row(statement).await?;
         row.as_ref().map(|row| from_row::object(Named(row), key)).transpose()
     }
 }

@@ -2,12 +2,13 @@
 
 use noetl_model::{Envelope, Timestamp};
 use noetl_store::from_row::Columns as _;
+use noetl_store::to_row::{at_most, to_json};
 use noetl_store::{PROJECT_MAX, StoreError};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, plain, store_error, to_json};
+use crate::row::{Named, plain};
 
 impl PgStore {
     pub(crate) async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
@@ -15,15 +16,12 @@ impl PgStore {
             |number: &dyn Fn(&Envelope) -> i64| events.iter().map(number).collect::<Vec<_>>();
         let created: Vec<Instant> = events.iter().map(|event| Instant(event.created_at)).collect();
         let texts = events.iter().map(|event| plain(&to_json(event)).into_owned());
-        let kept = query(include_str!("../../sql/project_events.sql"))
+        let statement = query(include_str!("../../sql/project_events.sql"))
             .bind(column(&|event| event.event_id))
             .bind(column(&|event| event.execution_id))
             .bind(created)
-            .bind(texts.collect::<Vec<String>>())
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(kept.rows_affected())
+            .bind(texts.collect::<Vec<String>>());
+        self.write(statement).await
     }
 
     pub(crate) async fn projected(
@@ -32,13 +30,11 @@ impl PgStore {
         after: i64,
         limit: usize,
     ) -> Result<Vec<Envelope>, StoreError> {
-        let rows = query(include_str!("../../sql/read_projected.sql"))
+        let statement = query(include_str!("../../sql/read_projected.sql"))
             .bind(execution)
             .bind(after)
-            .bind(at_most(limit, PROJECT_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PROJECT_MAX));
+        let rows = self.rows(statement).await?;
         let what = || format!("a projected event of execution {execution}");
         rows.iter().map(|row| Named(row).json("envelope", what)).collect()
     }
@@ -48,12 +44,9 @@ impl PgStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<u64, StoreError> {
-        let forgotten = query(include_str!("../../sql/forget_projected.sql"))
+        let statement = query(include_str!("../../sql/forget_projected.sql"))
             .bind(Instant(before))
-            .bind(at_most(limit, PROJECT_MAX))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(forgotten.rows_affected())
+            .bind(at_most(limit, PROJECT_MAX));
+        self.write(statement).await
     }
 }

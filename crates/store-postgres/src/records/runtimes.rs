@@ -2,13 +2,14 @@
 
 use noetl_model::Timestamp;
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, StoreError};
 use serde_json::Value;
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, plain, store_error};
+use crate::row::{Named, plain, store_error};
 
 impl PgStore {
     pub(crate) async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
@@ -37,43 +38,35 @@ impl PgStore {
         key: &RuntimeKey,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let heard = query(include_str!("../../sql/heard_runtime.sql"))
+        let statement = query(include_str!("../../sql/heard_runtime.sql"))
             .bind(plain(&key.kind))
             .bind(plain(&key.name))
-            .bind(Instant(now))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(heard.rows_affected() > 0)
+            .bind(Instant(now));
+        let heard = self.write(statement).await?;
+        Ok(heard > 0)
     }
 
     pub(crate) async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
-        let row = query(include_str!("../../sql/find_runtime.sql"))
+        let statement = query(include_str!("../../sql/find_runtime.sql"))
             .bind(plain(&key.kind))
-            .bind(plain(&key.name))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(plain(&key.name));
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::runtime).transpose()
     }
 
     pub(crate) async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
-        let rows = query(include_str!("../../sql/list_runtimes.sql"))
+        let statement = query(include_str!("../../sql/list_runtimes.sql"))
             .bind(plain(kind))
-            .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::runtime).collect()
     }
 
     pub(crate) async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
-        let removed = query(include_str!("../../sql/remove_runtime.sql"))
+        let statement = query(include_str!("../../sql/remove_runtime.sql"))
             .bind(plain(&key.kind))
-            .bind(plain(&key.name))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected() > 0)
+            .bind(plain(&key.name));
+        let removed = self.write(statement).await?;
+        Ok(removed > 0)
     }
 }

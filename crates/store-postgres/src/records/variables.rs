@@ -2,12 +2,13 @@
 
 use noetl_model::{ExecutionId, Timestamp};
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{StoreError, VARIABLES_MAX, Variable};
 use sqlx::query;
 
 use crate::PgStore;
 use crate::instant::Instant;
-use crate::row::{Named, at_most, plain, store_error};
+use crate::row::{Named, plain};
 
 impl PgStore {
     pub(crate) async fn put_variables(
@@ -22,16 +23,14 @@ impl PgStore {
             .iter()
             .map(|it| it.source_step.as_deref().map(|step| plain(step).into_owned()));
         let created: Vec<Instant> = variables.iter().map(|it| Instant(it.created_at)).collect();
-        query(include_str!("../../sql/put_variables.sql"))
+        let statement = query(include_str!("../../sql/put_variables.sql"))
             .bind(execution.0)
             .bind(texts(&|it| it.name.clone()))
             .bind(texts(&|it| it.kind.as_str().to_owned()))
             .bind(texts(&|it| it.value.to_string()))
             .bind(steps.collect::<Vec<_>>())
-            .bind(created)
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(created);
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -39,12 +38,10 @@ impl PgStore {
         &self,
         execution: ExecutionId,
     ) -> Result<Vec<Variable>, StoreError> {
-        let rows = query(include_str!("../../sql/list_variables.sql"))
+        let statement = query(include_str!("../../sql/list_variables.sql"))
             .bind(execution.0)
-            .bind(at_most(VARIABLES_MAX, VARIABLES_MAX))
-            .fetch_all(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(VARIABLES_MAX, VARIABLES_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::variable).collect()
     }
 
@@ -54,13 +51,11 @@ impl PgStore {
         name: &str,
         now: Timestamp,
     ) -> Result<Option<Variable>, StoreError> {
-        let row = query(include_str!("../../sql/find_variable.sql"))
+        let statement = query(include_str!("../../sql/find_variable.sql"))
             .bind(execution.0)
             .bind(plain(name))
-            .bind(Instant(now))
-            .fetch_optional(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
+            .bind(Instant(now));
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::variable).transpose()
     }
 
@@ -69,12 +64,9 @@ impl PgStore {
         execution: ExecutionId,
         name: Option<&str>,
     ) -> Result<u64, StoreError> {
-        let removed = query(include_str!("../../sql/remove_variables.sql"))
+        let statement = query(include_str!("../../sql/remove_variables.sql"))
             .bind(execution.0)
-            .bind(name.map(plain))
-            .execute(&mut *self.pool.connection().await?)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected())
+            .bind(name.map(plain));
+        self.write(statement).await
     }
 }

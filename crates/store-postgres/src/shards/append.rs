@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use futures::future::join_all;
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
+use noetl_store::to_row::stored;
 use noetl_store::{Append, AppendError, CommandKey, StartKey, StoreError, read_shared};
 use sqlx::query;
 
@@ -12,7 +13,7 @@ use super::Shards;
 use super::hash::shard_of_key;
 use crate::append::find_children;
 use crate::pool::PooledTransaction;
-use crate::row::{store_error, stored};
+use crate::row::store_error;
 
 type Answer = Result<(), AppendError>;
 

@@ -2,11 +2,12 @@
 
 use noetl_model::{Digest, Timestamp};
 use noetl_store::from_row::Columns as _;
+use noetl_store::to_row::at_most;
 use noetl_store::{Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, array, at_most, store_error};
+use crate::row::{Named, array};
 
 impl SqliteStore {
     pub(crate) async fn collect(
@@ -15,14 +16,10 @@ impl SqliteStore {
         limit: usize,
     ) -> Result<Collected, StoreError> {
         let remove = async |statement: &'static str, before: Timestamp| {
-            let mut writer = self.lazy_writer().await?;
-            let removed = query(statement)
-                .bind(before.as_micros())
-                .bind(at_most(limit, PAGE_MAX))
-                .execute(&mut *writer)
-                .await
-                .map_err(store_error)?;
-            Ok::<u64, StoreError>(removed.rows_affected())
+            let statement =
+                query(statement).bind(before.as_micros()).bind(at_most(limit, PAGE_MAX));
+            let removed = self.write_lazily(statement).await?;
+            Ok::<u64, StoreError>(removed)
         };
         let Horizon { expired, payloads, keychain, runtimes, audit } = *horizon;
         Ok(Collected {
@@ -47,11 +44,9 @@ impl SqliteStore {
         let Some(blobs) = self.blobs() else { return Ok(0) };
         let mut gone = 0;
         for digests in blobs.aged(first, before).await?.chunks(PAGE_MAX) {
-            let rows = query(include_str!("../../sql/find_kept_payloads.sql"))
-                .bind(array(digests))
-                .fetch_all(&self.readers)
-                .await
-                .map_err(store_error)?;
+            let statement =
+                query(include_str!("../../sql/find_kept_payloads.sql")).bind(array(digests));
+            let rows = self.rows(statement).await?;
             let kept: Vec<Digest> =
                 rows.iter().map(|row| Named(row).digest("sha256")).collect::<Result<_, _>>()?;
             gone += remove_all_but(&kept, digests, blobs, before).await?;

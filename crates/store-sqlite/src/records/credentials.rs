@@ -1,6 +1,7 @@
 //! Credentials on SQLite, and the keys of all sealed rows.
 
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{
     Credential, CredentialFilter, CredentialKey, PAGE_MAX, Rewrap, SealedRow, SealedTable,
     StoreError,
@@ -8,7 +9,7 @@ use noetl_store::{
 use sqlx::{query, query_as};
 
 use crate::SqliteStore;
-use crate::row::{Named, array, at_most, get, store_error};
+use crate::row::{Named, array, get, store_error};
 
 impl SqliteStore {
     pub(crate) async fn put_credential(
@@ -46,7 +47,7 @@ impl SqliteStore {
                 query(include_str!("../../sql/find_credential_by_name.sql")).bind(name)
             }
         };
-        let row = statement.fetch_optional(&self.readers).await.map_err(store_error)?;
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::credential).transpose()
     }
 
@@ -55,24 +56,18 @@ impl SqliteStore {
         filter: &CredentialFilter,
         limit: usize,
     ) -> Result<Vec<Credential>, StoreError> {
-        let rows = query(include_str!("../../sql/list_credentials.sql"))
+        let statement = query(include_str!("../../sql/list_credentials.sql"))
             .bind(&filter.kind)
             .bind(filter.text.as_ref().map(|text| text.to_lowercase()))
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::credential).collect()
     }
 
     pub(crate) async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
-        let mut writer = self.writer().await?;
-        let removed = query(include_str!("../../sql/remove_credential.sql"))
-            .bind(id)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected() > 0)
+        let statement = query(include_str!("../../sql/remove_credential.sql")).bind(id);
+        let removed = self.write(statement).await?;
+        Ok(removed > 0)
     }
 
     pub(crate) async fn key_versions(
@@ -99,13 +94,8 @@ impl SqliteStore {
             SealedTable::Credential => include_str!("../../sql/sealed_credentials.sql"),
             SealedTable::Keychain => include_str!("../../sql/sealed_keychain_entries.sql"),
         };
-        let rows = query(statement)
-            .bind(version)
-            .bind(after)
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let statement = query(statement).bind(version).bind(after).bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter()
             .map(|row| {
                 let (key, id) = (get(row, "key")?, get(row, "id")?);
@@ -119,18 +109,15 @@ impl SqliteStore {
         table: SealedTable,
         change: &Rewrap,
     ) -> Result<bool, StoreError> {
-        let mut writer = self.writer().await?;
-        let changed = query(match table {
+        let statement = query(match table {
             SealedTable::Credential => include_str!("../../sql/rewrap_credential.sql"),
             SealedTable::Keychain => include_str!("../../sql/rewrap_keychain_entry.sql"),
         })
         .bind(&change.key)
         .bind(&change.expected)
         .bind(&change.wrapped_key)
-        .bind(&change.key_version)
-        .execute(&mut *writer)
-        .await
-        .map_err(store_error)?;
-        Ok(changed.rows_affected() > 0)
+        .bind(&change.key_version);
+        let changed = self.write(statement).await?;
+        Ok(changed > 0)
     }
 }

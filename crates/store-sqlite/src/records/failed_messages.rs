@@ -2,11 +2,12 @@
 
 use noetl_model::ExecutionId;
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{FailedMark, FailedMessage, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, array, at_most, store_error};
+use crate::row::{Named, array};
 
 impl SqliteStore {
     pub(crate) async fn put_failed_message(
@@ -14,8 +15,7 @@ impl SqliteStore {
         message: &FailedMessage,
     ) -> Result<(), StoreError> {
         let arrival = serde_json::to_string(&message.arrival).expect("a message is plain data");
-        let mut writer = self.writer().await?;
-        query(include_str!("../../sql/put_failed_message.sql"))
+        let statement = query(include_str!("../../sql/put_failed_message.sql"))
             .bind(message.subscription.0)
             .bind(&message.arrival.once)
             .bind(&message.order_key)
@@ -24,10 +24,8 @@ impl SqliteStore {
             .bind(arrival)
             .bind(message.standing.until().map(|until| until.as_micros()))
             .bind(message.first_at.as_micros())
-            .bind(message.last_at.as_micros())
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
+            .bind(message.last_at.as_micros());
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -37,13 +35,11 @@ impl SqliteStore {
         named: &[String],
         order_keys: &[String],
     ) -> Result<Vec<FailedMark>, StoreError> {
-        let rows = query(include_str!("../../sql/mark_failed_messages.sql"))
+        let statement = query(include_str!("../../sql/mark_failed_messages.sql"))
             .bind(subscription.0)
             .bind(array(named))
-            .bind(array(order_keys))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(array(order_keys));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::failed_mark).collect()
     }
 
@@ -52,12 +48,10 @@ impl SqliteStore {
         subscription: ExecutionId,
         once: &str,
     ) -> Result<Option<FailedMessage>, StoreError> {
-        let row = query(include_str!("../../sql/find_failed_message.sql"))
+        let statement = query(include_str!("../../sql/find_failed_message.sql"))
             .bind(subscription.0)
-            .bind(once)
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(once);
+        let row = self.row(statement).await?;
         row.as_ref().map(|row| from_row::failed_message(Named(row), subscription)).transpose()
     }
 
@@ -67,13 +61,11 @@ impl SqliteStore {
         after: &str,
         limit: usize,
     ) -> Result<Vec<FailedMessage>, StoreError> {
-        let rows = query(include_str!("../../sql/list_failed_messages.sql"))
+        let statement = query(include_str!("../../sql/list_failed_messages.sql"))
             .bind(subscription.0)
             .bind(after)
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(|row| from_row::failed_message(Named(row), subscription)).collect()
     }
 
@@ -82,13 +74,9 @@ impl SqliteStore {
         subscription: ExecutionId,
         named: &[String],
     ) -> Result<u64, StoreError> {
-        let mut writer = self.writer().await?;
-        let removed = query(include_str!("../../sql/remove_failed_messages.sql"))
+        let statement = query(include_str!("../../sql/remove_failed_messages.sql"))
             .bind(subscription.0)
-            .bind(array(named))
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected())
+            .bind(array(named));
+        self.write(statement).await
     }
 }

@@ -2,16 +2,16 @@
 
 use noetl_model::{CatalogId, Timestamp};
 use noetl_store::from_row;
+use noetl_store::to_row::{at_most, stored};
 use noetl_store::{AUDIT_PAGE_MAX, AuditEntry, AuditFilter, KeychainEntry, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, at_most, store_error, stored};
+use crate::row::{Named, store_error};
 
 impl SqliteStore {
     pub(crate) async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
-        let mut writer = self.writer().await?;
-        query(include_str!("../../sql/put_keychain_entry.sql"))
+        let statement = query(include_str!("../../sql/put_keychain_entry.sql"))
             .bind(&entry.cache_key)
             .bind(&entry.name)
             .bind(entry.catalog_id.0)
@@ -25,10 +25,8 @@ impl SqliteStore {
             .bind(entry.renew_config.as_ref().map(ToString::to_string))
             .bind(stored(entry.access_count))
             .bind(entry.accessed_at.map(Timestamp::as_micros))
-            .bind(entry.created_at.as_micros())
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
+            .bind(entry.created_at.as_micros());
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -52,30 +50,23 @@ impl SqliteStore {
         catalog_id: CatalogId,
         limit: usize,
     ) -> Result<Vec<KeychainEntry>, StoreError> {
-        let rows = query(include_str!("../../sql/list_keychain_entries.sql"))
+        let statement = query(include_str!("../../sql/list_keychain_entries.sql"))
             .bind(catalog_id.0)
-            .bind(at_most(limit, PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::keychain_entry).collect()
     }
 
     pub(crate) async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
-        let mut writer = self.writer().await?;
-        let removed = query(include_str!("../../sql/remove_keychain_entry.sql"))
-            .bind(cache_key)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected() > 0)
+        let statement = query(include_str!("../../sql/remove_keychain_entry.sql")).bind(cache_key);
+        let removed = self.write(statement).await?;
+        Ok(removed > 0)
     }
 }
 
 impl SqliteStore {
     pub(crate) async fn note_access(&self, entry: &AuditEntry) -> Result<(), StoreError> {
-        let mut writer = self.writer().await?;
-        query(include_str!("../../sql/put_access.sql"))
+        let statement = query(include_str!("../../sql/put_access.sql"))
             .bind(entry.id)
             .bind(entry.at.as_micros())
             .bind(&entry.credential)
@@ -85,10 +76,8 @@ impl SqliteStore {
             .bind(entry.execution.map(|it| it.0))
             .bind(entry.parent_execution.map(|it| it.0))
             .bind(&entry.key_version)
-            .bind(&entry.notes)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
+            .bind(&entry.notes);
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -97,15 +86,13 @@ impl SqliteStore {
         filter: &AuditFilter,
         limit: usize,
     ) -> Result<Vec<AuditEntry>, StoreError> {
-        let rows = query(include_str!("../../sql/list_accesses.sql"))
+        let statement = query(include_str!("../../sql/list_accesses.sql"))
             .bind(&filter.credential)
             .bind(filter.execution.map(|it| it.0))
             .bind(filter.from.map(Timestamp::as_micros))
             .bind(filter.to.map(Timestamp::as_micros))
-            .bind(at_most(limit, AUDIT_PAGE_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, AUDIT_PAGE_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::audit_entry).collect()
     }
 }

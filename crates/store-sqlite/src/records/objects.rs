@@ -52,31 +52,26 @@ impl SqliteStore {
         reference: &ResultRef,
         now: Timestamp,
     ) -> Result<Option<NamedResult>, StoreError> {
-        let row = query(include_str!("../../sql/find_result.sql"))
+        let statement = query(include_str!("../../sql/find_result.sql"))
             .bind(reference.execution.0)
             .bind(&reference.name)
             .bind(reference.id)
-            .bind(now.as_micros())
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(now.as_micros());
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::named_result).transpose()
     }
 }
 
 impl SqliteStore {
     pub(crate) async fn put_object(&self, object: &Object) -> Result<(), StoreError> {
-        let mut writer = self.writer().await?;
-        query(include_str!("../../sql/put_object.sql"))
+        let statement = query(include_str!("../../sql/put_object.sql"))
             .bind(object.key.as_str())
             .bind(&object.media_type)
             .bind(&object.digest.as_bytes()[..])
             .bind(&object.body)
             .bind(object.updated_at.as_micros())
-            .bind(object.expires_at.map(Timestamp::as_micros))
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
+            .bind(object.expires_at.map(Timestamp::as_micros));
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -85,12 +80,10 @@ impl SqliteStore {
         key: &ObjectKey,
         now: Timestamp,
     ) -> Result<Option<Object>, StoreError> {
-        let row = query(include_str!("../../sql/find_object.sql"))
+        let statement = query(include_str!("../../sql/find_object.sql"))
             .bind(key.as_str())
-            .bind(now.as_micros())
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(now.as_micros());
+        let row = self.row(statement).await?;
         row.as_ref().map(|row| from_row::object(Named(row), key)).transpose()
     }
 }

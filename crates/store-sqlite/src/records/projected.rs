@@ -2,11 +2,12 @@
 
 use noetl_model::{Envelope, Timestamp};
 use noetl_store::from_row::Columns as _;
+use noetl_store::to_row::at_most;
 use noetl_store::{PROJECT_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, array, at_most, store_error};
+use crate::row::{Named, array};
 
 impl SqliteStore {
     pub(crate) async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
@@ -14,13 +15,8 @@ impl SqliteStore {
             let text = serde_json::to_string(event).expect("an event is plain data");
             (event.event_id, event.execution_id, event.created_at.as_micros(), text)
         }));
-        let mut writer = self.writer().await?;
-        let kept = query(include_str!("../../sql/project_events.sql"))
-            .bind(rows)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(kept.rows_affected())
+        let statement = query(include_str!("../../sql/project_events.sql")).bind(rows);
+        self.write(statement).await
     }
 
     pub(crate) async fn projected(
@@ -29,13 +25,11 @@ impl SqliteStore {
         after: i64,
         limit: usize,
     ) -> Result<Vec<Envelope>, StoreError> {
-        let rows = query(include_str!("../../sql/read_projected.sql"))
+        let statement = query(include_str!("../../sql/read_projected.sql"))
             .bind(execution)
             .bind(after)
-            .bind(at_most(limit, PROJECT_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(limit, PROJECT_MAX));
+        let rows = self.rows(statement).await?;
         let what = || format!("a projected event of execution {execution}");
         rows.iter().map(|row| Named(row).json("envelope", what)).collect()
     }
@@ -45,13 +39,9 @@ impl SqliteStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<u64, StoreError> {
-        let mut writer = self.writer().await?;
-        let forgotten = query(include_str!("../../sql/forget_projected.sql"))
+        let statement = query(include_str!("../../sql/forget_projected.sql"))
             .bind(before.as_micros())
-            .bind(at_most(limit, PROJECT_MAX))
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(forgotten.rows_affected())
+            .bind(at_most(limit, PROJECT_MAX));
+        self.write(statement).await
     }
 }

@@ -2,12 +2,13 @@
 
 use noetl_model::Timestamp;
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{RUNTIMES_MAX, Runtime, RuntimeKey, StoreError};
 use serde_json::Value;
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, at_most, store_error};
+use crate::row::{Named, store_error};
 
 impl SqliteStore {
     pub(crate) async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
@@ -49,33 +50,24 @@ impl SqliteStore {
     }
 
     pub(crate) async fn runtime(&self, key: &RuntimeKey) -> Result<Option<Runtime>, StoreError> {
-        let row = query(include_str!("../../sql/find_runtime.sql"))
-            .bind(&key.kind)
-            .bind(&key.name)
-            .fetch_optional(&self.readers)
-            .await
-            .map_err(store_error)?;
+        let statement =
+            query(include_str!("../../sql/find_runtime.sql")).bind(&key.kind).bind(&key.name);
+        let row = self.row(statement).await?;
         row.as_ref().map(Named).map(from_row::runtime).transpose()
     }
 
     pub(crate) async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
-        let rows = query(include_str!("../../sql/list_runtimes.sql"))
+        let statement = query(include_str!("../../sql/list_runtimes.sql"))
             .bind(kind)
-            .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::runtime).collect()
     }
 
     pub(crate) async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {
-        let mut writer = self.writer().await?;
-        let removed = query(include_str!("../../sql/remove_runtime.sql"))
-            .bind(&key.kind)
-            .bind(&key.name)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected() > 0)
+        let statement =
+            query(include_str!("../../sql/remove_runtime.sql")).bind(&key.kind).bind(&key.name);
+        let removed = self.write(statement).await?;
+        Ok(removed > 0)
     }
 }

@@ -29,13 +29,8 @@ impl SqliteStore {
     }
 
     pub(crate) async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError> {
-        let mut writer = self.lazy_writer().await?;
-        query(include_str!("../../sql/end_turn.sql"))
-            .bind(name)
-            .bind(holder)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
+        let statement = query(include_str!("../../sql/end_turn.sql")).bind(name).bind(holder);
+        self.write_lazily(statement).await?;
         Ok(())
     }
 }

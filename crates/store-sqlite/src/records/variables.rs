@@ -2,11 +2,12 @@
 
 use noetl_model::{ExecutionId, Timestamp};
 use noetl_store::from_row;
+use noetl_store::to_row::at_most;
 use noetl_store::{StoreError, VARIABLES_MAX, Variable};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, array, at_most, store_error};
+use crate::row::{Named, array, store_error};
 
 impl SqliteStore {
     pub(crate) async fn put_variables(
@@ -18,13 +19,9 @@ impl SqliteStore {
             let value = it.value.to_string();
             (&it.name, it.kind.as_str(), value, &it.source_step, it.created_at.as_micros())
         }));
-        let mut writer = self.writer().await?;
-        query(include_str!("../../sql/put_variables.sql"))
-            .bind(execution.0)
-            .bind(rows)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
+        let statement =
+            query(include_str!("../../sql/put_variables.sql")).bind(execution.0).bind(rows);
+        self.write(statement).await?;
         Ok(())
     }
 
@@ -32,12 +29,10 @@ impl SqliteStore {
         &self,
         execution: ExecutionId,
     ) -> Result<Vec<Variable>, StoreError> {
-        let rows = query(include_str!("../../sql/list_variables.sql"))
+        let statement = query(include_str!("../../sql/list_variables.sql"))
             .bind(execution.0)
-            .bind(at_most(VARIABLES_MAX, VARIABLES_MAX))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
+            .bind(at_most(VARIABLES_MAX, VARIABLES_MAX));
+        let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::variable).collect()
     }
 
@@ -63,13 +58,8 @@ impl SqliteStore {
         execution: ExecutionId,
         name: Option<&str>,
     ) -> Result<u64, StoreError> {
-        let mut writer = self.writer().await?;
-        let removed = query(include_str!("../../sql/remove_variables.sql"))
-            .bind(execution.0)
-            .bind(name)
-            .execute(&mut *writer)
-            .await
-            .map_err(store_error)?;
-        Ok(removed.rows_affected())
+        let statement =
+            query(include_str!("../../sql/remove_variables.sql")).bind(execution.0).bind(name);
+        self.write(statement).await
     }
 }

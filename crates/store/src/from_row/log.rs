@@ -7,8 +7,9 @@ use noetl_model::{
 
 use super::Columns;
 use crate::{
-    CatalogEntry, FailedStanding, FeedCursor, FeedDelivery, FeedItem, KeptKey, KeyHolder, KeyName,
-    LogEnd, NamedFeed, StoreError,
+    CatalogEntry, FailedStanding, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, KeptKey,
+    KeyHolder, KeyName, LogEnd, NamedFeed, OwnEvents, PageRoom, ReplayMark, SavedReplay, Snapshot,
+    StoreError,
 };
 
 /// Converts a row to an event of an execution.
@@ -88,14 +89,97 @@ fn fork(row: impl Columns) -> Result<Option<ForkPoint>, StoreError> {
     Ok(execution.zip(seq).map(|(execution, seq)| ForkPoint { execution, seq }))
 }
 
-/// Converts a row to a feed event; `None` if the event has expired.
-pub fn feed_item(row: impl Columns, cursor: &FeedCursor) -> Result<Option<FeedItem>, StoreError> {
-    let (Some(_), Some(path)) = (row.maybe_integer("event_id")?, row.maybe_string("path")?) else {
-        return Ok(None);
-    };
-    let execution = ExecutionId(row.integer("execution_id")?);
-    let recorded = recorded(execution, row)?;
-    Ok(Some(FeedItem { execution, path, recorded, cursor: cursor.clone() }))
+/// The rows of a page of an execution's own log.
+#[derive(Debug)]
+pub struct LogRows {
+    execution: ExecutionId,
+    own: OwnEvents,
+    room: PageRoom,
+}
+
+impl LogRows {
+    pub fn new(execution: ExecutionId) -> Self {
+        Self { execution, own: OwnEvents::default(), room: PageRoom::default() }
+    }
+
+    /// Adds a row: an event, or a fork point, which has no body. Returns false if the page is full.
+    pub fn add(&mut self, row: impl Columns) -> Result<bool, StoreError> {
+        let Some(body) = row.maybe_text("body")? else {
+            let execution = ExecutionId(row.integer("event_id")?);
+            self.own.shared = Some(ForkPoint { execution, seq: Seq(row.number("seq")?) });
+            return Ok(true);
+        };
+        self.own.events.push(recorded(self.execution, row)?);
+        self.own.is_cut = !self.room.take(body.len());
+        Ok(!self.own.is_cut)
+    }
+
+    pub fn into_events(self) -> OwnEvents {
+        self.own
+    }
+}
+
+/// The rows of a page of one database's feed.
+#[derive(Debug)]
+pub struct FeedRows {
+    page: FeedPage,
+    room: PageRoom,
+}
+
+impl FeedRows {
+    pub fn new(after: &FeedCursor) -> Self {
+        let page = FeedPage { items: Vec::new(), next: after.clone() };
+        Self { page, room: PageRoom::default() }
+    }
+
+    /// Adds a row: a place, with its event unless the event has expired. Returns false if the page
+    /// is full.
+    pub fn add(&mut self, row: impl Columns) -> Result<bool, StoreError> {
+        let cursor = feed_cursor(row)?;
+        self.page.next = cursor.clone();
+        if let (Some(_), Some(path)) = (row.maybe_integer("event_id")?, row.maybe_string("path")?) {
+            let execution = ExecutionId(row.integer("execution_id")?);
+            let recorded = recorded(execution, row)?;
+            self.page.items.push(FeedItem { execution, path, recorded, cursor });
+        }
+        Ok(self.room.take(row.maybe_text("body")?.map_or(0, str::len)))
+    }
+
+    pub fn into_page(self) -> FeedPage {
+        self.page
+    }
+}
+
+/// Converts a row to a place in the feed of one database.
+pub fn feed_cursor(row: impl Columns) -> Result<FeedCursor, StoreError> {
+    let place = FeedPlace { batch: row.integer("position")?, index: row.integer("index")? };
+    Ok(FeedCursor::default().at(0, place))
+}
+
+pub fn snapshot(row: impl Columns) -> Result<Snapshot, StoreError> {
+    Ok(Snapshot {
+        seq: Seq(row.number("seq")?),
+        shape: row.number("shape")?,
+        body: row.bytes("body")?.to_vec(),
+    })
+}
+
+pub fn saved_replay(row: impl Columns) -> Result<SavedReplay, StoreError> {
+    Ok(SavedReplay {
+        seq: Seq(row.number("seq")?),
+        last_id: EventId(row.integer("last_event_id")?),
+        last_at: row.instant("last_event_at")?,
+        shape: row.number("shape")?,
+        body: row.bytes("body")?.to_vec(),
+    })
+}
+
+pub fn replay_mark(row: impl Columns) -> Result<ReplayMark, StoreError> {
+    Ok(ReplayMark {
+        projection: row.string("projection")?,
+        seq: Seq(row.number("seq")?),
+        shape: row.number("shape")?,
+    })
 }
 
 pub fn named_feed(row: impl Columns) -> Result<NamedFeed, StoreError> {

@@ -50,6 +50,20 @@ pub fn outbox_row(row: impl Columns) -> Result<OutboxRow, StoreError> {
     })
 }
 
+/// Converts the rows of taken messages, ordered by id, without those that became dead.
+pub fn taken_messages(
+    rows: impl Iterator<Item = impl Columns>,
+) -> Result<Vec<OutboxRow>, StoreError> {
+    let mut taken = Vec::new();
+    for row in rows {
+        if !row.flag("is_dead")? {
+            taken.push(outbox_row(row)?);
+        }
+    }
+    taken.sort_by_key(|row| row.id);
+    Ok(taken)
+}
+
 pub fn letter(row: impl Columns) -> Result<Letter, StoreError> {
     let message = outbox_row(row)?;
     Ok(Letter {
