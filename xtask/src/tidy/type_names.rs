@@ -14,7 +14,6 @@ const SHARED: &[(&str, &str)] = &[
     ("Access", NOT_YET),
     ("Answer", NOT_YET),
     ("Assignment", NOT_YET),
-    ("Backend", NOT_YET),
     ("Backlog", NOT_YET),
     ("Body", NOT_YET),
     ("Bucket", NOT_YET),

@@ -55,11 +55,11 @@ const ORDERINGS: &[(&str, OrderingScope)] = &[
     ("per_key", OrderingScope::Other),
     ("none", OrderingScope::Other),
 ];
-const BACKENDS: &[(&str, Backend)] = &[
-    ("nats_object", Backend::Default),
-    ("local_disk", Backend::Path),
-    ("gcs", Backend::Bucket),
-    ("s3", Backend::Bucket),
+const BACKENDS: &[(&str, SpoolBackend)] = &[
+    ("nats_object", SpoolBackend::Default),
+    ("local_disk", SpoolBackend::Path),
+    ("gcs", SpoolBackend::Bucket),
+    ("s3", SpoolBackend::Bucket),
 ];
 const RECOVERIES: &[(&str, bool)] = &[("ordered_then_live", false), ("interleave", true)];
 
@@ -100,7 +100,7 @@ enum OrderingScope {
 
 /// The setting that a spool backend needs besides its name.
 #[derive(Clone, Copy)]
-enum Backend {
+enum SpoolBackend {
     Default,
     Path,
     Bucket,
@@ -482,9 +482,9 @@ impl DocumentReader<'_> {
         }
         let backend = given("backend").and_then(|it| self.word(it, "`backend`", BACKENDS));
         let wanted = match backend {
-            Some(Backend::Path) => Some("path"),
-            Some(Backend::Bucket) => Some("bucket"),
-            Some(Backend::Default) | None => None,
+            Some(SpoolBackend::Path) => Some("path"),
+            Some(SpoolBackend::Bucket) => Some("bucket"),
+            Some(SpoolBackend::Default) | None => None,
         };
         if let Some(key) = wanted.filter(|key| given(key).is_none()) {
             self.missing(node, "this backend", key);
