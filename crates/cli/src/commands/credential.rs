@@ -64,7 +64,7 @@ const ROTATE_BATCHES_MAX: usize = 1000;
 
 /// The requested operation. Parsed first, so that invalid data fails before a database is created.
 enum Task<'a> {
-    Set(NewCredential),
+    Set(Box<NewCredential>),
     List(&'a CredentialListArgs),
     Get(&'a CredentialGetArgs),
     Delete(&'a CredentialNameArgs),
@@ -78,7 +78,7 @@ pub(crate) async fn credential(
 ) -> Result<Exit, Failure> {
     let task = match command {
         CredentialCommand::Set(args) => {
-            Task::Set(new_credential(args).map_err(Failure::bad_input)?)
+            Task::Set(Box::new(new_credential(args).map_err(Failure::bad_input)?))
         }
         CredentialCommand::List(args) => Task::List(args),
         CredentialCommand::Get(args) => Task::Get(args),
@@ -87,7 +87,7 @@ pub(crate) async fn credential(
     };
     let backend = backend::open(client_of(command), Work::Nowhere, config).await?;
     let done = match task {
-        Task::Set(new) => set(&*backend, new, terminal).await,
+        Task::Set(new) => set(&*backend, *new, terminal).await,
         Task::List(args) => list(&*backend, args, terminal).await,
         Task::Get(args) => get(&*backend, args, terminal).await,
         Task::Delete(args) => delete(&*backend, args, terminal).await,
