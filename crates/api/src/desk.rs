@@ -2,7 +2,7 @@
 //! it in.
 
 use async_trait::async_trait;
-use noetl_model::{Arrival, ExecutionId, SubscriptionState, Verdict, WorkerId};
+use noetl_model::{Arrival, ExecutionId, MessageOutcome, SubscriptionState, WorkerId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub trait Desk: Send + Sync {
         runtime: &WorkerId,
         subscription: ExecutionId,
         arrivals: Vec<Arrival>,
-    ) -> Result<Vec<Verdict>, ControlError>;
+    ) -> Result<Vec<MessageOutcome>, ControlError>;
 
     /// Ends the assignment, so that another runtime can fetch.
     async fn leave(

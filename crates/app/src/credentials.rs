@@ -1,6 +1,6 @@
 //! Credentials: stored encrypted, listed without their secrets, and the audit log of accesses.
 
-use noetl_secrets::{Access, Identifier, NewCredential, Rotation, VaultError};
+use noetl_secrets::{Identifier, NewCredential, Rotation, SecretAccess, VaultError};
 use noetl_store::{
     AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Credential, CredentialFilter, StoreError,
 };
@@ -40,7 +40,7 @@ impl App {
         if new.tags.len() > TAGS_MAX || new.tags.iter().any(|tag| tag.len() > WORD_MAX) {
             return Err(CredentialError::InvalidTags);
         }
-        Ok(self.vault().put(new, &Access::default()).await?)
+        Ok(self.vault().put(new, &SecretAccess::default()).await?)
     }
 
     /// Lists credentials, newest first, without their secrets.
@@ -59,7 +59,7 @@ impl App {
 
     /// Deletes a credential and returns it.
     pub async fn remove_credential(&self, identifier: &str) -> Result<Credential, CredentialError> {
-        let removed = self.vault().remove(Identifier(identifier), &Access::default()).await?;
+        let removed = self.vault().remove(Identifier(identifier), &SecretAccess::default()).await?;
         removed.ok_or_else(|| CredentialError::Unknown(identifier.to_owned()))
     }
 

@@ -21,7 +21,7 @@ use noetl_engine::{
     BadMessage, MessageRequest, SignedPart, message_request, order_key, posted_start_key, start_key,
 };
 use noetl_model::{
-    Arrival, CatalogId, ExecutionId, SubscriptionState, Timestamp, Verdict, WorkerId,
+    Arrival, CatalogId, ExecutionId, MessageOutcome, SubscriptionState, Timestamp, WorkerId,
 };
 use noetl_playbook::{Activation, MessageDelivery, MessageOrder, Subscription};
 use noetl_store::{
@@ -197,7 +197,7 @@ impl Intake {
         runtime: &WorkerId,
         id: ExecutionId,
         arrivals: Vec<Arrival>,
-    ) -> Result<Vec<Verdict>, IntakeError> {
+    ) -> Result<Vec<MessageOutcome>, IntakeError> {
         let row = self.store.subscription(id).await?.ok_or(SubscriptionError::Unknown(id))?;
         match row.state() {
             SubscriptionState::Registered
@@ -249,7 +249,7 @@ impl Intake {
         row: &SubscriptionRow,
         rules: &Subscription,
         arrival: &Arrival,
-    ) -> Result<Verdict, Fault> {
+    ) -> Result<MessageOutcome, Fault> {
         let requested = message_request(&row.path, rules, arrival)?;
         let (name, keep) = start_key(rules, &requested, arrival);
         let choice = PlaybookChoice::Path { path: requested.playbook, version: None };
@@ -262,9 +262,9 @@ impl Intake {
         let key = StartKey { scope, name, keep, request: None };
         (request.trace, request.key) = (requested.trace, Some(key));
         match self.control.start(request).await {
-            Ok(execution) => Ok(Verdict::Started { execution }),
+            Ok(execution) => Ok(MessageOutcome::Started { execution }),
             Err(StartError::KeyTaken(holder)) => {
-                Ok(Verdict::Duplicate { execution: holder.execution })
+                Ok(MessageOutcome::Duplicate { execution: holder.execution })
             }
             Err(
                 error @ (StartError::BacklogFull(_)
@@ -329,9 +329,9 @@ fn turn_of(id: ExecutionId) -> String {
     format!("subscription/{id}")
 }
 
-fn later(reason: impl Into<String>, after: Duration) -> Verdict {
+fn later(reason: impl Into<String>, after: Duration) -> MessageOutcome {
     let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-    Verdict::Later { reason: reason.into(), after_ms }
+    MessageOutcome::Later { reason: reason.into(), after_ms }
 }
 
 /// Messages with their index in the call.
@@ -365,7 +365,7 @@ impl<'a> Dispatching<'a> {
     }
 
     /// Dispatches the lines concurrently, and the messages of each line one after another.
-    async fn dispatch(&self, arrivals: Vec<Arrival>) -> Result<Vec<Verdict>, IntakeError> {
+    async fn dispatch(&self, arrivals: Vec<Arrival>) -> Result<Vec<MessageOutcome>, IntakeError> {
         let count = arrivals.len();
         let mut lines: BTreeMap<(Option<String>, usize), Numbered> = BTreeMap::new();
         for (index, arrival) in arrivals.into_iter().enumerate() {
@@ -375,7 +375,7 @@ impl<'a> Dispatching<'a> {
             lines.entry((key, own)).or_default().push((index, arrival));
         }
         let dispatching = lines.into_iter().map(|((key, _), line)| self.line(key, line));
-        let mut verdicts: Vec<Option<Verdict>> = vec![None; count];
+        let mut verdicts: Vec<Option<MessageOutcome>> = vec![None; count];
         for done in futures::future::join_all(dispatching).await {
             for (index, verdict) in done? {
                 verdicts[index] = Some(verdict);
@@ -388,7 +388,7 @@ impl<'a> Dispatching<'a> {
         &self,
         key: Option<String>,
         line: Numbered,
-    ) -> Result<Vec<(usize, Verdict)>, IntakeError> {
+    ) -> Result<Vec<(usize, MessageOutcome)>, IntakeError> {
         let mut done = Vec::with_capacity(line.len());
         let mut is_held = self.is_held(key.as_deref(), &line);
         for (index, arrival) in line {
@@ -397,7 +397,7 @@ impl<'a> Dispatching<'a> {
             } else {
                 self.one(key.as_deref(), arrival).await?
             };
-            is_held |= key.is_some() && matches!(verdict, Verdict::Later { .. });
+            is_held |= key.is_some() && matches!(verdict, MessageOutcome::Later { .. });
             done.push((index, verdict));
         }
         Ok(done)
@@ -416,11 +416,17 @@ impl<'a> Dispatching<'a> {
             })
     }
 
-    async fn one(&self, key: Option<&str>, arrival: Arrival) -> Result<Verdict, IntakeError> {
+    async fn one(
+        &self,
+        key: Option<&str>,
+        arrival: Arrival,
+    ) -> Result<MessageOutcome, IntakeError> {
         let mark = self.marks.iter().find(|mark| mark.once == arrival.once);
         match mark.map(|mark| mark.standing) {
             Some(FailedStanding::Dead) => {
-                return Ok(Verdict::Dead { reason: "it is among the dead already".to_owned() });
+                return Ok(MessageOutcome::Dead {
+                    reason: "it is among the dead already".to_owned(),
+                });
             }
             Some(FailedStanding::Waiting { until }) if self.now < until => {
                 return Ok(later("it failed not long ago", until.since(self.now)));
@@ -446,7 +452,7 @@ impl<'a> Dispatching<'a> {
         key: Option<&str>,
         arrival: Arrival,
         reason: String,
-    ) -> Result<Verdict, IntakeError> {
+    ) -> Result<MessageOutcome, IntakeError> {
         let failures = mark.map_or(0, |mark| mark.failures).saturating_add(1);
         let standing = FailedStanding::after(failures, self.rules.failures_max, self.now);
         let (path, message) = (&self.row.path, arrival.id.clone());
@@ -463,7 +469,7 @@ impl<'a> Dispatching<'a> {
         };
         self.intake.records.put_failed_message(&failed).await?;
         Ok(match standing {
-            FailedStanding::Dead => Verdict::Dead { reason },
+            FailedStanding::Dead => MessageOutcome::Dead { reason },
             FailedStanding::Waiting { until } => later(reason, until.since(self.now)),
         })
     }

@@ -7,7 +7,7 @@ use noetl_control::{Control, LoadError, PayloadError};
 use noetl_engine::Effort;
 use noetl_expr::{Budget, Template, VariableSource};
 use noetl_model::{CatalogId, Cutoff, ExecutionId, Payload};
-use noetl_secrets::{Access, Identifier, KeychainSecret, Operation, Vault, VaultError};
+use noetl_secrets::{Identifier, KeychainSecret, SecretAccess, SecretOperation, Vault, VaultError};
 use noetl_store::{Credential, Store, StoreError};
 use serde_json::{Map, Value};
 
@@ -105,8 +105,8 @@ impl VariableSource for Workload {
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     alias: &'a str,
-    operation: Operation,
-    access: &'a Access,
+    operation: SecretOperation,
+    access: &'a SecretAccess,
 }
 
 impl Asked<'_> {
@@ -124,7 +124,8 @@ impl SecretLookup {
 
     /// Returns the secret of a message's sender: the first of the usual fields of a credential.
     pub async fn sender_secret(&self, name: &str) -> Result<String, SenderSecretError> {
-        let found = self.find(name, Operation::Read, &Access::default()).await?.fields();
+        let found =
+            self.find(name, SecretOperation::Read, &SecretAccess::default()).await?.fields();
         let secret = SENDER_FIELDS.iter().find_map(|field| found.get(*field)?.as_str());
         let missing = || SenderSecretError::NoField(name.to_owned());
         secret.map(str::to_owned).ok_or_else(missing)
@@ -134,8 +135,8 @@ impl SecretLookup {
     pub async fn find(
         &self,
         alias: &str,
-        operation: Operation,
-        access: &Access,
+        operation: SecretOperation,
+        access: &SecretAccess,
     ) -> Result<FoundSecret, SecretError> {
         self.find_within(Asked { alias, operation, access }, 0).await
     }

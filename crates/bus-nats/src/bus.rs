@@ -12,7 +12,9 @@ use async_nats::{Client, ConnectOptions};
 use async_trait::async_trait;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use futures::FutureExt as _;
-use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Notification, Parcel, Reach, wire};
+use noetl_bus::{
+    Bus, BusError, BusMessage, Hint, HintReceiver, LocalBus, Notification, Reach, wire,
+};
 use thiserror::Error;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -99,9 +101,9 @@ impl NatsBus {
     }
 
     /// Publishes all messages in order, then waits for their acknowledgements.
-    async fn put_all(&self, parcels: &[Parcel]) -> Result<(), PublishError> {
-        let mut answers = Vec::with_capacity(parcels.len());
-        for Parcel { subject, id, body } in parcels {
+    async fn put_all(&self, messages: &[BusMessage]) -> Result<(), PublishError> {
+        let mut answers = Vec::with_capacity(messages.len());
+        for BusMessage { subject, id, body } in messages {
             let message =
                 PublishMessage::build().payload(body.clone().into()).message_id(id.clone());
             answers.push(self.jetstream.send_publish(subject.clone(), message).await?);
@@ -115,10 +117,10 @@ impl NatsBus {
     /// Publishes the messages. Fails if the connection is lost in the meantime.
     async fn put_while_linked(
         &self,
-        parcels: &[Parcel],
+        messages: &[BusMessage],
     ) -> Result<Result<(), PublishError>, BusError> {
         tokio::select! {
-            sent = self.put_all(parcels) => Ok(sent),
+            sent = self.put_all(messages) => Ok(sent),
             () = self.link.cut() => {
                 Err(BusError::Unavailable("the connection to NATS was lost".into()))
             }
@@ -126,8 +128,8 @@ impl NatsBus {
     }
 
     /// Creates the event stream if all messages go to it. Returns true if the stream exists.
-    async fn make_event_stream(&self, parcels: &[Parcel]) -> bool {
-        if !parcels.iter().all(|parcel| parcel.subject.starts_with(stream::EVENTS_PREFIX)) {
+    async fn make_event_stream(&self, messages: &[BusMessage]) -> bool {
+        if !messages.iter().all(|parcel| parcel.subject.starts_with(stream::EVENTS_PREFIX)) {
             return false;
         }
         match stream::ensure_events(&self.jetstream).await {
@@ -192,14 +194,14 @@ impl Bus for NatsBus {
         }
     }
 
-    async fn put(&self, parcels: &[Parcel]) -> Result<(), BusError> {
+    async fn put(&self, messages: &[BusMessage]) -> Result<(), BusError> {
         if !self.is_linked() {
             return Err(BusError::Unavailable("NATS is not connected".into()));
         }
-        let mut sent = self.put_while_linked(parcels).await?;
+        let mut sent = self.put_while_linked(messages).await?;
         let is_missing = |sent: &Result<_, PublishError>| matches!(sent, Err(error) if error.kind() == PublishErrorKind::StreamNotFound);
-        if is_missing(&sent) && self.make_event_stream(parcels).await {
-            sent = self.put_while_linked(parcels).await?;
+        if is_missing(&sent) && self.make_event_stream(messages).await {
+            sent = self.put_while_linked(messages).await?;
         }
         let Err(error) = sent else { return Ok(()) };
         let kind = error.kind();

@@ -67,7 +67,7 @@ pub enum BusError {
 
 /// A message for the readers of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parcel {
+pub struct BusMessage {
     pub subject: String,
     /// The id by which the broker recognizes duplicates.
     pub id: String,
@@ -100,7 +100,7 @@ pub trait Bus: Send + Sync {
 
     /// Publishes messages to their subjects, in order; on `Ok`, the broker has all of them. A bus
     /// without a broker refuses.
-    async fn put(&self, _parcels: &[Parcel]) -> Result<(), BusError> {
+    async fn put(&self, _parcels: &[BusMessage]) -> Result<(), BusError> {
         Err(BusError::Refused("there is no broker".into()))
     }
 

@@ -10,7 +10,7 @@ use noetl_control::PayloadError;
 use noetl_model::{
     ExecutionId, HeartbeatAnswer, Held, Lease, PayloadRef, Report, ReportAnswer, WorkerId,
 };
-use noetl_secrets::{Access, Operation, VaultError};
+use noetl_secrets::{SecretAccess, SecretOperation, VaultError};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
@@ -99,8 +99,8 @@ impl ControlPlane for Embedded {
         execution: ExecutionId,
         alias: &str,
     ) -> Result<Map<String, Value>, ControlError> {
-        let access = Access { execution: Some(execution), ..Access::default() };
-        let found = self.app.secrets().find(alias, Operation::Read, &access).await;
+        let access = SecretAccess { execution: Some(execution), ..SecretAccess::default() };
+        let found = self.app.secrets().find(alias, SecretOperation::Read, &access).await;
         found.map(FoundSecret::fields).map_err(|error| match error {
             SecretError::Unknown(alias) => ControlError::CredentialMissing(alias),
             SecretError::Unsupported { .. } | SecretError::Entry { .. } => {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use noetl_api::{Assignment, ControlError, Desk};
 use noetl_app::{Intake, IntakeError};
 use noetl_control::SubscriptionError;
-use noetl_model::{Arrival, ExecutionId, Verdict, WorkerId};
+use noetl_model::{Arrival, ExecutionId, MessageOutcome, WorkerId};
 use noetl_tools::PullSources;
 use noetl_worker::{IntakeEnd, IntakeRuntime};
 use tokio::task::JoinHandle;
@@ -44,7 +44,7 @@ impl Desk for LocalDesk {
         runtime: &WorkerId,
         subscription: ExecutionId,
         arrivals: Vec<Arrival>,
-    ) -> Result<Vec<Verdict>, ControlError> {
+    ) -> Result<Vec<MessageOutcome>, ControlError> {
         self.0.take(runtime, subscription, arrivals).await.map_err(refused)
     }
 

@@ -1,4 +1,4 @@
-//! Incoming messages as their source delivered them, and the verdict on each.
+//! Incoming messages as their source delivered them, and the outcome of each.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -78,7 +78,7 @@ impl TryFrom<EncodedBytes> for Bytes {
 /// The outcome of a message, decided before the source is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum MessageOutcome {
     /// The message started this execution, which is durable.
     Started { execution: ExecutionId },
     /// A redelivery of a message that had already started this execution.

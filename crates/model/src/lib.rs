@@ -27,7 +27,7 @@ mod summary;
 mod time;
 mod tool;
 
-pub use arrival::{Arrival, Bytes, Verdict};
+pub use arrival::{Arrival, Bytes, MessageOutcome};
 pub use canonical::canonical;
 pub use command::{
     CommandName, HeartbeatAnswer, Held, LOG_BYTES_MAX, Lease, LeaseScope, Logs, LostReason,

@@ -16,6 +16,6 @@ pub use delivery::{DeliveryError, DeliveryKey, SealedEnvelope, seal_for};
 pub use envelope::DecryptError;
 pub use key::{EncryptionKey, KeyError, Keyring};
 pub use vault::{
-    Access, DATA_MAX, ExternalCredentials, Identifier, KeychainSecret, NewCredential,
-    NewKeychainSecret, Operation, Progress, Rotation, Vault, VaultError,
+    DATA_MAX, ExternalCredentials, Identifier, KeychainSecret, NewCredential, NewKeychainSecret,
+    Rotation, RotationProgress, SecretAccess, SecretOperation, Vault, VaultError,
 };

@@ -13,7 +13,7 @@ use noetl_store::{
 use serde_json::{Map, Value};
 
 pub use keychain::{KeychainSecret, NewKeychainSecret};
-pub use rotation::{Progress, Rotation};
+pub use rotation::{Rotation, RotationProgress};
 
 use crate::envelope::{self, BoundRow, DecryptError};
 use crate::key::Keyring;
@@ -58,27 +58,27 @@ pub struct Identifier<'a>(pub &'a str);
 
 /// An operation on a secret, as recorded in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum SecretOperation {
     Put,
     Read,
     ReadSealed,
     Remove,
 }
 
-impl Operation {
+impl SecretOperation {
     fn as_str(self) -> &'static str {
         match self {
-            Operation::Put => "put",
-            Operation::Read => "read",
-            Operation::ReadSealed => "read_sealed",
-            Operation::Remove => "remove",
+            SecretOperation::Put => "put",
+            SecretOperation::Read => "read",
+            SecretOperation::ReadSealed => "read_sealed",
+            SecretOperation::Remove => "remove",
         }
     }
 }
 
 /// The worker and the execution on whose behalf a secret is accessed.
 #[derive(Debug, Clone, Default)]
-pub struct Access {
+pub struct SecretAccess {
     pub worker: Option<String>,
     pub execution: Option<ExecutionId>,
     pub parent_execution: Option<ExecutionId>,
@@ -122,7 +122,11 @@ impl Vault {
     }
 
     /// Stores a credential (replaces one with the same name).
-    pub async fn put(&self, new: NewCredential, access: &Access) -> Result<Credential, VaultError> {
+    pub async fn put(
+        &self,
+        new: NewCredential,
+        access: &SecretAccess,
+    ) -> Result<Credential, VaultError> {
         let plain = plain_of(&new.data)?;
         for _ in 0..PUTS_MAX {
             let known = self.records.credential(&CredentialKey::Name(new.name.clone())).await?;
@@ -141,7 +145,7 @@ impl Vault {
                 updated_at: now,
             };
             if let Some(kept) = self.records.put_credential(&credential).await? {
-                self.note(&kept.name, Operation::Put, "ok", access).await?;
+                self.note(&kept.name, SecretOperation::Put, "ok", access).await?;
                 return Ok(kept);
             }
         }
@@ -162,8 +166,8 @@ impl Vault {
     pub async fn open(
         &self,
         credential: &Credential,
-        operation: Operation,
-        access: &Access,
+        operation: SecretOperation,
+        access: &SecretAccess,
     ) -> Result<Value, VaultError> {
         let Credential { id, name, sealed, .. } = credential;
         let place = BoundRow { table: SealedTable::Credential, key: name, id: *id };
@@ -192,11 +196,11 @@ impl Vault {
     pub async fn remove(
         &self,
         identifier: Identifier<'_>,
-        access: &Access,
+        access: &SecretAccess,
     ) -> Result<Option<Credential>, VaultError> {
         let Some(known) = self.find(identifier).await? else { return Ok(None) };
         let removed = self.records.remove_credential(known.id).await?;
-        self.note(&known.name, Operation::Remove, "ok", access).await?;
+        self.note(&known.name, SecretOperation::Remove, "ok", access).await?;
         Ok(removed.then_some(known))
     }
 
@@ -204,9 +208,9 @@ impl Vault {
     pub async fn note(
         &self,
         name: &str,
-        operation: Operation,
+        operation: SecretOperation,
         outcome: &str,
-        access: &Access,
+        access: &SecretAccess,
     ) -> Result<(), VaultError> {
         let at = self.now();
         let entry = AuditEntry {

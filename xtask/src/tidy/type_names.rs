@@ -49,7 +49,6 @@ const SHARED: &[(&str, &str)] = &[
     ("OpenError", NOT_YET),
     ("OpenRun", NOT_YET),
     ("Opened", NOT_YET),
-    ("Operation", NOT_YET),
     ("Outbox", NOT_YET),
     ("Outcome", NOT_YET),
     ("Page", NOT_YET),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{Arrival, ExecutionId, Verdict, WorkerId};
+use noetl_model::{Arrival, ExecutionId, MessageOutcome, WorkerId};
 use serde_json::Value;
 
 use super::RemoteControl;
@@ -25,7 +25,7 @@ impl Desk for RemoteControl {
         runtime: &WorkerId,
         subscription: ExecutionId,
         arrivals: Vec<Arrival>,
-    ) -> Result<Vec<Verdict>, ControlError> {
+    ) -> Result<Vec<MessageOutcome>, ControlError> {
         let mut verdicts = Vec::with_capacity(arrivals.len());
         let mut waiting = arrivals.into_iter().peekable();
         while waiting.peek().is_some() {

@@ -1,6 +1,6 @@
 //! Bodies of the routes for runtimes that fetch messages, and for inspecting dead messages.
 
-use noetl_model::{Arrival, ExecutionId, Verdict, WorkerId};
+use noetl_model::{Arrival, ExecutionId, MessageOutcome, WorkerId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -28,7 +28,7 @@ pub struct MessagesCall {
 pub struct MessagesReply {
     /// Verdicts, one per message, in order.
     #[schema(value_type = Vec<Object>)]
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<MessageOutcome>,
 }
 
 /// The end of a runtime's assignment.

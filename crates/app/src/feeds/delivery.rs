@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use noetl_api::wire::FeedEvent;
-use noetl_bus::{BusError, Parcel, Reach};
+use noetl_bus::{BusError, BusMessage, Reach};
 use noetl_model::Timestamp;
 use noetl_store::{FailedStanding, FeedDelivery, NamedFeed, REASON_MAX, StoreError, backoff};
 use tokio_util::sync::CancellationToken;
@@ -173,9 +173,9 @@ async fn deliver(
         if !app.records().take_turn(&turn, holder, TURN).await? {
             return Ok(Delivery::Anothers);
         }
-        let parcels: Vec<Parcel> =
+        let messages: Vec<BusMessage> =
             events.iter().map(|event| parcel(&feed.name, subject, event)).collect();
-        app.bus().put(&parcels).await.map_err(|error| stuck(&error, app.bus().reach()))?;
+        app.bus().put(&messages).await.map_err(|error| stuck(&error, app.bus().reach()))?;
         let to = reading.cursor();
         if !app.store().move_feed(&feed.name, &from, to).await? {
             // The feed was moved or deleted meanwhile.
@@ -201,8 +201,8 @@ fn stuck(error: &BusError, reach: Reach) -> Stuck {
 }
 
 /// Creates the message for an event; its id is the same for every try.
-fn parcel(feed: &str, subject: &str, event: &FeedEvent) -> Parcel {
-    Parcel {
+fn parcel(feed: &str, subject: &str, event: &FeedEvent) -> BusMessage {
+    BusMessage {
         subject: filled(subject, &event.event.event_type, &event.execution_id),
         id: format!("{feed}-{}", event.event.event_id),
         body: serde_json::to_vec(event).expect("an event is JSON"),

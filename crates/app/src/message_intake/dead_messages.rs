@@ -2,7 +2,7 @@
 
 use noetl_api::wire::{DeadFailure, DeadRetried, FailedMessageView, FailedMessagesView};
 use noetl_control::SubscriptionError;
-use noetl_model::{ExecutionId, Verdict};
+use noetl_model::{ExecutionId, MessageOutcome};
 use noetl_store::{FailedMessage, FailedStanding, PAGE_MAX};
 use serde_json::json;
 
@@ -43,8 +43,12 @@ impl Intake {
         for message in self.dead(id, names).await? {
             let name = message.arrival.once.clone();
             match self.start(&row, &rules, &message.arrival).await {
-                Ok(Verdict::Duplicate { .. }) => retried.duplicates += 1,
-                Ok(Verdict::Started { .. } | Verdict::Dead { .. } | Verdict::Later { .. }) => {
+                Ok(MessageOutcome::Duplicate { .. }) => retried.duplicates += 1,
+                Ok(
+                    MessageOutcome::Started { .. }
+                    | MessageOutcome::Dead { .. }
+                    | MessageOutcome::Later { .. },
+                ) => {
                     retried.started += 1;
                 }
                 Err(Fault::Passing(error)) => return Err(IntakeError::Unavailable(error)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use noetl_api::{ClientError, Method};
 use noetl_app::{Credential, CredentialError, CredentialFilter, FoundSecret, SecretError};
-use noetl_secrets::{Access, NewCredential, Operation, Progress, VaultError};
+use noetl_secrets::{NewCredential, RotationProgress, SecretAccess, SecretOperation, VaultError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -67,8 +67,8 @@ pub(crate) struct TableRotated {
     pub(crate) failed: u64,
 }
 
-impl From<Progress> for TableRotated {
-    fn from(Progress { rewrapped, failed, .. }: Progress) -> Self {
+impl From<RotationProgress> for TableRotated {
+    fn from(RotationProgress { rewrapped, failed, .. }: RotationProgress) -> Self {
         Self { rewrapped, failed }
     }
 }
@@ -141,7 +141,8 @@ impl Credentials for Session {
         if !with_data {
             return Ok(Some(item));
         }
-        let found = self.app().secrets().find(name, Operation::Read, &Access::default()).await;
+        let found =
+            self.app().secrets().find(name, SecretOperation::Read, &SecretAccess::default()).await;
         match found {
             Ok(secret) => {
                 let data = match secret {

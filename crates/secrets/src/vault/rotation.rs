@@ -10,7 +10,7 @@ use crate::envelope::{self, BoundRow};
 
 /// The progress of a rotation in one table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RotationProgress {
     /// Rows that were under another key.
     pub processed: u64,
     pub rewrapped: u64,
@@ -27,8 +27,8 @@ pub struct Progress {
 /// The progress of a rotation in all tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rotation {
-    pub credential: Progress,
-    pub keychain: Progress,
+    pub credential: RotationProgress,
+    pub keychain: RotationProgress,
 }
 
 impl Vault {
@@ -45,10 +45,10 @@ impl Vault {
         table: SealedTable,
         batch: usize,
         batches: usize,
-    ) -> Result<Progress, VaultError> {
+    ) -> Result<RotationProgress, VaultError> {
         let version = self.keyring.current().version();
         let batch = batch.clamp(1, PAGE_MAX);
-        let mut progress = Progress::default();
+        let mut progress = RotationProgress::default();
         for _ in 0..batches {
             let after = progress.last.clone().unwrap_or_default();
             let rows = self.records.sealed_otherwise(table, &version, &after, batch).await?;

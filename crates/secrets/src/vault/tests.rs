@@ -52,25 +52,25 @@ fn keychain(key: &str, expires_at: Timestamp) -> NewKeychainSecret {
 
 async fn read(vault: &Vault, name: &str) -> Result<Value, VaultError> {
     let found = vault.find(Identifier(name)).await.unwrap().expect("it is there");
-    vault.open(&found, Operation::Read, &Access::default()).await
+    vault.open(&found, SecretOperation::Read, &SecretAccess::default()).await
 }
 
 #[tokio::test]
 async fn a_credential_comes_back_as_it_was_put_and_is_sealed_meanwhile() {
     let Given { vault, .. } = given();
-    let kept = vault.put(new("api"), &Access::default()).await.unwrap();
+    let kept = vault.put(new("api"), &SecretAccess::default()).await.unwrap();
     assert!(!format!("{kept:?}").contains("s3cr3t"));
     assert_eq!(read(&vault, "api").await.unwrap(), json!({ "token": "s3cr3t" }));
     assert_eq!(read(&vault, &kept.id.to_string()).await.unwrap(), json!({ "token": "s3cr3t" }));
     let changed = NewCredential { data: json!({ "token": "other" }), ..new("api") };
-    assert_eq!(vault.put(changed, &Access::default()).await.unwrap().id, kept.id);
+    assert_eq!(vault.put(changed, &SecretAccess::default()).await.unwrap().id, kept.id);
     assert_eq!(read(&vault, "api").await.unwrap(), json!({ "token": "other" }));
 }
 
 #[tokio::test]
 async fn a_row_under_another_name_does_not_open() {
     let Given { store, vault } = given();
-    let kept = vault.put(new("api"), &Access::default()).await.unwrap();
+    let kept = vault.put(new("api"), &SecretAccess::default()).await.unwrap();
     let moved = Credential { name: "mine".into(), ..kept };
     noetl_store::Secrets::put_credential(&*store, &moved).await.unwrap();
     let opened = read(&vault, "mine").await;
@@ -80,11 +80,11 @@ async fn a_row_under_another_name_does_not_open() {
 #[tokio::test]
 async fn every_look_is_noted_also_one_that_fails() {
     let Given { store, vault } = given();
-    let access = Access { worker: Some("w".into()), ..Access::default() };
+    let access = SecretAccess { worker: Some("w".into()), ..SecretAccess::default() };
     let kept = vault.put(new("api"), &access).await.unwrap();
-    vault.open(&kept, Operation::ReadSealed, &access).await.unwrap();
+    vault.open(&kept, SecretOperation::ReadSealed, &access).await.unwrap();
     let other = vault_on(store.clone(), Keyring::new(EncryptionKey::generate(), Vec::new()));
-    assert!(other.open(&kept, Operation::Read, &access).await.is_err());
+    assert!(other.open(&kept, SecretOperation::Read, &access).await.is_err());
     vault.remove(Identifier("api"), &access).await.unwrap();
     assert!(vault.remove(Identifier("api"), &access).await.unwrap().is_none());
     let mut noted = store.accesses(&AuditFilter::default(), 10).await.unwrap();
@@ -114,15 +114,19 @@ async fn a_new_key_takes_over_in_batches_and_can_be_interrupted() {
     let old = EncryptionKey::generate();
     let before = vault_on(store.clone(), Keyring::new(old.clone(), Vec::new()));
     for name in ["a", "b", "c", "d", "e"] {
-        before.put(new(name), &Access::default()).await.unwrap();
+        before.put(new(name), &SecretAccess::default()).await.unwrap();
     }
     let far = SystemClock.now().after(std::time::Duration::from_secs(60));
     before.put_keychain(keychain("k", far)).await.unwrap();
     let newer = EncryptionKey::generate();
     let both = vault_on(store.clone(), Keyring::new(newer.clone(), vec![old]));
     let first = both.rotate(2, 1).await.unwrap();
-    let expected =
-        Progress { processed: 2, rewrapped: 2, last: Some("b".into()), ..Progress::default() };
+    let expected = RotationProgress {
+        processed: 2,
+        rewrapped: 2,
+        last: Some("b".into()),
+        ..RotationProgress::default()
+    };
     assert_eq!(first.credential, expected);
     let second = both.rotate(2, 10).await.unwrap();
     assert_eq!((second.credential.rewrapped, second.credential.is_complete), (3, true));
@@ -139,7 +143,7 @@ async fn a_new_key_takes_over_in_batches_and_can_be_interrupted() {
 #[tokio::test]
 async fn rows_under_a_key_that_is_lost_are_counted_and_left() {
     let Given { store, vault } = given();
-    vault.put(new("a"), &Access::default()).await.unwrap();
+    vault.put(new("a"), &SecretAccess::default()).await.unwrap();
     let other = vault_on(store, Keyring::new(EncryptionKey::generate(), Vec::new()));
     let rotation = other.rotate(10, 10).await.unwrap();
     assert_eq!((rotation.credential.failed, rotation.credential.rewrapped), (1, 0));
@@ -150,6 +154,6 @@ async fn rows_under_a_key_that_is_lost_are_counted_and_left() {
 async fn a_secret_above_the_limit_is_refused() {
     let Given { vault, .. } = given();
     let large = NewCredential { data: json!("x".repeat(DATA_MAX)), ..new("a") };
-    let refused = vault.put(large, &Access::default()).await;
+    let refused = vault.put(large, &SecretAccess::default()).await;
     assert!(matches!(refused, Err(VaultError::TooLarge)));
 }

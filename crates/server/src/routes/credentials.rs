@@ -5,7 +5,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use noetl_api::AnyId;
 use noetl_app::{Credential, CredentialError, CredentialFilter, FoundSecret, SecretError};
-use noetl_secrets::{Access, DeliveryError, NewCredential, Operation, SealedEnvelope, seal_for};
+use noetl_secrets::{
+    DeliveryError, NewCredential, SealedEnvelope, SecretAccess, SecretOperation, seal_for,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -184,20 +186,20 @@ async fn show_credential(
     if !query.include_data {
         return Ok(Json(state.app().credential(&identifier).await?.into()));
     }
-    let access = Access {
+    let access = SecretAccess {
         worker: None,
         execution: query.execution_id.map(Into::into),
         parent_execution: query.parent_execution_id.map(Into::into),
     };
-    Ok(Json(looked_up(&state, &identifier, Operation::Read, &access).await?.into()))
+    Ok(Json(looked_up(&state, &identifier, SecretOperation::Read, &access).await?.into()))
 }
 
 /// Resolves a secret and records metrics of the lookup.
 async fn looked_up(
     state: &AppState,
     alias: &str,
-    operation: Operation,
-    access: &Access,
+    operation: SecretOperation,
+    access: &SecretAccess,
 ) -> Result<FoundSecret, SecretError> {
     let begun = Instant::now();
     let found = state.app().secrets().find(alias, operation, access).await;
@@ -255,12 +257,12 @@ async fn deliver_credential(
         let detail = format!("worker {} has registered no key", query.worker_id);
         ApiError::new(StatusCode::BAD_REQUEST, "no-worker-key", detail)
     })?;
-    let access = Access {
+    let access = SecretAccess {
         worker: Some(query.worker_id),
         execution: query.execution_id.map(Into::into),
         parent_execution: query.parent_execution_id.map(Into::into),
     };
-    let found = looked_up(&state, &identifier, Operation::ReadSealed, &access).await?;
+    let found = looked_up(&state, &identifier, SecretOperation::ReadSealed, &access).await?;
     let plain = serde_json::to_vec(&CredentialShown::from(found)).expect("a credential is JSON");
     Ok(Json(seal_for(&public_key, &zeroize::Zeroizing::new(plain))?))
 }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use noetl_model::{ErrorKind, ToolError};
-use noetl_secrets::{Access, Operation};
+use noetl_secrets::{SecretAccess, SecretOperation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -118,7 +118,8 @@ fn called(procedure: &str) -> String {
 }
 
 async fn fields_of(state: &AppState, alias: &str) -> Result<Map<String, Value>, ApiError> {
-    let found = state.app().secrets().find(alias, Operation::Read, &Access::default()).await;
+    let found =
+        state.app().secrets().find(alias, SecretOperation::Read, &SecretAccess::default()).await;
     Ok(found?.fields())
 }
 

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use noetl_api::AnyId;
 use noetl_app::{AuditFilter, SealedTable};
 use noetl_model::Timestamp;
-use noetl_secrets::Progress;
+use noetl_secrets::RotationProgress;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -60,9 +60,10 @@ struct TableRotated {
     complete: bool,
 }
 
-impl From<Progress> for TableRotated {
-    fn from(progress: Progress) -> Self {
-        let Progress { processed, rewrapped, skipped, failed, last, is_complete } = progress;
+impl From<RotationProgress> for TableRotated {
+    fn from(progress: RotationProgress) -> Self {
+        let RotationProgress { processed, rewrapped, skipped, failed, last, is_complete } =
+            progress;
         Self { processed, rewrapped, skipped, failed, last_id: last, complete: is_complete }
     }
 }

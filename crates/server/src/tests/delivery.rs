@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::http::StatusCode;
 use noetl_app::{SubjectPrefix, deliver_feeds};
-use noetl_bus::{Bus, BusError, Hint, HintReceiver, LocalBus, Parcel, Reach};
+use noetl_bus::{Bus, BusError, BusMessage, Hint, HintReceiver, LocalBus, Reach};
 use noetl_store::{FailedStanding, FeedDelivery};
 use noetl_testkit::{NatsServer, Publisher};
 use serde_json::json;
@@ -88,8 +88,8 @@ impl Bus for PartBroker {
         self.local.publish(hint).await;
     }
 
-    async fn put(&self, parcels: &[Parcel]) -> Result<(), BusError> {
-        let Some(first) = parcels.first() else { return Ok(()) };
+    async fn put(&self, messages: &[BusMessage]) -> Result<(), BusError> {
+        let Some(first) = messages.first() else { return Ok(()) };
         let word = first.subject.split('.').nth(2).expect("a word").to_owned();
         let mut taken = self.taken.lock().expect("nobody panics");
         let (events, tries) = taken.entry(word.clone()).or_default();
@@ -100,7 +100,7 @@ impl Bus for PartBroker {
         if self.unanswered.lock().expect("nobody panics").contains(&word.as_str()) {
             return Err(BusError::Unavailable("it does not answer".into()));
         }
-        *events += parcels.len();
+        *events += messages.len();
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use noetl_api::{Assignment, ControlError, Line};
-use noetl_model::{ToolError, Verdict};
+use noetl_model::{MessageOutcome, ToolError};
 use noetl_tools::{FetchedMessage, PullSource, Receipt};
 use tokio::time::Instant;
 
@@ -115,14 +115,21 @@ impl Hand {
     /// Tells the source the verdict on a message. Returns the delay until it is submitted again if
     /// it has to be kept. If the source cannot be told, it delivers the message again, as a
     /// duplicate.
-    async fn settle(&self, receipt: &Receipt, verdict: Verdict, line: Line) -> Option<Duration> {
+    async fn settle(
+        &self,
+        receipt: &Receipt,
+        verdict: MessageOutcome,
+        line: Line,
+    ) -> Option<Duration> {
         let told = match verdict {
-            Verdict::Started { .. } | Verdict::Duplicate { .. } => self.source.ack(receipt).await,
-            Verdict::Dead { reason } => {
+            MessageOutcome::Started { .. } | MessageOutcome::Duplicate { .. } => {
+                self.source.ack(receipt).await
+            }
+            MessageOutcome::Dead { reason } => {
                 tracing::warn!(reason, "a message is dead");
                 self.source.terminate(receipt).await
             }
-            Verdict::Later { reason: _, after_ms } => {
+            MessageOutcome::Later { reason: _, after_ms } => {
                 let after = Duration::from_millis(after_ms);
                 match line {
                     Line::Free => self.source.nak(receipt, after).await,

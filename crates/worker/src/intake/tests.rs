@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use noetl_model::{Arrival, Bytes, ErrorKind, ExecutionId, Verdict};
+use noetl_model::{Arrival, Bytes, ErrorKind, ExecutionId, MessageOutcome};
 use noetl_tools::{FetchedMessage, Receipt};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -47,7 +47,7 @@ struct World {
     /// The messages waiting at the source.
     waiting: Mutex<VecDeque<String>>,
     /// Scripted verdicts by message, in order; a message without one starts an execution.
-    answers: Mutex<Vec<(String, Verdict)>>,
+    answers: Mutex<Vec<(String, MessageOutcome)>>,
     /// The number of calls that fail before messages are taken.
     silent: Mutex<u32>,
 }
@@ -82,7 +82,7 @@ impl World {
         })
     }
 
-    fn answer(&self, message: &str, verdict: Verdict) {
+    fn answer(&self, message: &str, verdict: MessageOutcome) {
         self.answers.lock().unwrap().push((message.to_owned(), verdict));
     }
 
@@ -113,7 +113,7 @@ impl Desk for FakeDesk {
         _runtime: &WorkerId,
         _subscription: ExecutionId,
         arrivals: Vec<Arrival>,
-    ) -> Result<Vec<Verdict>, ControlError> {
+    ) -> Result<Vec<MessageOutcome>, ControlError> {
         {
             let mut silent = self.0.silent.lock().unwrap();
             if *silent > 0 {
@@ -129,7 +129,7 @@ impl Desk for FakeDesk {
             let said = answers.iter().position(|(id, _)| *id == it.id);
             match said {
                 Some(at) => answers.remove(at).1,
-                None => Verdict::Started { execution: ExecutionId(7) },
+                None => MessageOutcome::Started { execution: ExecutionId(7) },
             }
         });
         Ok(verdicts.collect())
@@ -218,15 +218,15 @@ impl PullSource for FakeSource {
     }
 }
 
-fn later(after_ms: u64) -> Verdict {
-    Verdict::Later { reason: "not now".to_owned(), after_ms }
+fn later(after_ms: u64) -> MessageOutcome {
+    MessageOutcome::Later { reason: "not now".to_owned(), after_ms }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_source_is_told_what_became_of_each_message() {
     let world = World::new(assignment(), &["a", "b", "c", "d"]);
-    world.answer("b", Verdict::Duplicate { execution: ExecutionId(7) });
-    world.answer("c", Verdict::Dead { reason: "bad".to_owned() });
+    world.answer("b", MessageOutcome::Duplicate { execution: ExecutionId(7) });
+    world.answer("c", MessageOutcome::Dead { reason: "bad".to_owned() });
     world.answer("d", later(2000));
     assert_eq!(world.run().await, IntakeEnd::Empty);
     let told = ["open", "fetch 4", "take a b c d", "ack a", "ack b", "dead c", "nak d 2000ms"];
