@@ -1,8 +1,8 @@
 //! Rewrites an expression so that every operation that can make or search large values is metered.
 //!
-//! A recursive-descent parser for minijinja's grammar, run on text that minijinja has accepted. `a
-//! + b`, `a * b` and `a ~ b` become filters; an operand that a comparison, a slice or an index
-//! would traverse passes through a filter that charges for it. The parser also collects the
+//! A recursive-descent parser for minijinja's grammar, run on text that minijinja has accepted.
+//! Sums, products and concatenations become filters; an operand that a comparison, a slice or an
+//! index would traverse passes through a filter that charges for it. The parser also collects the
 //! variables used, and rejects unknown filters, tests and functions.
 
 use crate::environment::{TESTS, known_filter, known_test, nearest};

@@ -19,8 +19,8 @@ impl Shards {
         reference: &ResultRef,
         now: Timestamp,
     ) -> Result<Option<NamedResult>, StoreError> {
-        self.in_shard(reference.execution, self.shard(reference.execution).result(reference, now))
-            .await
+        let found = Box::pin(self.shard(reference.execution).result(reference, now));
+        self.in_shard(reference.execution, found).await
     }
 
     /// Collects in all shards and in the cluster's database, which may also be one of the shards;
