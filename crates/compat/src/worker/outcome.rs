@@ -71,8 +71,7 @@ pub fn returned(context: &Value) -> Result<Returned, UnknownToolStatus> {
     if tool.get("pending_callback").and_then(Value::as_bool) == Some(true) {
         return Ok(Returned::Pending);
     }
-    let status = ToolStatus::of(tool.get("status").or_else(|| envelope.get("status")))?;
-    let output = tool.get("data").cloned().unwrap_or_else(|| without_status(tool));
+    let (status, output) = status_and_output(tool, envelope)?;
     let outcome = match status {
         ToolStatus::Success => Outcome::completed(output),
         ToolStatus::Error | ToolStatus::Timeout => {
@@ -83,6 +82,24 @@ pub fn returned(context: &Value) -> Result<Returned, UnknownToolStatus> {
         }
     };
     Ok(Returned::Ended { outcome, logs: logs(tool) })
+}
+
+/// Splits what a tool sent into its status and its output. An unknown `status` beside a known one of
+/// the envelope belongs to the output, unless other keys of a tool's result stand next to it.
+fn status_and_output(
+    tool: &Value,
+    envelope: &Value,
+) -> Result<(ToolStatus, Value), UnknownToolStatus> {
+    let status = ToolStatus::of(tool.get("status").or_else(|| envelope.get("status")));
+    let is_output = WHOLE_KEYS.iter().all(|key| tool.get(key).is_none());
+    match (status, envelope.get("status")) {
+        (Err(_), Some(of_envelope)) if is_output => {
+            Ok((ToolStatus::of(Some(of_envelope))?, tool.clone()))
+        }
+        (status, _) => {
+            Ok((status?, tool.get("data").cloned().unwrap_or_else(|| without_status(tool))))
+        }
+    }
 }
 
 /// Parses the context of `call.error` and `command.failed`.
@@ -164,6 +181,18 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_status_within_the_output_belongs_to_the_output() {
+        check(
+            json!({ "status": "success", "context": { "status": "shipped", "order": 7 } }),
+            expect![[
+                r#"{"status":"completed","output":{"status":"shipped","order":7}} Logs { stdout: "", stderr: "" }"#
+            ]],
+        );
+        let of_tool = json!({ "status": "success", "context": { "status": "shipped", "data": 7 } });
+        assert!(returned(&json!({ "result": of_tool })).is_err(), "the status of a tool's result");
+    }
+
+    #[test]
     fn a_tool_that_ended_in_error_has_failed() {
         check(
             json!({ "status": "error", "context": { "status": "error", "error": "no such host", "data": null } }),
@@ -208,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_status_that_is_not_known_is_no_success() {
-        let result = json!({ "status": "success", "context": { "status": "shipped" } });
+        let tool = json!({ "status": "shipped", "duration_ms": 5 });
+        let result = json!({ "status": "success", "context": tool });
         let error = returned(&json!({ "result": result })).unwrap_err();
         assert_eq!(error, UnknownToolStatus("`shipped`".to_owned()));
         assert!(completed(&json!({}), Some("shipped")).is_err());
