@@ -25,9 +25,9 @@ pub(crate) use credential::{
     CredentialRotateArgs, CredentialSetArgs,
 };
 
-use crate::candidates;
 use crate::config::Flags;
-use crate::workload::Assignment;
+use crate::input::candidates;
+use crate::input::workload::Assignment;
 pub(crate) use fork::{ChangeArgs, ForkArgs, RetryArgs};
 pub(crate) use verify::VerifyArgs;
 

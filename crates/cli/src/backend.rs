@@ -17,11 +17,11 @@ use noetl_model::{Below, CatalogId, ExecutionId, Recorded, Summary};
 
 use crate::args::{Chosen, ClientArgs};
 use crate::config::{Config, NamedBy};
-use crate::database::{self, Opened};
-use crate::failure::Failure;
 use crate::history::History;
 use crate::remote::{Remote, RemoteFollow};
 use crate::session::{Session, Work};
+use crate::show::failure::Failure;
+use crate::wiring::database::{self, Opened};
 
 pub(crate) use credentials::{Credentials, TableRotated};
 pub(crate) use feeds::Feeds;

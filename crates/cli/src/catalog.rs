@@ -6,9 +6,9 @@ use noetl_model::CatalogId;
 use crate::args::ClientArgs;
 use crate::backend;
 use crate::config::Config;
-use crate::database;
-use crate::failure::Failure;
 use crate::remote::{Remote, refused};
+use crate::show::failure::Failure;
+use crate::wiring::database;
 
 /// The most playbooks listed.
 const ENTRIES_MAX: usize = 10_000;

@@ -29,8 +29,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{CatalogCommand, Command, ConfigCommand, ExecutionsCommand, ToolsCommand};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
 
 /// Runs a command.
 pub(crate) async fn dispatch(

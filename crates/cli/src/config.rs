@@ -20,8 +20,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use url::Url;
 
-use crate::failure::Failure;
-use crate::nearest::nearest;
+use crate::input::nearest::nearest;
+use crate::show::failure::Failure;
 pub(crate) use environment::Environment;
 use file::SettingsFile;
 use settings::{Row, Setting, TABLE};

@@ -19,11 +19,11 @@ use serde_json::{Map, Value};
 
 use crate::args::Chosen;
 use crate::config::Config;
-use crate::database;
-use crate::failure::Failure;
-use crate::foundation::machine_time;
-use crate::overview::Overview;
 use crate::remote::refused;
+use crate::show::failure::Failure;
+use crate::show::overview::Overview;
+use crate::wiring::database;
+use crate::wiring::server_parts::machine_time;
 
 /// The choice of executions in a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

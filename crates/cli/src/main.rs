@@ -2,34 +2,17 @@
 
 mod args;
 mod backend;
-mod candidates;
 mod catalog;
 mod commands;
 mod config;
-mod database;
 #[cfg(test)]
 mod deploy_files;
-mod edge;
-mod embedded;
-mod failure;
-mod files;
-mod foundation;
 mod history;
-mod intake;
-mod keys;
-mod logging;
-mod nearest;
-mod neighbours;
-mod output;
-mod overview;
-mod progress;
+mod input;
 mod remote;
 mod session;
-mod statements;
-mod terminal;
-mod tools;
-mod watch;
-mod workload;
+mod show;
+mod wiring;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -40,7 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 use args::Arguments;
 use config::{Config, Environment};
-use terminal::Terminal;
+use show::terminal::Terminal;
+use wiring::logging;
 
 /// How long remaining tasks may take to release their resources, such as processes.
 const LET_GO: Duration = Duration::from_millis(500);

@@ -17,9 +17,9 @@ use url::Url;
 
 use crate::backend::{Backend, Follower, Home, Kept};
 use crate::config::{Config, NamedBy};
-use crate::failure::Failure;
 use crate::history::History;
-use crate::nearest::nearest;
+use crate::input::nearest::nearest;
+use crate::show::failure::Failure;
 
 /// How long one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);

@@ -28,15 +28,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Backend, Follower, Home, Kept};
 use crate::config::Config;
-use crate::database;
-use crate::embedded::Embedded;
-use crate::failure::Failure;
-use crate::foundation::{Foundation, Machine};
 use crate::history::{History, Which};
-use crate::intake::IntakeHost;
-use crate::keys;
-use crate::nearest::nearest;
-use crate::tools::Tools;
+use crate::input::nearest::nearest;
+use crate::show::failure::Failure;
+use crate::wiring::database;
+use crate::wiring::embedded::Embedded;
+use crate::wiring::intake::IntakeHost;
+use crate::wiring::keys;
+use crate::wiring::server_parts::{Foundation, Machine};
+use crate::wiring::tools::Tools;
 
 /// The lease time of a command; a worker must send a heartbeat within it.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);

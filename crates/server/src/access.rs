@@ -15,9 +15,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 use noetl_model::Digest;
 
-use crate::error::ApiError;
-use crate::rate::Limiter;
-use crate::serve::Peer;
+use crate::listen::rate::Limiter;
+use crate::listen::serve::Peer;
+use crate::response::error::ApiError;
 use crate::state::{AppState, Settings};
 use crate::tokens::{Scope, Token};
 

@@ -20,7 +20,7 @@ pub(crate) use message::{other_type, posted_request};
 use secrets::SenderSecrets;
 pub(crate) use verify::{HeadProof, Unknown, verify_head};
 
-use crate::warnings::Warnings;
+use crate::observe::warnings::Warnings;
 
 /// Source of the secrets that subscriptions refer to.
 #[async_trait]

@@ -4,7 +4,7 @@ use noetl_compat::{AttemptSource, Issued, LatestClaim};
 use noetl_model::{Attempt, EventId, WorkerId};
 use noetl_store::READ_EVENTS_MAX;
 
-use crate::error::ApiError;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(crate) async fn find_issued(state: &AppState, event: EventId) -> Result<Issued, ApiError> {

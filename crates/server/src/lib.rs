@@ -6,28 +6,17 @@
 //! the answer. Authorization is checked before routing. Every error is a problem document.
 
 mod access;
-mod body;
-mod connections;
 mod description;
-mod error;
-mod extract;
-mod headers;
 mod ingress;
 mod issued;
-mod large;
-mod limits;
-mod meters;
-mod proc;
-mod rate;
+mod listen;
+mod observe;
+mod request;
+mod response;
 mod routes;
-mod serve;
 mod state;
 mod statements;
-mod strict;
-mod tls;
 mod tokens;
-mod trace;
-mod warnings;
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, Method, header};
@@ -38,14 +27,18 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 
+use observe::{meters, trace};
+use request::body;
+use response::{error, headers};
+
 pub use access::{Access, Hosts, Origins};
 pub use ingress::Secrets;
-pub use limits::Limits;
-pub use rate::Rate;
-pub use serve::serve;
+pub use listen::limits::Limits;
+pub use listen::rate::Rate;
+pub use listen::serve::serve;
+pub use listen::tls::{Tls, TlsError, TlsFiles};
 pub use state::{AppState, Figures, Settings, Spans};
 pub use statements::{Statement, Statements};
-pub use tls::{Tls, TlsError, TlsFiles};
 pub use tokens::{Scope, Token, TokenError};
 
 /// Builds the router of all routes, with its middleware.

@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Hosts, Origins, Patience};
 use crate::ingress::{Ingress, Secrets};
-use crate::limits::Limits;
-use crate::meters::Meters;
+use crate::listen::limits::Limits;
+use crate::listen::tls::Tls;
+use crate::observe::meters::Meters;
 use crate::statements::{MaybeStatements, Statements};
-use crate::tls::Tls;
 use crate::tokens::Token;
 
 /// Settings of the server.

@@ -14,10 +14,10 @@ use noetl_model::{Arrival, Attempt, ErrorKind, ExecutionId, StepName, ToolError}
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::Call;
-use crate::credentials::{CredentialResolver, UsedCredentials};
-use crate::memory::MemoryBudget;
-use crate::nats::connection::NatsConnections;
+use crate::kinds::nats::connection::NatsConnections;
+use crate::protect::credentials::{CredentialResolver, UsedCredentials};
+use crate::run::call::Call;
+use crate::run::memory::MemoryBudget;
 
 /// A source from which messages are fetched.
 #[async_trait]

@@ -8,45 +8,22 @@
 //! timeout or by cancellation. A [`Registry`] removes the tool's secrets from output, errors and
 //! logs before it truncates them.
 
-mod artifact;
-mod call;
-mod capture;
-mod credentials;
-mod duckdb;
-mod group;
-mod http;
 mod intake;
-mod keys;
-mod memory;
-mod nats;
-mod noop;
-mod outgoing;
-mod postgres;
-mod prepare;
-mod python;
-mod redactor;
-mod registry;
-mod results;
-mod rhai;
-mod script;
-mod secrets;
-mod settings;
-mod shell;
-mod source;
+mod kinds;
+mod process;
+mod protect;
+mod run;
 mod sql;
-mod sqlite;
-mod subscription;
-mod transfer;
 
 #[cfg(test)]
 mod testing;
 
-pub use call::{Call, Tool, ToolResult};
-pub use credentials::{CredentialResolver, FixedCredentials, UsedCredentials};
 pub use intake::{FetchedMessage, PullSource, PullSources, Receipt, StandardSources};
-pub use memory::{CallMemory, MemoryBudget};
-pub use outgoing::{Egress, EgressRule, InvalidEgressRule};
-pub use redactor::{REDACTED, Redactor, SECRET_MIN};
-pub use registry::{Registry, TIMEOUT_DEFAULT};
-pub use results::{NoResults, ResultReference, ResultSource};
-pub use settings::{ToolSettings, WorkerIdentity, library_place};
+pub use protect::credentials::{CredentialResolver, FixedCredentials, UsedCredentials};
+pub use protect::outgoing::{Egress, EgressRule, InvalidEgressRule};
+pub use protect::redactor::{REDACTED, Redactor, SECRET_MIN};
+pub use run::call::{Call, Tool, ToolResult};
+pub use run::memory::{CallMemory, MemoryBudget};
+pub use run::registry::{Registry, TIMEOUT_DEFAULT};
+pub use run::results::{NoResults, ResultReference, ResultSource};
+pub use run::settings::{ToolSettings, WorkerIdentity, library_place};

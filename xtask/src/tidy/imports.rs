@@ -14,8 +14,8 @@ const WIRING: &[&str] = &[
     "crates/cli/src/commands/doctor/database.rs",
     "crates/cli/src/commands/doctor/machine.rs",
     "crates/cli/src/commands/tools.rs",
-    "crates/cli/src/database.rs",
-    "crates/cli/src/foundation.rs",
+    "crates/cli/src/wiring/database.rs",
+    "crates/cli/src/wiring/server_parts.rs",
     "crates/cli/src/session.rs",
 ];
 

@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCandidates;
 use url::Url;
 
 use super::{Chosen, DatabaseArgs, Format};
-use crate::candidates;
+use crate::input::candidates;
 
 /// The database or server that a command uses.
 #[derive(Debug, Clone, Args)]

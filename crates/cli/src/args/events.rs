@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
 use super::{ClientArgs, Format};
-use crate::candidates;
+use crate::input::candidates;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OutboxCommand {

@@ -8,7 +8,7 @@ use super::{
     Chosen, ClientArgs, DatabaseArgs, EventsFormat, ForkArgs, Format, RetryArgs, TimelineArgs,
     WatchArgs, WorkloadArgs,
 };
-use crate::candidates;
+use crate::input::candidates;
 
 pub(super) const EXECUTIONS_EXAMPLES: &str = "\
 Examples:

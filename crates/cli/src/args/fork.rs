@@ -5,8 +5,8 @@ use clap_complete::engine::ArgValueCandidates;
 use noetl_model::Seq;
 
 use super::{Chosen, ClientArgs, WatchArgs, WorkloadArgs};
-use crate::candidates;
-use crate::workload::Assignment;
+use crate::input::candidates;
+use crate::input::workload::Assignment;
 
 const FORK_EXAMPLES: &str = "\
 Examples:

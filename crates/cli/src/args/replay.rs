@@ -8,7 +8,7 @@ use noetl_compat::{Projection, UnknownProjection};
 use noetl_model::{Cutoff, EventId, ParseCutoffError, Timestamp};
 
 use super::{Chosen, ClientArgs, Format};
-use crate::candidates;
+use crate::input::candidates;
 
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]

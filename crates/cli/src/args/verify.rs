@@ -5,7 +5,7 @@ use clap_complete::engine::ArgValueCandidates;
 use noetl_model::Digest;
 
 use super::{Chosen, ClientArgs, Format};
-use crate::candidates;
+use crate::input::candidates;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::url::segment;
-use crate::failure::Failure;
 use crate::remote::{Remote, refused};
 use crate::session::Session;
+use crate::show::failure::Failure;
 
 /// One credential, for programs. Secret fields are included only on request.
 #[derive(Serialize, Deserialize)]

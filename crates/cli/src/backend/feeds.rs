@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::url::segment;
-use crate::failure::Failure;
 use crate::remote::Remote;
 use crate::session::Session;
+use crate::show::failure::Failure;
 
 /// A page of events, and the position after it.
 #[derive(Deserialize)]

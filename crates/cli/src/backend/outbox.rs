@@ -5,9 +5,9 @@ use noetl_api::wire::{OutboxChanged, OutboxPage};
 use noetl_app::OutboxError;
 use serde_json::json;
 
-use crate::failure::Failure;
 use crate::remote::Remote;
 use crate::session::Session;
+use crate::show::failure::Failure;
 
 /// The operations on pending messages.
 #[async_trait]

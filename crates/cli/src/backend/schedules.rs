@@ -10,9 +10,9 @@ use noetl_model::Timestamp;
 use serde_json::json;
 
 use super::url::segment;
-use crate::failure::Failure;
 use crate::remote::Remote;
 use crate::session::Session;
+use crate::show::failure::Failure;
 
 /// The operations on schedules.
 #[async_trait]

@@ -12,9 +12,9 @@ use noetl_model::ExecutionId;
 use serde_json::json;
 
 use super::url::segment;
-use crate::failure::Failure;
 use crate::remote::Remote;
 use crate::session::Session;
+use crate::show::failure::Failure;
 
 /// The operations on subscriptions.
 #[async_trait]

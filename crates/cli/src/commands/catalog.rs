@@ -7,11 +7,11 @@ use super::run::choice_of;
 use crate::args::{CatalogGetArgs, CatalogListArgs};
 use crate::catalog::{Catalog, Entry};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::nearest::nearest;
-use crate::output::document;
-use crate::output::table::table;
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::input::nearest::nearest;
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::table::table;
+use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// One playbook, for programs.
 #[derive(Serialize)]

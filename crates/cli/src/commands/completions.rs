@@ -3,8 +3,8 @@
 use clap::CommandFactory as _;
 
 use crate::args::{Arguments, CompletionsArgs};
-use crate::failure::{Exit, Failure};
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
 
 pub(crate) fn completions(
     args: &CompletionsArgs,

@@ -5,16 +5,16 @@ use noetl_model::{ExecutionStatus, Summary};
 use crate::args::WatchArgs;
 use crate::backend::{Backend, Home};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::output::execution::{
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::execution::{
     ExecutionDocument, document_of, failure_story, output_of, result_text, status,
 };
-use crate::output::time::took;
-use crate::output::{DocumentFormat, document};
-use crate::overview::{Ending, Overview};
-use crate::progress::Progress;
-use crate::terminal::{FAINT, Terminal, paint};
-use crate::watch::{Signals, Watched, watch};
+use crate::show::output::time::took;
+use crate::show::output::{DocumentFormat, document};
+use crate::show::overview::{Ending, Overview};
+use crate::show::progress::Progress;
+use crate::show::terminal::{FAINT, Terminal, paint};
+use crate::show::watch::{Signals, Watched, watch};
 
 /// The context of a command that waits for executions.
 pub(crate) struct Conclusion<'a> {

@@ -9,10 +9,10 @@ use crate::args::{ConfigShowArgs, ConfigTrustArgs};
 use crate::config::settings::{Secrecy, TABLE};
 use crate::config::trust::{Withheld, guarded};
 use crate::config::{Config, Source, file};
-use crate::failure::{Exit, Failure};
-use crate::output::document;
-use crate::output::table::table;
-use crate::terminal::{CAREFUL, FAINT, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::table::table;
+use crate::show::terminal::{CAREFUL, FAINT, Terminal, paint};
 
 /// The text shown instead of a secret.
 const MASK: &str = "********";

@@ -14,12 +14,12 @@ use crate::args::{
 };
 use crate::backend::{self, Backend, TableRotated};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::nearest::nearest;
-use crate::output::table::{line, table};
-use crate::output::{DocumentFormat, document};
+use crate::input::nearest::nearest;
 use crate::session::Work;
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::table::{line, table};
+use crate::show::output::{DocumentFormat, document};
+use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// The types that built-in tools use. Other types are stored as well.
 const TYPES: &[&str] = &[

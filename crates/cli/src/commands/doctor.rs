@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::output::document;
-use crate::output::table::table;
-use crate::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::table::table;
+use crate::show::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -59,7 +59,7 @@ pub(crate) async fn doctor(
     if let Some(url) = &args.server {
         checks.extend(server::checks(url, config).await?);
     } else {
-        let db = crate::database::path_of(&args.database, config);
+        let db = crate::wiring::database::path_of(&args.database, config);
         checks.extend(machine::checks(config, &db).await);
         checks.extend(database::checks(config, &db).await);
         checks.extend(clock::of_databases(config).await);

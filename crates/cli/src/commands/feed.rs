@@ -9,11 +9,11 @@ use super::stopped;
 use crate::args::{FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs, FeedSeekArgs};
 use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::output::document;
-use crate::output::table::table;
 use crate::session::Work;
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::table::table;
+use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// How long one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);

@@ -3,9 +3,9 @@
 use noetl_playbook::{draw, parse};
 
 use crate::args::{GraphArgs, GraphFormat};
-use crate::failure::{Exit, Failure};
-use crate::files;
-use crate::terminal::Terminal;
+use crate::input::files;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
 
 pub(crate) fn graph(args: &GraphArgs, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let source = files::read(&args.file)?;

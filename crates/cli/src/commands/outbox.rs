@@ -5,11 +5,11 @@ use noetl_api::wire::OutboxMessage;
 use crate::args::{OutboxChoiceArgs, OutboxCommand, OutboxListArgs};
 use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::output::document;
-use crate::output::table::{line, table};
 use crate::session::Work;
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::table::{line, table};
+use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// The most characters of an error in the table.
 const ERROR_CHARS_MAX: usize = 60;

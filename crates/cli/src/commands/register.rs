@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::args::RegisterArgs;
 use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::files;
-use crate::output::{document, problems};
+use crate::input::files;
 use crate::session::Work;
-use crate::terminal::{GOOD, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::{document, problems};
+use crate::show::terminal::{GOOD, Terminal, paint};
 
 /// The most files that one command registers.
 const FILES_MAX: usize = 10_000;

@@ -8,12 +8,12 @@ use noetl_replay::{Picture, Wanted, difference};
 use crate::args::{Moments, ReplayArgs};
 use crate::backend;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
 use crate::history::History;
-use crate::output::document;
-use crate::output::replay::{changes, projections};
 use crate::remote::refused;
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::replay::{changes, projections};
+use crate::show::terminal::Terminal;
 
 pub(crate) async fn replay(
     args: &ReplayArgs,

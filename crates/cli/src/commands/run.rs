@@ -11,13 +11,13 @@ use super::conclude::Conclusion;
 use crate::args::RunArgs;
 use crate::backend::{self, Backend, Kept};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::files;
-use crate::neighbours::{Document, called_by};
-use crate::output::problems;
+use crate::input::called_playbooks::{Document, called_by};
+use crate::input::files;
+use crate::input::workload::{check_declared, payload_of};
 use crate::session::{Session, Work};
-use crate::terminal::{CAREFUL, Terminal, paint};
-use crate::workload::{check_declared, payload_of};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::problems;
+use crate::show::terminal::{CAREFUL, Terminal, paint};
 
 /// The playbook to run, read and checked before a database is opened.
 enum Target {

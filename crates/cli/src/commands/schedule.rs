@@ -11,12 +11,12 @@ use crate::args::{
 };
 use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::nearest::nearest;
-use crate::output::document;
-use crate::output::table::table;
+use crate::input::nearest::nearest;
 use crate::session::Work;
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::table::table;
+use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// The most past events shown of a schedule.
 const PAST: usize = 20;

@@ -1,8 +1,8 @@
 //! `noetl schema`: prints the JSON Schema of the language.
 
-use crate::failure::{Exit, Failure};
-use crate::output::pretty;
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::pretty;
+use crate::show::terminal::Terminal;
 
 pub(crate) fn schema(terminal: &mut Terminal) -> Result<Exit, Failure> {
     terminal.data(&pretty(&noetl_playbook::schema()))?;

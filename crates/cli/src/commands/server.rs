@@ -12,14 +12,14 @@ use super::stopped;
 use crate::args::ServerArgs;
 use crate::backend::Backend as _;
 use crate::config::Config;
-use crate::database::Announcement;
-use crate::edge;
-use crate::failure::{Exit, Failure};
-use crate::foundation::{self, Sharing, worker_of_process};
 use crate::session::{EmbeddedWorker, Session, embedded_worker};
-use crate::statements::SqlByHand;
-use crate::terminal::Terminal;
-use crate::tools::Tools;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
+use crate::wiring::database::Announcement;
+use crate::wiring::network;
+use crate::wiring::server_parts::{self, Sharing, worker_of_process};
+use crate::wiring::statements::SqlByHand;
+use crate::wiring::tools::Tools;
 
 pub(crate) async fn server(
     args: &ServerArgs,
@@ -35,10 +35,10 @@ pub(crate) async fn server(
     let nats_url = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL"));
     let settings = Settings {
         broker_url: nats_url.clone().map(BrokerUrl),
-        ..edge::settings(address, args.insecure, config)?
+        ..network::settings(address, args.insecure, config)?
     };
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let (foundation, history) = foundation::lay(args, address, config).await?;
+    let (foundation, history) = server_parts::lay(args, address, config).await?;
     let url = format!("{scheme}://{}", reachable(address));
     let (id, announced) = match &foundation.sharing {
         Sharing::Alone { database } => (embedded_worker(), Announcement::new(database, &url)),

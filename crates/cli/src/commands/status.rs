@@ -6,11 +6,11 @@ use serde::Serialize;
 use crate::args::StatusArgs;
 use crate::backend;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::output::document;
-use crate::output::execution::status as painted;
-use crate::output::time::{seconds, took};
-use crate::terminal::{CAREFUL, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::execution::status as painted;
+use crate::show::output::time::{seconds, took};
+use crate::show::terminal::{CAREFUL, Terminal, paint};
 
 /// The status of an execution, for programs.
 #[derive(Serialize)]

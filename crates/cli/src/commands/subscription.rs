@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::args::{SubscriptionArgs, SubscriptionCommand, SubscriptionListArgs};
 use crate::backend::{self, Backend, subscription_id};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::nearest::nearest;
-use crate::output::document;
-use crate::output::table::table;
+use crate::input::nearest::nearest;
 use crate::session::Work;
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::table::table;
+use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// One subscription with its past events, for programs.
 #[derive(Serialize)]

@@ -13,8 +13,8 @@ use tokio::process::Command;
 
 use crate::args::{Installable, ToolsInstallArgs};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
 
 /// A package that contains a library.
 struct Package {

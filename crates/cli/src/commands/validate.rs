@@ -6,10 +6,10 @@ use noetl_playbook::{Problems, TargetWorkers, parse_document_for};
 use serde::Serialize;
 
 use crate::args::ValidateArgs;
-use crate::failure::{Exit, Failure};
-use crate::files;
-use crate::output::{document, problems};
-use crate::terminal::{GOOD, Terminal, paint};
+use crate::input::files;
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::{document, problems};
+use crate::show::terminal::{GOOD, Terminal, paint};
 
 /// The result for one file.
 #[derive(Serialize)]

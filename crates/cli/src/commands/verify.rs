@@ -10,11 +10,11 @@ use noetl_model::{Digest, ExecutionId};
 use crate::args::VerifyArgs;
 use crate::backend;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
 use crate::history::History;
-use crate::output::document;
 use crate::remote::refused;
-use crate::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
 
 /// The number of events, or of executions, between two progress messages.
 const PROGRESS_EVENTS: u64 = 100_000;

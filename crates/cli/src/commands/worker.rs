@@ -12,13 +12,13 @@ use noetl_worker::{Settings, Worker};
 use super::stopped;
 use crate::args::WorkerArgs;
 use crate::config::{Config, NamedBy};
-use crate::edge::client_tls;
-use crate::failure::{Exit, Failure};
-use crate::foundation::worker_of_process;
 use crate::remote::Remote;
 use crate::session::tool_settings;
-use crate::terminal::Terminal;
-use crate::tools::Tools;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
+use crate::wiring::network::client_tls;
+use crate::wiring::server_parts::worker_of_process;
+use crate::wiring::tools::Tools;
 
 pub(crate) async fn worker(
     args: &WorkerArgs,

@@ -14,8 +14,8 @@ use toml::de::{DeTable, DeValue};
 use super::kind::Kind;
 use super::settings::{Setting, TABLE};
 use super::trust::ContentDigest;
-use crate::failure::Failure;
-use crate::nearest::nearest;
+use crate::input::nearest::nearest;
+use crate::show::failure::Failure;
 
 pub(crate) const NAME: &str = "noetl.toml";
 /// The most bytes in a settings file.

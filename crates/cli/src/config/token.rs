@@ -5,7 +5,7 @@ use url::Url;
 
 use super::settings::Setting;
 use super::{Author, Config, Source};
-use crate::failure::Failure;
+use crate::show::failure::Failure;
 
 /// The source of a server's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::file::{CONTEXTS, SettingsFile};
 use super::settings::Setting;
-use crate::failure::Failure;
+use crate::show::failure::Failure;
 
 /// The settings that any project file may set: none of them names a program, a server, a place for
 /// data, a secret or an allowed address.

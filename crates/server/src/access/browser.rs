@@ -9,7 +9,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 
 use super::{Access, Hosts, INGRESS_PREFIX, Origins};
-use crate::error::ApiError;
+use crate::response::error::ApiError;
 use crate::state::Settings;
 
 /// Headers that only a proxy adds.

@@ -12,8 +12,8 @@ use futures::StreamExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::body::is_late;
-use crate::error::ApiError;
+use crate::request::body::is_late;
+use crate::response::error::ApiError;
 
 /// Maximum size of a message, in bytes.
 pub(crate) const MESSAGE_MAX: usize = 1024 * 1024;

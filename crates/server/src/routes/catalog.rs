@@ -16,8 +16,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::ui_schema::ui_schema;
-use crate::error::ApiError;
-use crate::extract::{Body, InPath};
+use crate::request::extract::{Body, InPath};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum number of playbooks per request.

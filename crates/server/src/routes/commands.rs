@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{Body, InPath};
 use crate::issued::find_issued;
+use crate::request::extract::{Body, InPath};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Number of executions listed in the widgets.

@@ -14,8 +14,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::catalog::{decoded, listed, saved};
-use crate::error::ApiError;
-use crate::extract::{Body, InPath, InQuery};
+use crate::request::extract::{Body, InPath, InQuery};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {

@@ -20,9 +20,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::results;
-use crate::error::ApiError;
-use crate::extract::Body;
 use crate::issued::{attempt_of, find_issued};
+use crate::request::extract::Body;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum number of events per request.

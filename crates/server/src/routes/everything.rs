@@ -10,8 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::feeds::{PAGE_SIZE, resumed, stream_of};
-use crate::error::ApiError;
-use crate::extract::InQuery;
+use crate::request::extract::InQuery;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {

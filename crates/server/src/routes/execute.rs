@@ -15,10 +15,10 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
+use crate::observe::trace::context;
+use crate::request::strict::StrictBody;
+use crate::response::error::ApiError;
 use crate::state::AppState;
-use crate::strict::StrictBody;
-use crate::trace::context;
 
 /// Accepted spellings of the idempotency header.
 const HEADERS: [&str; 2] = ["idempotency-key", "x-idempotency-key"];

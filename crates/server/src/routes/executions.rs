@@ -12,7 +12,7 @@ use noetl_api::wire::{ExecutionItem, ExecutionState, Progress};
 use noetl_model::{ExecutionId, ExecutionStatus, Summary, Timestamp};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::error::ApiError;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) use list::{path_of, status_of};

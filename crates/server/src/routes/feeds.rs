@@ -16,10 +16,10 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{InPath, InQuery};
+use crate::request::extract::{InPath, InQuery};
+use crate::request::strict::StrictBody;
+use crate::response::error::ApiError;
 use crate::state::AppState;
-use crate::strict::StrictBody;
 pub(super) use sent_events::{resumed, stream_of};
 
 /// Default number of events per answer.

@@ -16,10 +16,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use zeroize::Zeroizing;
 
-use crate::error::ApiError;
-use crate::extract::InPath;
 pub(super) use crate::ingress::MESSAGE_MAX;
 use crate::ingress::{HeadProof, Unknown, other_type, posted_request, verify_head};
+use crate::request::extract::InPath;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// The route that takes a message.

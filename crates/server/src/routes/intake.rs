@@ -16,10 +16,10 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{Body, InPath, InQuery};
+use crate::request::extract::{Body, InPath, InQuery};
+use crate::request::strict::StrictBody;
+use crate::response::error::ApiError;
 use crate::state::AppState;
-use crate::strict::StrictBody;
 
 /// Maximum number of messages per request.
 const MESSAGES_MAX: usize = 1000;

@@ -16,8 +16,8 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{Body, InPath, InQuery};
+use crate::request::extract::{Body, InPath, InQuery};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {

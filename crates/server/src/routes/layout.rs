@@ -10,8 +10,8 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::InQuery;
+use crate::request::extract::InQuery;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum `shard_count` of a request.

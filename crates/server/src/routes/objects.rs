@@ -13,8 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::results::ttl;
-use crate::error::ApiError;
-use crate::extract::{InPath, InQuery};
+use crate::request::extract::{InPath, InQuery};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum size of an object, in bytes.

@@ -13,8 +13,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::Body;
+use crate::request::extract::Body;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 use crate::statements::Statement;
 

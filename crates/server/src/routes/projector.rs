@@ -22,8 +22,8 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{Body, InQuery, MaybeBody};
+use crate::request::extract::{Body, InQuery, MaybeBody};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum size of a batch, in bytes.

@@ -11,7 +11,7 @@ use noetl_replay::Wanted;
 use noetl_store::READ_EVENTS_MAX;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::error::ApiError;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {

@@ -14,10 +14,10 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::InQuery;
+use crate::request::extract::InQuery;
+use crate::request::strict::StrictBody;
+use crate::response::error::ApiError;
 use crate::state::AppState;
-use crate::strict::StrictBody;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

@@ -15,10 +15,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::executions::{path_of, status_of};
-use crate::error::ApiError;
-use crate::extract::{InPath, InQuery};
+use crate::request::extract::{InPath, InQuery};
+use crate::request::strict::StrictBody;
+use crate::response::error::ApiError;
 use crate::state::AppState;
-use crate::strict::StrictBody;
 
 /// Maximum time a request waits for an event.
 const WAIT_MAX: Duration = Duration::from_secs(30);

@@ -17,8 +17,8 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{InPath, InQuery};
+use crate::request::extract::{InPath, InQuery};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Interval of keep-alive messages on an idle stream.

@@ -10,8 +10,8 @@ use noetl_engine::SubscriptionAction;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{Body, InPath};
+use crate::request::extract::{Body, InPath};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {

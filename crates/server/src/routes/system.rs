@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::proc::{self, Thread, Usage};
+use crate::observe::proc::{self, Thread, Usage};
 use crate::state::AppState;
 
 /// Duration over which processor usage is measured.

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::IntoParams;
 
-use crate::error::{ApiError, unknown_path};
-use crate::extract::{InPath, InQuery};
+use crate::request::extract::{InPath, InQuery};
+use crate::response::error::{ApiError, unknown_path};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]

@@ -13,8 +13,8 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{InQuery, MaybeBody};
+use crate::request::extract::{InQuery, MaybeBody};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Default maximum number of batches rotated per request.

@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{Body, InPath, Raw, json};
+use crate::request::extract::{Body, InPath, Raw, json};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum number of commands leased per request.

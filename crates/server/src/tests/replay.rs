@@ -148,7 +148,7 @@ async fn a_large_replay_waits_until_it_is_alone() {
 async fn who_does_not_read_a_replay_does_not_keep_others_from_theirs() {
     let server = Server::new();
     let held = server.state.large_replay().await;
-    let unread = crate::large::large_json(vec![7; 1_000_000], held);
+    let unread = crate::response::large::large_json(vec![7; 1_000_000], held);
     let mut next = std::pin::pin!(server.state.large_replay());
     loop {
         tokio::select! {

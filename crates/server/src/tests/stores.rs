@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::serve;
+use crate::listen::serve;
 
 /// SQL that empties a database after a case. Rows written by migrations stay.
 const EMPTY: &str = "

@@ -14,11 +14,11 @@ use noetl_model::{Arrival, Bytes, ErrorKind, ToolError};
 use serde_json::{Map, Value, json};
 
 use super::{FetchedMessage, PullSource, Receipt};
-use crate::call::Call;
-use crate::credentials::CredentialResolver;
-use crate::keys::ToolConfig;
-use crate::nats::connection::{NatsConnections, NatsEndpoint};
-use crate::nats::{failed, missing};
+use crate::kinds::nats::connection::{NatsConnections, NatsEndpoint};
+use crate::kinds::nats::{failed, missing};
+use crate::protect::credentials::CredentialResolver;
+use crate::run::call::Call;
+use crate::run::keys::ToolConfig;
 
 /// The redelivery time of a consumer created here.
 const ACK_WAIT: Duration = Duration::from_secs(30);

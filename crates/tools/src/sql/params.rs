@@ -5,7 +5,7 @@ use noetl_model::ToolError;
 use serde_json::{Map, Value};
 
 use super::lex::{Dialect, SqlTokenKind, tokens};
-use crate::keys::ToolConfig;
+use crate::run::keys::ToolConfig;
 
 /// The value of `params`.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@
 use noetl_model::{ErrorKind, Footprint, TooLarge, ToolError, Unmeasured, ValueLimits};
 use serde_json::{Map, Value, json};
 
-use crate::memory::{CallMemory, too_large};
+use crate::run::memory::{CallMemory, too_large};
 
 /// The maximum size of all rows of one call, in bytes of text.
 pub(crate) const RESULT_BYTES_MAX: usize = 64 * 1024 * 1024;

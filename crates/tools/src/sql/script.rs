@@ -6,7 +6,7 @@ use noetl_model::{ErrorKind, ToolError};
 use serde_json::Value;
 
 use super::result::RowForm;
-use crate::keys::ToolConfig;
+use crate::run::keys::ToolConfig;
 
 /// The maximum length of a script.
 const SCRIPT_BYTES_MAX: u64 = 16 * 1024 * 1024;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Check, chain};
 use crate::config::Config;
-use crate::foundation::machine_time;
+use crate::wiring::server_parts::machine_time;
 
 /// Timeout for reading the time of the databases.
 const READ_MAX: Duration = Duration::from_secs(10);

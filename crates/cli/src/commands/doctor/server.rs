@@ -6,8 +6,8 @@ use url::Url;
 
 use super::Check;
 use crate::config::{Config, NamedBy};
-use crate::failure::Failure;
 use crate::remote::Remote;
+use crate::show::failure::Failure;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

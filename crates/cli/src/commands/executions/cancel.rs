@@ -5,9 +5,9 @@ use noetl_model::{Below, ExecutionId};
 use crate::args::CancelArgs;
 use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
 use crate::session::Work;
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
 
 pub(crate) async fn cancel(
     args: &CancelArgs,

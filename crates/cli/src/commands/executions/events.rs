@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::args::{EventsArgs, EventsFormat};
 use crate::backend;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
 use crate::history::History;
-use crate::output::events::event_line;
-use crate::output::{compact, pretty};
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::events::event_line;
+use crate::show::output::{compact, pretty};
+use crate::show::terminal::Terminal;
 
 /// Polling interval for events that another process writes.
 const LOOK: Duration = Duration::from_millis(200);

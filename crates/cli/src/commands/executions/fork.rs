@@ -10,11 +10,11 @@ use crate::args::{ChangeArgs, Chosen, ForkArgs, RetryArgs};
 use crate::backend::{self, Backend};
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::files;
+use crate::input::files;
+use crate::input::workload::{by_key, check_declared, payload_of};
 use crate::session::Work;
-use crate::terminal::Terminal;
-use crate::workload::{by_key, check_declared, payload_of};
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
 
 /// The argument that means the newest version of the execution's playbook.
 const LATEST: &str = "latest";

@@ -3,10 +3,10 @@
 use crate::args::GetArgs;
 use crate::backend;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::output::document;
-use crate::output::execution::{document_of, output_of, text};
-use crate::terminal::{CAREFUL, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::execution::{document_of, output_of, text};
+use crate::show::terminal::{CAREFUL, Terminal, paint};
 
 pub(crate) async fn get(
     args: &GetArgs,

@@ -7,13 +7,13 @@ use serde::Serialize;
 use crate::args::ListArgs;
 use crate::backend;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
 use crate::history::{Started, Which};
-use crate::output::document;
-use crate::output::execution::status;
-use crate::output::table::{line, table};
-use crate::output::time::{day, seconds, took};
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::execution::status;
+use crate::show::output::table::{line, table};
+use crate::show::output::time::{day, seconds, took};
+use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// The most characters of an error in the table.
 const ERROR_CHARS_MAX: usize = 60;

@@ -9,10 +9,10 @@ use crate::args::RerunArgs;
 use crate::backend::{self, Backend};
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
+use crate::input::workload::{check_declared, merge, payload_of};
 use crate::session::Work;
-use crate::terminal::Terminal;
-use crate::workload::{check_declared, merge, payload_of};
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
 
 pub(crate) async fn rerun(
     args: &RerunArgs,

@@ -4,10 +4,10 @@ use crate::args::ResumeArgs;
 use crate::backend::Backend as _;
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
-use crate::database;
-use crate::failure::{Exit, Failure};
 use crate::session::Session;
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
+use crate::wiring::database;
 
 pub(crate) async fn resume(
     args: &ResumeArgs,

@@ -5,10 +5,10 @@ use noetl_replay::{TimelineFold, Wanted};
 use crate::args::TimelineArgs;
 use crate::backend;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::output::document;
-use crate::output::timeline::drawn;
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::timeline::drawn;
+use crate::show::terminal::Terminal;
 
 pub(crate) async fn timeline(
     args: &TimelineArgs,

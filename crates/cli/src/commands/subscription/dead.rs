@@ -6,11 +6,11 @@ use super::found;
 use crate::args::{DeadChoiceArgs, DeadCommand, SubscriptionArgs};
 use crate::backend::{self, Backend, subscription_id};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
-use crate::output::document;
-use crate::output::table::{line, table};
 use crate::session::Work;
-use crate::terminal::{FAINT, Terminal, paint};
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::document;
+use crate::show::output::table::{line, table};
+use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// The most characters of a reason in the table.
 const REASON_CHARS_MAX: usize = 60;

@@ -11,9 +11,9 @@ use noetl_worker::{IntakeEnd, IntakeRuntime, PlaneCredentials};
 use super::super::stopped;
 use crate::backend::{Subscriptions as _, subscription_id};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
 use crate::remote::Remote;
-use crate::terminal::Terminal;
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::Terminal;
 
 /// Fetches the messages of a subscription until told to stop, or until there is nothing to fetch.
 pub(super) async fn fetch(

@@ -18,10 +18,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::super::execute::answer_of;
-use crate::error::ApiError;
-use crate::extract::{Body, InPath, MaybeBody};
+use crate::request::extract::{Body, InPath, MaybeBody};
+use crate::request::strict::MaybeStrictBody;
+use crate::response::error::ApiError;
 use crate::state::AppState;
-use crate::strict::MaybeStrictBody;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

@@ -12,10 +12,10 @@ use noetl_model::{ExecutionId, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::InPath;
+use crate::request::extract::InPath;
+use crate::request::strict::MaybeStrictBody;
+use crate::response::error::ApiError;
 use crate::state::AppState;
-use crate::strict::MaybeStrictBody;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(fork_execution))

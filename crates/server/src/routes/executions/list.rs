@@ -13,8 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::item_of;
-use crate::error::ApiError;
-use crate::extract::InQuery;
+use crate::request::extract::InQuery;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Header with the `cursor` of the next page; absent on the last page.

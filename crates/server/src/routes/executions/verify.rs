@@ -8,8 +8,8 @@ use noetl_model::Digest;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ApiError;
-use crate::extract::{InPath, InQuery};
+use crate::request::extract::{InPath, InQuery};
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {

@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{cutoff_of, read_log};
-use crate::error::ApiError;
-use crate::extract::InQuery;
+use crate::request::extract::InQuery;
+use crate::response::error::ApiError;
 use crate::routes::executions::known;
 use crate::state::AppState;
 

@@ -5,7 +5,7 @@ use noetl_model::Digest;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::ApiError;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum number of payloads looked up per answer.

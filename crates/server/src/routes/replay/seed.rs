@@ -11,7 +11,7 @@ use noetl_store::{READ_EVENTS_MAX, ReplayBound, SavedReplay};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use crate::error::ApiError;
+use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum time a large replay waits for other large ones.

@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 
 use super::resolve::{Resolved, resolve};
 use super::seed::{Replayed, replayed};
-use crate::error::ApiError;
-use crate::extract::InQuery;
-use crate::large::large_json;
+use crate::request::extract::InQuery;
+use crate::response::error::ApiError;
+use crate::response::large::large_json;
 use crate::state::AppState;
 
 /// Default number of events to fold.

@@ -11,9 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::read_log;
-use crate::error::ApiError;
-use crate::extract::InQuery;
-use crate::large::large_json;
+use crate::request::extract::InQuery;
+use crate::response::error::ApiError;
+use crate::response::large::large_json;
 use crate::routes::executions::known;
 use crate::state::AppState;
 

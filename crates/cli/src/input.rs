@@ -1,0 +1,7 @@
+//! Input of a command: playbook files, workload values, suggestions for misspelt names.
+
+pub(crate) mod called_playbooks;
+pub(crate) mod candidates;
+pub(crate) mod files;
+pub(crate) mod nearest;
+pub(crate) mod workload;

@@ -1,0 +1,11 @@
+//! Construction of a server or worker from its settings: database, bus, keys, network, tools, logging.
+
+pub(crate) mod database;
+pub(crate) mod embedded;
+pub(crate) mod intake;
+pub(crate) mod keys;
+pub(crate) mod logging;
+pub(crate) mod network;
+pub(crate) mod server_parts;
+pub(crate) mod statements;
+pub(crate) mod tools;

@@ -1,0 +1,5 @@
+//! The parts of a request: extractors, limits on bodies, strict JSON.
+
+pub(crate) mod body;
+pub(crate) mod extract;
+pub(crate) mod strict;

@@ -1,0 +1,307 @@
+//! Row files: CSV with a header, or JSON Lines.
+
+use std::path::{Path, PathBuf};
+
+use noetl_model::{ErrorKind, ToolError};
+use serde_json::{Map, Value};
+use tokio::fs::File;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
+use tokio::sync::mpsc::Sender;
+
+use super::WriteMode;
+use super::chunk::{Filler, RowChunk, columns_of, row_of};
+use crate::run::keys::{ToolConfig, scalar_text};
+
+/// The maximum length of a row.
+const ROW_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileFormat {
+    Csv,
+    JsonLines,
+}
+
+/// A file of rows.
+#[derive(Debug, Clone)]
+pub(super) struct RowFile {
+    pub(super) path: PathBuf,
+    pub(super) format: FileFormat,
+}
+
+impl RowFile {
+    /// Reads `path`, and `format`, which defaults to the file extension.
+    pub(super) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
+        let path = PathBuf::from(keys.required_text(&["path", "file", "uri"])?);
+        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_owned);
+        let format = keys.text(&["format"])?.or(ending).unwrap_or_default();
+        let format = match format.as_str() {
+            "csv" => FileFormat::Csv,
+            "jsonl" | "ndjson" | "json_lines" => FileFormat::JsonLines,
+            other => {
+                return Err(keys.error(format!("`format` is `{other}`; known are csv and jsonl")));
+            }
+        };
+        Ok(Self { path, format })
+    }
+
+    /// Sends all rows in chunks.
+    pub(super) async fn pump(
+        &self,
+        to: Sender<RowChunk>,
+        rows_max: usize,
+    ) -> Result<(), ToolError> {
+        let file = File::open(&self.path).await.map_err(|error| self.failed(&error))?;
+        let mut lines = Lines { file: BufReader::new(file), number: 0, of: self };
+        match self.format {
+            FileFormat::Csv => pump_csv(&mut lines, to, rows_max).await,
+            FileFormat::JsonLines => pump_json(&mut lines, to, rows_max).await,
+        }
+    }
+
+    fn failed(&self, error: &std::io::Error) -> ToolError {
+        let kind = match error.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            std::io::ErrorKind::StorageFull => ErrorKind::StorageQuota,
+            _ => ErrorKind::StorageAccess,
+        };
+        ToolError::new(kind, format!("{}: {error}", self.path.display()))
+    }
+
+    fn wrong(&self, line: u64, what: impl std::fmt::Display) -> ToolError {
+        let message = format!("{}, line {line}: {what}", self.path.display());
+        ToolError::new(ErrorKind::Parse, message)
+    }
+}
+
+/// The lines of a file, with the current line number.
+struct Lines<'a> {
+    file: BufReader<File>,
+    number: u64,
+    of: &'a RowFile,
+}
+
+impl Lines<'_> {
+    /// Appends the next line with its line end. Returns false at the end of the file.
+    async fn append(&mut self, text: &mut String) -> Result<bool, ToolError> {
+        let read = self.file.read_line(text).await.map_err(|error| self.of.failed(&error))?;
+        self.number += 1;
+        if ROW_BYTES_MAX < text.len() {
+            return Err(self
+                .of
+                .wrong(self.number, format!("a row of more than {ROW_BYTES_MAX} bytes")));
+        }
+        Ok(0 < read)
+    }
+}
+
+async fn pump_csv(
+    lines: &mut Lines<'_>,
+    to: Sender<RowChunk>,
+    rows_max: usize,
+) -> Result<(), ToolError> {
+    let header = record(lines).await?.unwrap_or_default();
+    let columns: Vec<String> = header.into_iter().map(|cell| cell.unwrap_or_default()).collect();
+    let width = columns.len();
+    let mut filler = Filler::new(columns, rows_max, to);
+    while let Some(cells) = record(lines).await? {
+        if cells.len() != width {
+            let what = format!("{} values, but {width} columns", cells.len());
+            return Err(lines.of.wrong(lines.number, what));
+        }
+        let row = cells.into_iter().map(|cell| cell.map_or(Value::Null, Value::String)).collect();
+        if filler.push(row).await.is_err() {
+            return Ok(());
+        }
+    }
+    filler.finish().await;
+    Ok(())
+}
+
+/// Reads the next record; an empty unquoted cell is `None`. Blank lines are skipped.
+async fn record(lines: &mut Lines<'_>) -> Result<Option<Vec<Option<String>>>, ToolError> {
+    let mut text = String::new();
+    loop {
+        let more = lines.append(&mut text).await?;
+        match cells(&text) {
+            Some(_) if more && text.trim().is_empty() => text.clear(),
+            Some(_) if text.is_empty() => return Ok(None),
+            Some(cells) => return Ok(Some(cells)),
+            // A quote is open: the record continues on the next line.
+            None if more => {}
+            None => return Err(lines.of.wrong(lines.number, "a quote is not closed")),
+        }
+    }
+}
+
+fn cells(text: &str) -> Option<Vec<Option<String>>> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    let mut cells = Vec::new();
+    let mut chars = text.chars().peekable();
+    loop {
+        let mut cell = String::new();
+        let quoted = chars.next_if_eq(&'"').is_some();
+        if quoted {
+            loop {
+                match chars.next()? {
+                    '"' if chars.next_if_eq(&'"').is_some() => cell.push('"'),
+                    '"' => break,
+                    c => cell.push(c),
+                }
+            }
+        }
+        while let Some(c) = chars.next_if(|c| *c != ',') {
+            cell.push(c);
+        }
+        cells.push((quoted || !cell.is_empty()).then_some(cell));
+        if chars.next().is_none() {
+            return Some(cells);
+        }
+    }
+}
+
+async fn pump_json(
+    lines: &mut Lines<'_>,
+    to: Sender<RowChunk>,
+    rows_max: usize,
+) -> Result<(), ToolError> {
+    let mut first = Vec::new();
+    let mut more = true;
+    while more && first.len() < rows_max {
+        match object(lines).await? {
+            Some(row) => first.push(row),
+            None => more = false,
+        }
+    }
+    let columns = columns_of(&first);
+    let mut filler = Filler::new(columns.clone(), rows_max, to);
+    let mut number = 0;
+    let mut waiting = first.into_iter();
+    loop {
+        let next = match waiting.next() {
+            Some(row) => Some(row),
+            None if more => object(lines).await?,
+            None => None,
+        };
+        let Some(fields) = next else { break };
+        number += 1;
+        if filler.push(row_of(&columns, fields, number)?).await.is_err() {
+            return Ok(());
+        }
+    }
+    filler.finish().await;
+    Ok(())
+}
+
+async fn object(lines: &mut Lines<'_>) -> Result<Option<Map<String, Value>>, ToolError> {
+    let mut text = String::new();
+    loop {
+        text.clear();
+        if !lines.append(&mut text).await? {
+            return Ok(None);
+        }
+        if text.trim().is_empty() {
+            continue;
+        }
+        return match serde_json::from_str(&text) {
+            Ok(Value::Object(fields)) => Ok(Some(fields)),
+            Ok(_) => Err(lines.of.wrong(lines.number, "not a map")),
+            Err(error) => Err(lines.of.wrong(lines.number, error)),
+        };
+    }
+}
+
+/// A writer of row files. In replace mode the new file takes the place of the old one at the end.
+pub(super) struct RowWriter {
+    file: BufWriter<File>,
+    of: RowFile,
+    /// The temporary file that is written in replace mode.
+    part: Option<PathBuf>,
+    wants_header: bool,
+}
+
+impl RowWriter {
+    pub(super) async fn open(of: RowFile, mode: WriteMode) -> Result<Self, ToolError> {
+        let part = (mode == WriteMode::Replace).then(|| part_of(&of.path));
+        let path = part.as_deref().unwrap_or(&of.path);
+        let mut options = File::options();
+        match mode {
+            WriteMode::Replace => options.create(true).write(true).truncate(true),
+            WriteMode::Append | WriteMode::Upsert => options.create(true).append(true),
+        };
+        let file = options.open(path).await.map_err(|error| of.failed(&error))?;
+        let length = file.metadata().await.map_err(|error| of.failed(&error))?.len();
+        Ok(Self { file: BufWriter::new(file), wants_header: length == 0, of, part })
+    }
+
+    pub(super) async fn write(&mut self, chunk: &RowChunk) -> Result<(), ToolError> {
+        let mut text = String::new();
+        if self.of.format == FileFormat::Csv && std::mem::take(&mut self.wants_header) {
+            csv_line(&mut text, chunk.columns.iter().map(|name| Value::from(name.as_str())));
+        }
+        for row in &chunk.rows {
+            match self.of.format {
+                FileFormat::Csv => csv_line(&mut text, row.iter().cloned()),
+                FileFormat::JsonLines => {
+                    let cells = chunk.columns.iter().cloned().zip(row.iter().cloned());
+                    text.push_str(&Value::Object(cells.collect()).to_string());
+                    text.push('\n');
+                }
+            }
+        }
+        let written = async {
+            self.file.write_all(text.as_bytes()).await?;
+            self.file.flush().await
+        };
+        written.await.map_err(|error| self.of.failed(&error))
+    }
+
+    pub(super) async fn finish(mut self) -> Result<(), ToolError> {
+        let path = self.of.path.clone();
+        let finished = async {
+            self.file.flush().await?;
+            self.file.get_ref().sync_all().await?;
+            match &self.part {
+                Some(part) => tokio::fs::rename(part, &path).await,
+                None => Ok(()),
+            }
+        };
+        let finished = finished.await.map_err(|error| self.of.failed(&error));
+        self.part = None;
+        finished
+    }
+}
+
+impl Drop for RowWriter {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part
+            && let Err(error) = std::fs::remove_file(part)
+        {
+            tracing::debug!(%error, path = %part.display(), "a file is left behind");
+        }
+    }
+}
+
+fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn csv_line(text: &mut String, values: impl Iterator<Item = Value>) {
+    for (place, value) in values.enumerate() {
+        if 0 < place {
+            text.push(',');
+        }
+        let cell = match &value {
+            Value::Null => continue,
+            value => scalar_text(value).unwrap_or_else(|| value.to_string()),
+        };
+        // An empty string is quoted, to distinguish it from null.
+        match cell.is_empty() || cell.contains([',', '"', '\n', '\r']) {
+            true => text.push_str(&format!("\"{}\"", cell.replace('"', "\"\""))),
+            false => text.push_str(&cell),
+        }
+    }
+    text.push('\n');
+}
