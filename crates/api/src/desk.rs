@@ -10,7 +10,7 @@ use crate::ControlError;
 
 /// Assigns subscriptions to runtimes and takes the messages they fetch.
 #[async_trait]
-pub trait Desk: Send + Sync {
+pub trait IntakeControl: Send + Sync {
     /// Returns the assignment of a runtime for the subscription at `path`. Repeated calls show that
     /// the runtime is alive.
     async fn attend(&self, runtime: &WorkerId, path: &str) -> Result<Assignment, ControlError>;

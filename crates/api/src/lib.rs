@@ -14,7 +14,7 @@ pub mod wire;
 pub use client::{CatalogItem, Client, ClientError, ClientSettings, RegisteredAs, ServerReadiness};
 pub use client_tls::{ClientIdentity, ClientTls, ClientTlsError};
 pub use control_plane::{Cancellation, ControlError, ControlPlane, LeaseRequest, WorkerNotice};
-pub use desk::{Assignment, Desk, Line, Pace};
+pub use desk::{Assignment, IntakeControl, Line, Pace};
 pub use id::AnyId;
 pub use public_event::{PublicEvent, value_or_reference};
 pub use remote::RemoteControl;

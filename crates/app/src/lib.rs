@@ -57,14 +57,14 @@ pub use start::{
     ExecuteError, PoolNameError, StartKeyError, StartOptions, StartedExecution, checked_key,
     pool_of,
 };
-pub use store_condition::Backlog;
+pub use store_condition::MessageBacklog;
 pub use store_reader::{ReadValueError, StoreReader};
 pub use variables::{ExecutionVariable, NewVariable, VariableError};
 pub use workers::{WorkerError, WorkerFilter};
 
 /// Values that operations take and return, and the errors of the storage.
 pub use noetl_store::{
-    AuditEntry, AuditFilter, CatalogEntry, Connections, Credential, CredentialFilter,
+    AuditEntry, AuditFilter, CatalogEntry, ConnectionFigures, Credential, CredentialFilter,
     ExecutionFilter, FEED_READ_MAX, FORKS_MAX, KeychainEntry, NamedResult, NoResultRef, Object,
     PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, ResultRef, ScheduleRow, SealedTable, Sent,
     StoreError, SubscriptionRow, Tables, Variable, WriteFault,

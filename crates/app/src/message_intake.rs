@@ -74,7 +74,7 @@ impl From<StoreError> for IntakeError {
 }
 
 /// A document and its version.
-type Document = (u32, Arc<Subscription>);
+type MessageDocument = (u32, Arc<Subscription>);
 
 /// Assigns subscriptions to runtimes and takes the messages that they fetch.
 #[derive(Clone)]
@@ -83,7 +83,7 @@ pub struct Intake {
     store: Arc<dyn Store>,
     records: Arc<dyn Records>,
     clock: Arc<dyn Clock>,
-    documents: Arc<Mutex<HashMap<CatalogId, Document>>>,
+    documents: Arc<Mutex<HashMap<CatalogId, MessageDocument>>>,
     broker_url: Option<BrokerUrl>,
 }
 
@@ -98,16 +98,16 @@ impl fmt::Debug for BrokerUrl {
 }
 
 /// The reason why a message starts no execution.
-enum Fault {
+enum IntakeFault {
     /// The message, or the start that it asks for, is invalid.
     Message(String),
     /// The server failed temporarily.
     Passing(StartError),
 }
 
-impl From<BadMessage> for Fault {
+impl From<BadMessage> for IntakeFault {
     fn from(error: BadMessage) -> Self {
-        Fault::Message(error.to_string())
+        IntakeFault::Message(error.to_string())
     }
 }
 
@@ -224,7 +224,7 @@ impl Intake {
     }
 
     /// Returns the newest document at a path; each version is parsed once.
-    async fn document(&self, path: &str) -> Result<Document, SubscriptionError> {
+    async fn document(&self, path: &str) -> Result<MessageDocument, SubscriptionError> {
         let entry = self.store.by_path(path, None).await?;
         let entry = entry.ok_or_else(|| SubscriptionError::UnknownPath(path.to_owned()))?;
         if let Some(known) = self.documents().get(&entry.catalog_id) {
@@ -239,7 +239,7 @@ impl Intake {
         Ok(document)
     }
 
-    fn documents(&self) -> MutexGuard<'_, HashMap<CatalogId, Document>> {
+    fn documents(&self) -> MutexGuard<'_, HashMap<CatalogId, MessageDocument>> {
         self.documents.lock().expect("nothing panics while it holds the documents")
     }
 
@@ -249,14 +249,15 @@ impl Intake {
         row: &SubscriptionRow,
         rules: &Subscription,
         arrival: &Arrival,
-    ) -> Result<MessageOutcome, Fault> {
+    ) -> Result<MessageOutcome, IntakeFault> {
         let requested = message_request(&row.path, rules, arrival)?;
         let (name, keep) = start_key(rules, &requested, arrival);
         let choice = PlaybookChoice::Path { path: requested.playbook, version: None };
         let mut request = StartRequest::new(choice, requested.payload);
         request.admission = Admission::Internal;
         if let Some(pool) = requested.pool {
-            request.pool = pool_of(&pool).map_err(|error| Fault::Message(error.to_string()))?;
+            request.pool =
+                pool_of(&pool).map_err(|error| IntakeFault::Message(error.to_string()))?;
         }
         let scope = format!("subscription {}", row.id);
         let key = StartKey { scope, name, keep, request: None };
@@ -274,7 +275,7 @@ impl Intake {
                     | SubmitError::Contended(_)
                     | SubmitError::Stopped,
                 )),
-            ) => Err(Fault::Passing(error)),
+            ) => Err(IntakeFault::Passing(error)),
             Err(
                 error @ (StartError::UnknownPlaybook(_)
                 | StartError::Submit(SubmitError::Load(
@@ -285,7 +286,7 @@ impl Intake {
                 | StartError::PayloadTooNested
                 | StartError::ParentCancelled(_)
                 | StartError::Refused(_)),
-            ) => Err(Fault::Message(error.to_string())),
+            ) => Err(IntakeFault::Message(error.to_string())),
         }
     }
 }
@@ -441,8 +442,8 @@ impl<'a> Dispatching<'a> {
                 }
                 Ok(verdict)
             }
-            Err(Fault::Passing(error)) => Err(IntakeError::Unavailable(error)),
-            Err(Fault::Message(reason)) => self.failed(mark, key, arrival, reason).await,
+            Err(IntakeFault::Passing(error)) => Err(IntakeError::Unavailable(error)),
+            Err(IntakeFault::Message(reason)) => self.failed(mark, key, arrival, reason).await,
         }
     }
 

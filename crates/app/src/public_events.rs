@@ -32,7 +32,7 @@ pub(crate) async fn teller_at(
 }
 
 /// A public event and the length of its JSON.
-pub(crate) struct Told {
+pub(crate) struct ToldEvent {
     pub(crate) event: PublicEvent,
     pub(crate) len: usize,
 }
@@ -53,9 +53,9 @@ pub(crate) async fn events_after(
     after: Seq,
     limit: usize,
     keep: Keep,
-) -> Result<Vec<Told>, LoadError> {
+) -> Result<Vec<ToldEvent>, LoadError> {
     let mut teller = teller_at(app, execution, after).await?;
-    let mut told: VecDeque<Told> = VecDeque::new();
+    let mut told: VecDeque<ToldEvent> = VecDeque::new();
     let (mut last, mut left, mut bytes) = (after, limit, 0);
     while left > 0 {
         let page = app.events(execution, last, left).await?;
@@ -66,7 +66,7 @@ pub(crate) async fn events_after(
             let event = teller.tell(recorded);
             let len = json_len(&event);
             bytes += len;
-            told.push_back(Told { event, len });
+            told.push_back(ToldEvent { event, len });
             match keep {
                 Keep::Oldest if bytes >= READ_BYTES_MAX => return Ok(told.into()),
                 Keep::Newest => {

@@ -14,13 +14,13 @@ pub(crate) struct Refreshed<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    last: Option<Known<T>>,
+    last: Option<RefreshedValue<T>>,
     is_refreshing: bool,
 }
 
 /// A value and the time it was computed.
 #[derive(Debug, Clone)]
-pub(crate) struct Known<T> {
+pub(crate) struct RefreshedValue<T> {
     pub(crate) value: T,
     pub(crate) at: Instant,
 }
@@ -45,7 +45,7 @@ impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
         age_max: Duration,
         wait_max: Duration,
         refresh: impl Future<Output = Option<T>> + Send + 'static,
-    ) -> Option<Known<T>> {
+    ) -> Option<RefreshedValue<T>> {
         let mut changes = self.state.subscribe();
         let is_begun = self.state.send_if_modified(|state| {
             let is_due = state.last.as_ref().is_none_or(|last| last.at.elapsed() >= age_max);
@@ -62,7 +62,7 @@ impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
                 this.state.send_modify(|state| {
                     state.is_refreshing = false;
                     if let Some(value) = value {
-                        state.last = Some(Known { value, at: Instant::now() });
+                        state.last = Some(RefreshedValue { value, at: Instant::now() });
                     }
                 });
             }));

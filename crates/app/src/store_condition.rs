@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use noetl_model::Pool;
-use noetl_store::{Connections, Store, StoreError, Tables};
+use noetl_store::{ConnectionFigures, Store, StoreError, Tables};
 use tokio::time::timeout;
 
 use crate::app::App;
-use crate::refreshed::{Known, Refreshed};
+use crate::refreshed::{Refreshed, RefreshedValue};
 
 /// Maximum time a health check waits for the store; the whole request stays below a second.
 const HEALTH_WAIT_MAX: Duration = Duration::from_millis(800);
@@ -27,12 +27,12 @@ const POOLS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct StoreCondition {
     writable: Arc<Refreshed<Result<(), String>>>,
-    backlogs: Mutex<BTreeMap<Pool, Arc<Refreshed<Backlog>>>>,
+    backlogs: Mutex<BTreeMap<Pool, Arc<Refreshed<MessageBacklog>>>>,
 }
 
 /// Number of waiting commands and pending messages in the store.
 #[derive(Debug, Clone, Copy)]
-pub struct Backlog {
+pub struct MessageBacklog {
     /// Ready commands of one pool.
     pub ready: u64,
     /// Pending messages in the outbox.
@@ -75,8 +75,8 @@ impl StoreCondition {
         };
         let known = self.writable.get(every, HEALTH_WAIT_MAX, check).await;
         match (known, store.write_fault()) {
-            (Some(Known { value: Err(cause), .. }), _) | (_, Some(cause)) => Err(cause),
-            (Some(Known { value: Ok(()), .. }) | None, None) => Ok(()),
+            (Some(RefreshedValue { value: Err(cause), .. }), _) | (_, Some(cause)) => Err(cause),
+            (Some(RefreshedValue { value: Ok(()), .. }) | None, None) => Ok(()),
         }
     }
 
@@ -86,17 +86,17 @@ impl StoreCondition {
         &self,
         store: &Arc<dyn Store>,
         pool: &Pool,
-    ) -> Option<Known<Backlog>> {
+    ) -> Option<RefreshedValue<MessageBacklog>> {
         let asked = (Arc::clone(store), pool.clone());
         let look = async move {
             let (store, pool) = asked;
             let (ready, owed) = tokio::join!(store.ready_count(&pool), store.owed());
-            Some(Backlog { ready: ready.ok()?, owed: owed.ok()? })
+            Some(MessageBacklog { ready: ready.ok()?, owed: owed.ok()? })
         };
         self.kept(pool).get(Duration::ZERO, BACKLOG_WAIT_MAX, look).await
     }
 
-    fn kept(&self, pool: &Pool) -> Arc<Refreshed<Backlog>> {
+    fn kept(&self, pool: &Pool) -> Arc<Refreshed<MessageBacklog>> {
         let mut backlogs = self.backlogs.lock().unwrap_or_else(PoisonError::into_inner);
         if backlogs.len() >= POOLS_MAX && !backlogs.contains_key(pool) {
             backlogs.pop_first();
@@ -119,13 +119,13 @@ impl App {
 
     /// Returns the backlog of a pool, and its age: the current one if the store answers in time,
     /// else the last known one.
-    pub async fn backlog(&self, pool: &Pool) -> Option<(Backlog, Duration)> {
+    pub async fn backlog(&self, pool: &Pool) -> Option<(MessageBacklog, Duration)> {
         let known = self.condition().backlog(self.shared_store(), pool).await?;
         Some((known.value, known.at.elapsed()))
     }
 
     /// Returns the usage of the store's connection pool; `None` for a store without connections.
-    pub fn store_connections(&self) -> Option<Connections> {
+    pub fn store_connections(&self) -> Option<ConnectionFigures> {
         self.store().connections()
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use noetl_api::wire::Verification;
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, Replayer, SavedFold};
-use noetl_control::{Fault, LoadError, Verdict, verify};
+use noetl_control::{Fault, LoadError, LogVerification, verify};
 use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Store, StoreError};
 
@@ -24,7 +24,8 @@ pub(crate) async fn verification(
         None => verdict,
     };
     let mut notes: Vec<String> = verdict.note().into_iter().collect();
-    let Verdict { execution, events, proven_from, head, foreign_snapshot: _, fault } = verdict;
+    let LogVerification { execution, events, proven_from, head, foreign_snapshot: _, fault } =
+        verdict;
     let fault = match fault {
         Some(fault) => Some(fault),
         None => {

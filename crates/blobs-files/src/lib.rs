@@ -32,10 +32,10 @@ impl FileBlobs {
         Ok(Self { directory })
     }
 
-    fn place(&self, digest: &Digest) -> Place {
+    fn place(&self, digest: &Digest) -> BlobLocation {
         let name = digest.to_string();
         let directory = self.directory.join(&name[..2]);
-        Place { file: directory.join(&name), directory }
+        BlobLocation { file: directory.join(&name), directory }
     }
 
     /// Runs disk work on a blocking thread.
@@ -59,12 +59,12 @@ impl FileBlobs {
 }
 
 /// The location of a payload.
-struct Place {
+struct BlobLocation {
     directory: PathBuf,
     file: PathBuf,
 }
 
-impl Place {
+impl BlobLocation {
     /// Updates the modification time of an existing file. Returns false if there is no file of this
     /// length.
     fn renew(&self, length: u64) -> io::Result<bool> {

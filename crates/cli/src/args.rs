@@ -27,7 +27,7 @@ pub(crate) use credential::{
 
 use crate::config::Flags;
 use crate::input::candidates;
-use crate::input::workload::Assignment;
+use crate::input::workload::ValueAssignment;
 pub(crate) use fork::{ChangeArgs, ForkArgs, RetryArgs};
 pub(crate) use verify::VerifyArgs;
 
@@ -59,7 +59,7 @@ pub(crate) use schedule::{
 #[command(max_term_width = 100, after_help = ROOT_EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
     /// Log more: -v, -vv, -vvv; RUST_LOG sets a filter in detail
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -89,7 +89,7 @@ impl Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run a playbook to its end and print its result
     Run(RunArgs),
     /// Check playbooks without running them
@@ -179,7 +179,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct WorkloadArgs {
     /// Set one value of the workload; dots nest, JSON is parsed, anything else is text
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<Assignment>,
+    pub(crate) set: Vec<ValueAssignment>,
     /// Values for the workload: JSON, @FILE (JSON or YAML), or - for standard input
     #[arg(long, value_name = "JSON|@FILE", visible_alias = "workload")]
     pub(crate) payload: Option<String>,

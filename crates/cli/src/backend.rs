@@ -23,7 +23,7 @@ use crate::session::{Session, Work};
 use crate::show::failure::Failure;
 use crate::wiring::database::{self, Opened};
 
-pub(crate) use credentials::{Credentials, TableRotated};
+pub(crate) use credentials::{Credentials, RotatedTable};
 pub(crate) use feeds::Feeds;
 pub(crate) use outbox::Outbox;
 pub(crate) use schedules::Schedules;
@@ -48,7 +48,7 @@ pub(crate) trait Backend:
     fn history(&self) -> History;
 
     /// Stores a document in the catalog; `file` is its name in messages.
-    async fn register(&self, file: &Path, content: &str) -> Result<Kept, Failure>;
+    async fn register(&self, file: &Path, content: &str) -> Result<CatalogPlaybook, Failure>;
 
     /// Returns the text of a catalog document; the newest version if none is given.
     async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure>;
@@ -88,14 +88,14 @@ pub(crate) trait Backend:
 
 /// A registered playbook version.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct CatalogPlaybook {
     pub(crate) catalog_id: CatalogId,
     pub(crate) path: String,
     pub(crate) version: u32,
 }
 
-impl From<&Kept> for PlaybookChoice {
-    fn from(kept: &Kept) -> Self {
+impl From<&CatalogPlaybook> for PlaybookChoice {
+    fn from(kept: &CatalogPlaybook) -> Self {
         PlaybookChoice::Id(kept.catalog_id)
     }
 }

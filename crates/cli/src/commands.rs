@@ -27,14 +27,14 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{CatalogCommand, Command, ConfigCommand, ExecutionsCommand, ToolsCommand};
+use crate::args::{CatalogCommand, CliCommand, ConfigCommand, ExecutionsCommand, ToolsCommand};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 
 /// Runs a command.
 pub(crate) async fn dispatch(
-    command: &Command,
+    command: &CliCommand,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
@@ -44,11 +44,11 @@ pub(crate) async fn dispatch(
         return Err(withheld.refusal());
     }
     match command {
-        Command::Run(args) => run::run(args, config, terminal).await,
-        Command::Validate(args) => validate::validate(args, terminal),
-        Command::Verify(args) => verify::verify(args, config, terminal).await,
-        Command::Graph(args) => graph::graph(args, terminal),
-        Command::Executions(command) => match command {
+        CliCommand::Run(args) => run::run(args, config, terminal).await,
+        CliCommand::Validate(args) => validate::validate(args, terminal),
+        CliCommand::Verify(args) => verify::verify(args, config, terminal).await,
+        CliCommand::Graph(args) => graph::graph(args, terminal),
+        CliCommand::Executions(command) => match command {
             ExecutionsCommand::List(args) => executions::list(args, config, terminal).await,
             ExecutionsCommand::Get(args) => executions::get(args, config, terminal).await,
             ExecutionsCommand::Events(args) => executions::events(args, config, terminal).await,
@@ -59,29 +59,31 @@ pub(crate) async fn dispatch(
             ExecutionsCommand::Retry(args) => executions::retry(args, config, terminal).await,
             ExecutionsCommand::Resume(args) => executions::resume(args, config, terminal).await,
         },
-        Command::Status(args) => status::status(args, config, terminal).await,
-        Command::Cancel(args) => executions::cancel(args, config, terminal).await,
-        Command::Resume(args) => executions::resume(args, config, terminal).await,
-        Command::Replay(args) => replay::replay(args, config, terminal).await,
-        Command::Register(args) => register::register(args, config, terminal).await,
-        Command::Catalog(command) => match command {
+        CliCommand::Status(args) => status::status(args, config, terminal).await,
+        CliCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
+        CliCommand::Resume(args) => executions::resume(args, config, terminal).await,
+        CliCommand::Replay(args) => replay::replay(args, config, terminal).await,
+        CliCommand::Register(args) => register::register(args, config, terminal).await,
+        CliCommand::Catalog(command) => match command {
             CatalogCommand::List(args) => catalog::list(args, config, terminal).await,
             CatalogCommand::Get(args) => catalog::get(args, config, terminal).await,
         },
-        Command::Server(args) => server::server(args, config, terminal).await,
-        Command::Worker(args) => worker::worker(args, config, terminal).await,
-        Command::Outbox(command) => outbox::outbox(command, config, terminal).await,
-        Command::Feed(command) => feed::feed(command, config, terminal).await,
-        Command::Subscription(command) => {
+        CliCommand::Server(args) => server::server(args, config, terminal).await,
+        CliCommand::Worker(args) => worker::worker(args, config, terminal).await,
+        CliCommand::Outbox(command) => outbox::outbox(command, config, terminal).await,
+        CliCommand::Feed(command) => feed::feed(command, config, terminal).await,
+        CliCommand::Subscription(command) => {
             subscription::subscription(command, config, terminal).await
         }
-        Command::Schedule(command) => schedule::schedule(command, config, terminal).await,
-        Command::Tools(ToolsCommand::Install(args)) => tools::install(args, config, terminal).await,
-        Command::Credential(command) => credential::credential(command, config, terminal).await,
-        Command::Schema(_) => schema::schema(terminal),
-        Command::Completions(args) => completions::completions(args, terminal),
-        Command::Doctor(args) => doctor::doctor(args, config, terminal).await,
-        Command::Config(command) => match command {
+        CliCommand::Schedule(command) => schedule::schedule(command, config, terminal).await,
+        CliCommand::Tools(ToolsCommand::Install(args)) => {
+            tools::install(args, config, terminal).await
+        }
+        CliCommand::Credential(command) => credential::credential(command, config, terminal).await,
+        CliCommand::Schema(_) => schema::schema(terminal),
+        CliCommand::Completions(args) => completions::completions(args, terminal),
+        CliCommand::Doctor(args) => doctor::doctor(args, config, terminal).await,
+        CliCommand::Config(command) => match command {
             ConfigCommand::Show(args) => config::show(args, config, terminal),
             ConfigCommand::Trust(args) => config::trust(args, config, terminal),
         },
@@ -89,31 +91,31 @@ pub(crate) async fn dispatch(
 }
 
 /// True if a command uses a database, a server or tools as configured.
-fn needs_settings(command: &Command) -> bool {
+fn needs_settings(command: &CliCommand) -> bool {
     match command {
-        Command::Config(_)
-        | Command::Doctor(_)
-        | Command::Validate(_)
-        | Command::Graph(_)
-        | Command::Schema(_)
-        | Command::Completions(_) => false,
-        Command::Run(_)
-        | Command::Verify(_)
-        | Command::Executions(_)
-        | Command::Status(_)
-        | Command::Cancel(_)
-        | Command::Resume(_)
-        | Command::Replay(_)
-        | Command::Register(_)
-        | Command::Catalog(_)
-        | Command::Server(_)
-        | Command::Worker(_)
-        | Command::Outbox(_)
-        | Command::Feed(_)
-        | Command::Subscription(_)
-        | Command::Schedule(_)
-        | Command::Tools(_)
-        | Command::Credential(_) => true,
+        CliCommand::Config(_)
+        | CliCommand::Doctor(_)
+        | CliCommand::Validate(_)
+        | CliCommand::Graph(_)
+        | CliCommand::Schema(_)
+        | CliCommand::Completions(_) => false,
+        CliCommand::Run(_)
+        | CliCommand::Verify(_)
+        | CliCommand::Executions(_)
+        | CliCommand::Status(_)
+        | CliCommand::Cancel(_)
+        | CliCommand::Resume(_)
+        | CliCommand::Replay(_)
+        | CliCommand::Register(_)
+        | CliCommand::Catalog(_)
+        | CliCommand::Server(_)
+        | CliCommand::Worker(_)
+        | CliCommand::Outbox(_)
+        | CliCommand::Feed(_)
+        | CliCommand::Subscription(_)
+        | CliCommand::Schedule(_)
+        | CliCommand::Tools(_)
+        | CliCommand::Credential(_) => true,
     }
 }
 

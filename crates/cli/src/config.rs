@@ -26,7 +26,7 @@ pub(crate) use environment::Environment;
 use file::SettingsFile;
 use settings::{Row, Setting, TABLE};
 pub(crate) use token::NamedBy;
-use trust::{Standing, TrustList, Withheld};
+use trust::{TrustLevel, TrustList, Withheld};
 
 /// The default server URL.
 const USUAL_SERVER: &str = "http://127.0.0.1:8082";
@@ -433,7 +433,7 @@ fn found_layers(environment: &Environment) -> Result<(Vec<Layer>, Option<Withhel
             let standing = list.standing(&path, &digest);
             standing.with_context(|| format!("cannot read {shown}")).map_err(Failure::bad_input)?
         }
-        None => Standing::Unknown,
+        None => TrustLevel::Unknown,
     };
     let withheld = Withheld::of(&path, standing, &mut content);
     layers.push(Layer { path, author: Author::Project, content });

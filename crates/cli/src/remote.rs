@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use crate::backend::{Backend, Follower, Home, Kept};
+use crate::backend::{Backend, CatalogPlaybook, Follower, Home};
 use crate::config::{Config, NamedBy};
 use crate::history::History;
 use crate::input::nearest::nearest;
@@ -151,10 +151,10 @@ impl Backend for Remote {
         History::of_server(self.client.clone())
     }
 
-    async fn register(&self, _file: &Path, content: &str) -> Result<Kept, Failure> {
+    async fn register(&self, _file: &Path, content: &str) -> Result<CatalogPlaybook, Failure> {
         let kept = self.client.register(content).await.map_err(refused)?;
         let (path, version) = (kept.path.clone(), kept.version);
-        Ok(Kept { catalog_id: kept.into(), path, version })
+        Ok(CatalogPlaybook { catalog_id: kept.into(), path, version })
     }
 
     async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure> {

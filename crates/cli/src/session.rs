@@ -12,7 +12,8 @@ use noetl_api::ControlPlane;
 use noetl_app::{App, AppSettings, EndError, EntryChoice, ExecutionFilter, ForkPlaybook, Services};
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
-    Control, ForkError, ForkRequest, RegisterError, Registered, Settings, StartError, StartRequest,
+    Control, ControlSettings, ForkError, ForkRequest, RegisterError, Registered, StartError,
+    StartRequest,
 };
 use noetl_model::{
     Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
@@ -26,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{Backend, Follower, Home, Kept};
+use crate::backend::{Backend, CatalogPlaybook, Follower, Home};
 use crate::config::Config;
 use crate::history::{History, Which};
 use crate::input::nearest::nearest;
@@ -65,14 +66,14 @@ pub(crate) struct Session {
 }
 
 /// The store of a session, and the keys that encrypt its secrets.
-pub(crate) struct Holding {
+pub(crate) struct SealedStore {
     store: Arc<dyn Store>,
     /// The same store, as [`Records`].
     records: Arc<dyn Records>,
     keyring: Keyring,
 }
 
-impl Holding {
+impl SealedStore {
     /// Wraps the store so that every call has the configured deadline.
     pub(crate) fn of(
         store: Arc<impl Store + Records + 'static>,
@@ -137,13 +138,13 @@ pub(crate) enum Work {
 }
 
 /// Returns the settings of a control plane in this process.
-fn settings(config: &Config) -> Settings {
-    Settings {
+fn settings(config: &Config) -> ControlSettings {
+    ControlSettings {
         attempts_max: config.attempts_max(),
         backlog_max: config.backlog_max(),
         lease: LEASE,
         snapshot_after: config.snapshot_after(),
-        ..Settings::default()
+        ..ControlSettings::default()
     }
 }
 
@@ -175,7 +176,7 @@ impl Session {
         config: &Config,
     ) -> Result<Self, Failure> {
         let store = Arc::new(store);
-        let held = Holding::of(store.clone(), keys::embedded(path, config)?, config);
+        let held = SealedStore::of(store.clone(), keys::embedded(path, config)?, config);
         let home = Home::File(path.to_owned());
         match work {
             Work::Nowhere => Ok(Self::local(held, home, config)),
@@ -191,12 +192,12 @@ impl Session {
     pub(crate) fn ephemeral(config: &Config) -> Result<Self, Failure> {
         let clock = Arc::new(SteadyClock::default());
         let keyring = Keyring::new(EncryptionKey::generate(), Vec::new());
-        let held = Holding::of(Arc::new(MemoryStore::new(clock)), keyring, config);
+        let held = SealedStore::of(Arc::new(MemoryStore::new(clock)), keyring, config);
         Self::local(held, Home::Nowhere, config).with_worker(EmbeddedWorker::of_command(), config)
     }
 
     /// Creates a control plane that is the only user of its store.
-    fn local(held: Holding, home: Home, config: &Config) -> Self {
+    fn local(held: SealedStore, home: Home, config: &Config) -> Self {
         let machine = Machine::Unrivalled(machine_id_of(&config.host()));
         let (settings, given) = (settings(config), given(config));
         Self::new(held, Arc::new(LocalBus::new()), settings, machine, (home, given))
@@ -220,13 +221,13 @@ impl Session {
     }
 
     fn new(
-        held: Holding,
+        held: SealedStore,
         bus: Arc<dyn Bus>,
-        settings: Settings,
+        settings: ControlSettings,
         machine: Machine,
         (home, given): (Home, ExternalCredentials),
     ) -> Self {
-        let Holding { store, records, keyring } = held;
+        let SealedStore { store, records, keyring } = held;
         let ids = Arc::new(IdGenerator::new(machine.number()));
         let (shared, clock) = (bus.clone(), Arc::new(SystemClock));
         let control = Control::new(store.clone(), shared, clock, ids.clone(), settings);
@@ -260,10 +261,10 @@ impl Session {
             tools.identity.server_url = worker.server_url;
         }
         let registry = Registry::standard(tools);
-        let settings = noetl_worker::Settings::new(worker.id, config.worker_concurrency());
+        let settings = noetl_worker::WorkerSettings::new(worker.id, config.worker_concurrency());
         // The embedded worker of a command is not listed; only those of servers are.
         let announce = settings.announce.filter(|_| is_of_server);
-        let settings = noetl_worker::Settings { drain: worker.drain, announce, ..settings };
+        let settings = noetl_worker::WorkerSettings { drain: worker.drain, announce, ..settings };
         let worker = Worker::new(embedded.clone(), registry, settings);
         let stop = session.worker.stop.clone();
         session.worker.tasks.spawn(async move {
@@ -338,11 +339,13 @@ impl Backend for Session {
         History::of(self.app.reader())
     }
 
-    async fn register(&self, file: &Path, content: &str) -> Result<Kept, Failure> {
+    async fn register(&self, file: &Path, content: &str) -> Result<CatalogPlaybook, Failure> {
         match self.app.register_file(&file.display().to_string(), content).await {
-            Ok(Registered { entry, warnings: _ }) => {
-                Ok(Kept { catalog_id: entry.catalog_id, path: entry.path, version: entry.version })
-            }
+            Ok(Registered { entry, warnings: _ }) => Ok(CatalogPlaybook {
+                catalog_id: entry.catalog_id,
+                path: entry.path,
+                version: entry.version,
+            }),
             Err(error) => Err(unregistered(error)),
         }
     }

@@ -20,10 +20,10 @@ pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of, value_of};
 pub use feed::shows;
 pub use names::{EventMeaning, log_name, name_of, public_name};
 pub use projection::{
-    Aggregate, BusinessObject, Checksum, Checksums, Command, Commands, DEFAULT_TENANT, Fold, Frame,
-    Loop, PayloadSummary, Projection, REPLAY_EVENTS_MAX, Reference, ReferredPayload, ReplayEvent,
-    ReplayQuestion, ReplayState, ReplayedExecution, Replayer, SavedFold, Stage, UnknownProjection,
-    UnusableFold, canonical, digest_named, replay_of_server,
+    Aggregate, BusinessObject, Checksum, Checksums, Commands, DEFAULT_TENANT, Fold, Frame,
+    PayloadSummary, ProjectedCommand, ProjectedLoop, Projection, REPLAY_EVENTS_MAX, Reference,
+    ReferredPayload, ReplayEvent, ReplayQuestion, ReplayState, ReplayedExecution, Replayer,
+    SavedFold, Stage, UnknownProjection, UnusableFold, canonical, digest_named, replay_of_server,
 };
 pub use projector::{
     AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
@@ -33,7 +33,7 @@ pub use public_event::{Teller, command_id};
 pub use worker::{
     AttemptSource, BadFact, Callback, CallbackAnswer, ClaimRequest, ClaimedCommand, EventAccepted,
     EventBatch, EventBatchAccepted, Issued, JobState, LatestClaim, NAME_MAX, PostedEvent,
-    PostedItem, Returned, Seen, ToolStatus, UnknownToolStatus, claimed_command, command_named,
-    completed, fact_of, failed, is_pending, issued_by, reference, returned, with_stored,
-    without_stored,
+    PostedItem, RecentEvents, Returned, ToolStatus, UnknownToolStatus, claimed_command,
+    command_named, completed, fact_of, failed, is_pending, issued_by, reference, returned,
+    with_stored, without_stored,
 };

@@ -19,7 +19,7 @@ mod replayer;
 mod state;
 
 pub use canon::{Checksum, canonical};
-pub use commands::{Command, Commands};
+pub use commands::{Commands, ProjectedCommand};
 pub use event::{Aggregate, ReplayEvent};
 pub use fold::Fold;
 pub use kind::{Projection, UnknownProjection};
@@ -30,7 +30,8 @@ pub use replayer::{
     digest_named,
 };
 pub use state::{
-    BusinessObject, Checksums, Frame, Loop, ReferredPayload, ReplayState, ReplayedExecution, Stage,
+    BusinessObject, Checksums, Frame, ProjectedLoop, ReferredPayload, ReplayState,
+    ReplayedExecution, Stage,
 };
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::names::public_name;
 
 /// The step and public id of a command.
 #[derive(Debug, Clone)]
-struct Named {
+struct NamedEvent {
     step: StepName,
     id: String,
 }
@@ -20,7 +20,7 @@ struct Named {
 #[derive(Debug)]
 pub struct Teller {
     execution: ExecutionId,
-    commands: BTreeMap<CommandId, Named>,
+    commands: BTreeMap<CommandId, NamedEvent>,
     runs: BTreeMap<RunId, StepName>,
 }
 
@@ -37,7 +37,7 @@ impl Teller {
         if let Event::CommandIssued { command, step, task, .. } = &recorded.event {
             self.runs.insert(task.run, step.clone());
             let id = command_id(self.execution, recorded).expect("it issues a command");
-            self.commands.insert(*command, Named { step: step.clone(), id });
+            self.commands.insert(*command, NamedEvent { step: step.clone(), id });
         }
     }
 
@@ -47,18 +47,18 @@ impl Teller {
         let (name, status) = public_name(event);
         let mut meta = meta(event);
         let (node_id, node_name) = match subject(event) {
-            Subject::Start { path } => (Some("playbook".to_owned()), Some(path.to_owned())),
-            Subject::Execution => (Some("playbook".to_owned()), Some("playbook".to_owned())),
-            Subject::Step(step) => both(step),
-            Subject::Run(run) => self.runs.get(&run).map_or((None, None), both),
-            Subject::Command(command) => match self.commands.get(&command) {
-                Some(Named { step, id }) => {
+            EventSubject::Start { path } => (Some("playbook".to_owned()), Some(path.to_owned())),
+            EventSubject::Execution => (Some("playbook".to_owned()), Some("playbook".to_owned())),
+            EventSubject::Step(step) => both(step),
+            EventSubject::Run(run) => self.runs.get(&run).map_or((None, None), both),
+            EventSubject::Command(command) => match self.commands.get(&command) {
+                Some(NamedEvent { step, id }) => {
                     meta.insert("command_id".to_owned(), json!(id));
                     both(step)
                 }
                 None => (None, None),
             },
-            Subject::Nothing => (None, None),
+            EventSubject::Nothing => (None, None),
         };
         PublicEvent {
             event_id: recorded.event_id.0,
@@ -99,7 +99,7 @@ fn both(step: &StepName) -> (Option<String>, Option<String>) {
 }
 
 /// The object an event is about.
-enum Subject<'a> {
+enum EventSubject<'a> {
     Start { path: &'a str },
     Execution,
     Step(&'a StepName),
@@ -108,37 +108,37 @@ enum Subject<'a> {
     Nothing,
 }
 
-fn subject(event: &Event) -> Subject<'_> {
+fn subject(event: &Event) -> EventSubject<'_> {
     match event {
-        Event::ExecutionStarted { playbook, .. } => Subject::Start { path: &playbook.path },
+        Event::ExecutionStarted { playbook, .. } => EventSubject::Start { path: &playbook.path },
         Event::ExecutionForked { .. }
         | Event::ExecutionCompleted { .. }
         | Event::ExecutionFailed { .. }
         | Event::ExecutionCancelled { .. }
         | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. } => Subject::Execution,
+        | Event::ExecutionRewound { .. } => EventSubject::Execution,
         Event::StepEntered { step, .. }
         | Event::StepSkipped { step, .. }
         | Event::StepAwaited { step, .. }
         | Event::StepCompleted { step, .. }
         | Event::StepFailed { step, .. }
-        | Event::Reported { step: Some(step), .. } => Subject::Step(step),
+        | Event::Reported { step: Some(step), .. } => EventSubject::Step(step),
         Event::LoopOpened { run, .. }
         | Event::FrameOpened { run, .. }
         | Event::IterationCompleted { run, .. }
-        | Event::IterationFailed { run, .. } => Subject::Run(*run),
+        | Event::IterationFailed { run, .. } => EventSubject::Run(*run),
         Event::CommandIssued { command, .. }
         | Event::CommandClaimed { command, .. }
         | Event::CommandCompleted { command, .. }
         | Event::CommandFailed { command, .. }
         | Event::CommandCancelled { command, .. }
         | Event::AttemptSuperseded { command, .. }
-        | Event::ChildStarted { command, .. } => Subject::Command(*command),
+        | Event::ChildStarted { command, .. } => EventSubject::Command(*command),
         Event::ContextUpdated { .. }
         | Event::TimerSet { .. }
         | Event::TimerFired { .. }
         | Event::TimerCancelled { .. }
-        | Event::Reported { step: None, .. } => Subject::Nothing,
+        | Event::Reported { step: None, .. } => EventSubject::Nothing,
     }
 }
 

@@ -19,5 +19,5 @@ pub use claimed::claimed_command;
 pub use issued::{AttemptSource, Issued, LatestClaim, issued_by};
 pub use outcome::{Returned, completed, failed, reference, returned, with_stored, without_stored};
 pub use posted::{BadFact, NAME_MAX, command_named, fact_of, is_pending};
-pub use seen::Seen;
+pub use seen::RecentEvents;
 pub use status::{ToolStatus, UnknownToolStatus};

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::SkewGauge;
 use crate::loops::schedules::ScheduleCache;
-use crate::loops::timers::TimerKey;
+use crate::loops::timers::DueTimer;
 use crate::read::follow::Followers;
 use crate::starts::admission::Backlogs;
 use crate::starts::catalog::PlaybookCache;
@@ -30,7 +30,7 @@ use crate::work::outcomes::{OutcomeCounts, Outcomes};
 use crate::work::ready_poll::ReadyPolls;
 use crate::work::reservations::{ASIDE, RowReservations};
 use crate::work::round_robin::RoundRobin;
-use crate::{Answer, Settings, SubmitError};
+use crate::{ControlSettings, MailboxAnswer, SubmitError};
 
 /// The control plane of one process. Cheap to clone: all clones share their state.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ pub(crate) struct ControlParts {
     pub(crate) stamps: Stamps,
     pub(crate) skew: SkewGauge,
     pub(crate) rewinds: Rewinds,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ControlSettings,
     pub(crate) tasks: Tasks,
     pub(crate) mailboxes: Mailboxes,
     pub(crate) deciders: Deciders,
@@ -62,7 +62,7 @@ pub(crate) struct ControlParts {
     pub(crate) idle_workers: IdleWorkers,
     pub(crate) ready_polls: ReadyPolls,
     pub(crate) lookups: Lookups,
-    pub(crate) timers_aside: RowReservations<TimerKey>,
+    pub(crate) timers_aside: RowReservations<DueTimer>,
 }
 
 impl Control {
@@ -73,7 +73,7 @@ impl Control {
         bus: Arc<dyn Bus>,
         machine: Arc<dyn Clock>,
         ids: Arc<IdGenerator>,
-        settings: Settings,
+        settings: ControlSettings,
     ) -> Self {
         let parts = ControlParts {
             bus,
@@ -129,7 +129,7 @@ impl Control {
         execution: ExecutionId,
         status: ExecutionStatus,
         reason: impl Into<String>,
-    ) -> Result<Answer, SubmitError> {
+    ) -> Result<MailboxAnswer, SubmitError> {
         self.submit(execution, Input::Finalize { status, reason: reason.into() }).await
     }
 

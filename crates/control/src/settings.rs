@@ -8,7 +8,7 @@ pub const BACKLOG_DEFAULT: u64 = 4000;
 
 /// The settings of the control plane; the defaults suit both a laptop and a server.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ControlSettings {
     /// The longest time a worker may go without a heartbeat.
     pub lease: Duration,
     /// The longest time a loop waits for a hint before it polls.
@@ -42,7 +42,7 @@ pub struct Settings {
     pub payload_bytes_max: usize,
 }
 
-impl Default for Settings {
+impl Default for ControlSettings {
     fn default() -> Self {
         Self {
             lease: Duration::from_secs(30),

@@ -33,7 +33,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Control, PlaybookChoice, Settings, StartRequest};
+use crate::{Control, ControlSettings, PlaybookChoice, StartRequest};
 
 /// The time a worker waits for a command; free in simulated time.
 const WAIT: Duration = Duration::from_secs(1);
@@ -72,10 +72,10 @@ impl World {
 
     /// Creates a control plane with its own caches.
     fn control(&self) -> Control {
-        self.control_on(self.store.clone(), Settings::default())
+        self.control_on(self.store.clone(), ControlSettings::default())
     }
 
-    fn control_on(&self, store: Arc<dyn Store>, settings: Settings) -> Control {
+    fn control_on(&self, store: Arc<dyn Store>, settings: ControlSettings) -> Control {
         self.machines.update(|machine| machine + 1);
         let ids = Arc::new(IdGenerator::new(self.machines.get()));
         Control::new(store, self.bus.clone(), self.clock.clone(), ids, settings)

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// The changes that turn one document into another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Difference {
-    pub changes: Vec<Change>,
+    pub changes: Vec<StateChange>,
     pub patch: Vec<Operation>,
 }
 
@@ -26,7 +26,7 @@ pub enum Operation {
 
 /// One change, with the values before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct StateChange {
     /// The path to the value, joined by dots.
     pub place: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct Change {
     pub after: Option<Value>,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for StateChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, before, after } = self;
         match (before, after) {
@@ -50,18 +50,18 @@ impl fmt::Display for Change {
 /// Compares two documents.
 pub fn difference(before: &Value, after: &Value) -> Difference {
     let mut found = Difference::default();
-    compare(&mut found, &Place::default(), before, after);
+    compare(&mut found, &ValuePath::default(), before, after);
     found
 }
 
 /// A path in a document, as a JSON pointer and joined by dots.
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct ValuePath {
     pointer: String,
     words: String,
 }
 
-impl Place {
+impl ValuePath {
     fn below(&self, name: &str) -> Self {
         let escaped = name.replace('~', "~0").replace('/', "~1");
         let dot = if self.words.is_empty() { "" } else { "." };
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-fn compare(found: &mut Difference, place: &Place, before: &Value, after: &Value) {
+fn compare(found: &mut Difference, place: &ValuePath, before: &Value, after: &Value) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => members(found, place, before, after),
         (before, after) if before == after => {}
@@ -82,7 +82,7 @@ fn compare(found: &mut Difference, place: &Place, before: &Value, after: &Value)
 
 fn members(
     found: &mut Difference,
-    place: &Place,
+    place: &ValuePath,
     before: &Map<String, Value>,
     after: &Map<String, Value>,
 ) {
@@ -98,7 +98,7 @@ fn members(
 }
 
 impl Difference {
-    fn put(&mut self, place: &Place, before: Option<&Value>, after: Option<&Value>) {
+    fn put(&mut self, place: &ValuePath, before: Option<&Value>, after: Option<&Value>) {
         let path = place.pointer.clone();
         self.patch.push(match (before, after.cloned()) {
             (None, Some(value)) => Operation::Add { path, value },
@@ -106,6 +106,6 @@ impl Difference {
             (Some(_) | None, None) => Operation::Remove { path },
         });
         let (before, after) = (before.cloned(), after.cloned());
-        self.changes.push(Change { place: place.words.clone(), before, after });
+        self.changes.push(StateChange { place: place.words.clone(), before, after });
     }
 }

@@ -8,10 +8,11 @@ mod picture;
 mod timeline;
 mod wanted;
 
-pub use difference::{Change, Difference, Operation, difference};
+pub use difference::{Difference, Operation, StateChange, difference};
 pub use picture::Picture;
 pub use timeline::{
-    CommandSpan, ForkGap, Outcome, Spent, StepSpan, TIMELINE_SPANS_MAX, Timeline, TimelineFold,
+    CommandSpan, ForkGap, Spent, StepSpan, TIMELINE_SPANS_MAX, Timeline, TimelineFold,
+    TimelineOutcome,
 };
 pub use wanted::Wanted;
 

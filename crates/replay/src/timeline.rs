@@ -23,7 +23,7 @@ pub const TIMELINE_SPANS_MAX: usize = 10_000;
 /// The status of a span or of the execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Outcome {
+pub enum TimelineOutcome {
     Running,
     Completed,
     Failed,
@@ -39,7 +39,7 @@ pub struct StepSpan {
     pub entered_at: Timestamp,
     #[serde(serialize_with = "maybe_time")]
     pub ended_at: Option<Timestamp>,
-    pub outcome: Outcome,
+    pub outcome: TimelineOutcome,
     pub commands: u64,
     /// True if the run is on the critical path.
     pub is_critical: bool,
@@ -69,7 +69,7 @@ pub struct CommandSpan {
     pub started_at: Option<Timestamp>,
     #[serde(serialize_with = "maybe_time")]
     pub ended_at: Option<Timestamp>,
-    pub outcome: Outcome,
+    pub outcome: TimelineOutcome,
 }
 
 /// The time between the last shared event and the fork, which counts for neither execution.
@@ -90,7 +90,7 @@ pub struct Timeline {
     /// The time of the last event.
     #[serde(serialize_with = "maybe_time")]
     pub until: Option<Timestamp>,
-    pub outcome: Outcome,
+    pub outcome: TimelineOutcome,
     pub event_count: u64,
     pub spent: Spent,
     /// The steps on the critical path, in order.
@@ -110,13 +110,13 @@ pub struct TimelineFold {
     execution: ExecutionId,
     started_at: Option<Timestamp>,
     meter: Meter,
-    outcome: Outcome,
+    outcome: TimelineOutcome,
     event_count: u64,
     steps: Vec<StepSpan>,
     commands: Vec<CommandSpan>,
     truncated: bool,
-    runs: BTreeMap<RunId, OpenRun>,
-    open: BTreeMap<CommandId, OpenCommand>,
+    runs: BTreeMap<RunId, TimelineRun>,
+    open: BTreeMap<CommandId, TimelineCommand>,
     timers: BTreeMap<TimerId, RunId>,
     /// For each step, the run that ended last: the number of its end and the index of its span.
     ended: BTreeMap<StepName, (u64, usize)>,
@@ -128,13 +128,13 @@ pub struct TimelineFold {
 }
 
 #[derive(Debug, Clone)]
-struct OpenRun {
+struct TimelineRun {
     meter: Meter,
     span: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
-struct OpenCommand {
+struct TimelineCommand {
     run: RunId,
     activity: Activity,
     span: Option<usize>,
@@ -146,7 +146,7 @@ impl TimelineFold {
             execution,
             started_at: None,
             meter: Meter::from(Timestamp::from_micros(0)),
-            outcome: Outcome::Running,
+            outcome: TimelineOutcome::Running,
             event_count: 0,
             steps: Vec::new(),
             commands: Vec::new(),
@@ -173,13 +173,15 @@ impl TimelineFold {
             self.forked(at);
         }
         self.until = Some(at);
-        if self.outcome == Outcome::Running {
+        if self.outcome == TimelineOutcome::Running {
             self.meter.advance(at);
         }
         match &recorded.event {
             Event::StepEntered { run, step, from } => self.entered(*run, step, from, at),
-            Event::StepCompleted { run, .. } => self.step_ended(*run, at, Outcome::Completed),
-            Event::StepFailed { run, .. } => self.step_ended(*run, at, Outcome::Failed),
+            Event::StepCompleted { run, .. } => {
+                self.step_ended(*run, at, TimelineOutcome::Completed)
+            }
+            Event::StepFailed { run, .. } => self.step_ended(*run, at, TimelineOutcome::Failed),
             Event::CommandIssued { command, task, step, .. } => {
                 let item = match task.place {
                     Place::Item { index, .. } => Some(index),
@@ -192,13 +194,13 @@ impl TimelineFold {
             }
             Event::ChildStarted { command, .. } => self.taken(*command, Activity::Child, 0, at),
             Event::CommandCompleted { command, .. } => {
-                self.command_ended(*command, at, Outcome::Completed);
+                self.command_ended(*command, at, TimelineOutcome::Completed);
             }
             Event::CommandFailed { command, .. } => {
-                self.command_ended(*command, at, Outcome::Failed);
+                self.command_ended(*command, at, TimelineOutcome::Failed);
             }
             Event::CommandCancelled { command, .. } => {
-                self.command_ended(*command, at, Outcome::Cancelled);
+                self.command_ended(*command, at, TimelineOutcome::Cancelled);
             }
             Event::TimerSet { timer, purpose: TimerPurpose::Retry { task }, .. } => {
                 self.timers.insert(*timer, task.run);
@@ -209,9 +211,9 @@ impl TimelineFold {
                     self.change(run, Some(Activity::Timer), None, at);
                 }
             }
-            Event::ExecutionCompleted { .. } => self.outcome = Outcome::Completed,
-            Event::ExecutionFailed { .. } => self.outcome = Outcome::Failed,
-            Event::ExecutionCancelled { .. } => self.outcome = Outcome::Cancelled,
+            Event::ExecutionCompleted { .. } => self.outcome = TimelineOutcome::Completed,
+            Event::ExecutionFailed { .. } => self.outcome = TimelineOutcome::Failed,
+            Event::ExecutionCancelled { .. } => self.outcome = TimelineOutcome::Cancelled,
             Event::TimerSet { .. }
             | Event::ExecutionStarted { .. }
             | Event::ExecutionForked { .. }
@@ -231,7 +233,7 @@ impl TimelineFold {
 
     /// Returns the timeline. A running execution is measured up to `now`.
     pub fn finish(mut self, now: Option<Timestamp>) -> Timeline {
-        let still = now.filter(|_| self.outcome == Outcome::Running);
+        let still = now.filter(|_| self.outcome == TimelineOutcome::Running);
         if let (Some(now), Some(_)) = (still, self.started_at) {
             self.meter.advance(now);
             for open in self.runs.values_mut() {
@@ -242,14 +244,16 @@ impl TimelineFold {
             if let Some(span) = open.span {
                 self.steps[span].spent = open.meter.spent;
                 self.steps[span].outcome = match self.outcome {
-                    Outcome::Running => Outcome::Running,
-                    Outcome::Completed | Outcome::Failed | Outcome::Cancelled => Outcome::Cancelled,
+                    TimelineOutcome::Running => TimelineOutcome::Running,
+                    TimelineOutcome::Completed
+                    | TimelineOutcome::Failed
+                    | TimelineOutcome::Cancelled => TimelineOutcome::Cancelled,
                 };
             }
         }
         let open = self.runs.values().filter_map(|open| open.span).max();
         let mut next =
-            if self.outcome == Outcome::Running { open.or(self.last) } else { self.last };
+            if self.outcome == TimelineOutcome::Running { open.or(self.last) } else { self.last };
         let mut critical_path = Vec::new();
         while let Some(index) = next {
             let span = &mut self.steps[index];
@@ -292,7 +296,7 @@ impl TimelineFold {
         let latest = from.iter().filter_map(|step| self.ended.get(step)).max();
         let after = latest.map(|(_, span)| *span);
         let span = (self.steps.len() < TIMELINE_SPANS_MAX).then_some(self.steps.len());
-        self.runs.insert(run, OpenRun { meter: Meter::from(at), span });
+        self.runs.insert(run, TimelineRun { meter: Meter::from(at), span });
         if span.is_none() {
             self.truncated = true;
             return;
@@ -302,7 +306,7 @@ impl TimelineFold {
             run,
             entered_at: at,
             ended_at: None,
-            outcome: Outcome::Running,
+            outcome: TimelineOutcome::Running,
             commands: 0,
             is_critical: false,
             spent: Spent::default(),
@@ -310,7 +314,7 @@ impl TimelineFold {
         });
     }
 
-    fn step_ended(&mut self, run: RunId, at: Timestamp, outcome: Outcome) {
+    fn step_ended(&mut self, run: RunId, at: Timestamp, outcome: TimelineOutcome) {
         let Some(mut open) = self.runs.remove(&run) else { return };
         open.meter.advance(at);
         let Some(index) = open.span else { return };
@@ -333,7 +337,7 @@ impl TimelineFold {
     ) {
         let span = (self.commands.len() < TIMELINE_SPANS_MAX).then_some(self.commands.len());
         self.truncated |= span.is_none();
-        self.open.insert(command, OpenCommand { run, activity: Activity::Worker, span });
+        self.open.insert(command, TimelineCommand { run, activity: Activity::Worker, span });
         self.change(run, None, Some(Activity::Worker), at);
         if let Some(of_run) = self.runs.get(&run).and_then(|open| open.span) {
             self.steps[of_run].commands += 1;
@@ -348,7 +352,7 @@ impl TimelineFold {
                 claimed_at: None,
                 started_at: None,
                 ended_at: None,
-                outcome: Outcome::Running,
+                outcome: TimelineOutcome::Running,
             });
         }
     }
@@ -366,7 +370,7 @@ impl TimelineFold {
         self.change(run, Some(before), Some(activity), at);
     }
 
-    fn command_ended(&mut self, command: CommandId, at: Timestamp, outcome: Outcome) {
+    fn command_ended(&mut self, command: CommandId, at: Timestamp, outcome: TimelineOutcome) {
         let Some(open) = self.open.remove(&command) else { return };
         self.change(open.run, Some(open.activity), None, at);
         if let Some(span) = open.span {

@@ -18,12 +18,12 @@ use noetl_model::Digest;
 use crate::listen::rate::Limiter;
 use crate::listen::serve::Peer;
 use crate::response::error::ApiError;
-use crate::state::{AppState, Settings};
+use crate::state::{AppState, ServerSettings};
 use crate::tokens::{Scope, Token};
 
 /// The authentication that the server requires.
 #[derive(Debug, Clone)]
-pub enum Access {
+pub enum Authentication {
     /// No authentication: anyone who can reach the address has access.
     Open,
     /// A bearer token out of this list is required.
@@ -121,19 +121,19 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
 /// Rate limits per client: requests, and failed authentications.
 #[derive(Debug)]
 pub(crate) struct Patience {
-    requests: Option<Limiter<Client>>,
+    requests: Option<Limiter<ClientAddress>>,
     refusals: Limiter<IpAddr>,
 }
 
 /// The key under which a client's requests are counted.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Client {
+enum ClientAddress {
     Token([u8; 32]),
     Address(IpAddr),
 }
 
 impl Patience {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &ServerSettings) -> Self {
         Self {
             requests: settings.limits.requests.map(Limiter::new),
             refusals: Limiter::new(settings.limits.refusals),
@@ -160,13 +160,14 @@ pub(crate) async fn admit(
         let secret = bearer(request.headers());
         let given = secret.map(|secret| Digest::of(secret.as_bytes()));
         check_token(settings, given.as_ref(), scopes).map_err(|refusal| match refusal {
-            Refusal::Unknown(error) => {
+            Denial::Unknown(error) => {
                 let patience = state.patience().refusals.take(address);
                 patience.map_or_else(too_many_refusals, |()| error)
             }
-            Refusal::Unable(error) => error,
+            Denial::Unable(error) => error,
         })?;
-        let client = given.map_or(Client::Address(address), |it| Client::Token(*it.as_bytes()));
+        let client = given
+            .map_or(ClientAddress::Address(address), |it| ClientAddress::Token(*it.as_bytes()));
         if let Some(requests) = &state.patience().requests {
             requests.take(client).map_err(too_many_requests)?;
         }
@@ -176,7 +177,7 @@ pub(crate) async fn admit(
 }
 
 /// True if the route needs the internal token, even on a server that requires no other token.
-fn has_own_token(settings: &Settings, needed: &[Scope]) -> bool {
+fn has_own_token(settings: &ServerSettings, needed: &[Scope]) -> bool {
     needed == [Scope::Internal] && settings.internal.is_some()
 }
 
@@ -194,7 +195,7 @@ fn too_many_requests(wait: Duration) -> ApiError {
 }
 
 /// The reason for refusing a request, by its effect on the limit of refusals.
-enum Refusal {
+enum Denial {
     /// The client is not authenticated; counted, because it may be guessing tokens.
     Unknown(ApiError),
     /// The client is authenticated, or its identity does not matter; not counted.
@@ -202,29 +203,29 @@ enum Refusal {
 }
 
 fn check_token(
-    settings: &Settings,
+    settings: &ServerSettings,
     given: Option<&Digest>,
     needed: &[Scope],
-) -> Result<(), Refusal> {
+) -> Result<(), Denial> {
     let is_internal = needed == [Scope::Internal];
     let tokens = match (&settings.access, &settings.internal) {
-        (Access::Open, Some(_)) if is_internal => &[][..],
-        (Access::Open, _) => return Ok(()),
-        (Access::Tokens(tokens), _) => &tokens[..],
+        (Authentication::Open, Some(_)) if is_internal => &[][..],
+        (Authentication::Open, _) => return Ok(()),
+        (Authentication::Tokens(tokens), _) => &tokens[..],
     };
     let known = || tokens.iter().chain(&settings.internal);
     let is_enough = |token: &Token| needed.iter().any(|needed| token.covers(*needed));
     if is_internal && !known().any(is_enough) {
         let detail = "no token is good for internal routes; set NOETL_INTERNAL_API_TOKEN";
         let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no-internal-token", detail);
-        return Err(Refusal::Unable(error));
+        return Err(Denial::Unable(error));
     }
     // Existing parts of the system expect 403 for a missing or wrong token.
     let (status, code) = match is_internal {
         true => (StatusCode::FORBIDDEN, "forbidden"),
         false => (StatusCode::UNAUTHORIZED, "unauthorized"),
     };
-    let refused = |detail| Refusal::Unknown(ApiError::new(status, code, detail));
+    let refused = |detail| Denial::Unknown(ApiError::new(status, code, detail));
     let given = given.ok_or_else(|| refused("send a token: Authorization: Bearer <token>"))?;
     // All tokens are compared, so that the duration does not reveal a near match.
     let known =
@@ -235,7 +236,7 @@ fn check_token(
     }
     let needed: Vec<&str> = needed.iter().map(|scope| scope.name()).collect();
     let detail = format!("this token lacks the scope `{}`", needed.join("` or `"));
-    Err(Refusal::Unable(ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail)))
+    Err(Denial::Unable(ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail)))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -244,7 +245,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()).filter(|it| !it.is_empty())
 }
 
-fn check_host(settings: &Settings, request: &Request) -> Result<(), ApiError> {
+fn check_host(settings: &ServerSettings, request: &Request) -> Result<(), ApiError> {
     match settings.hosts {
         Hosts::Any => return Ok(()),
         Hosts::Loopback => {}

@@ -24,13 +24,13 @@ use crate::observe::warnings::Warnings;
 
 /// Source of the secrets that subscriptions refer to.
 #[async_trait]
-pub trait Secrets: Send + Sync {
+pub trait SecretSource: Send + Sync {
     /// Returns the secret with a name; the error is the reason for the operator.
     async fn secret(&self, name: &str) -> Result<String, String>;
 }
 
 #[async_trait]
-impl Secrets for SecretLookup {
+impl SecretSource for SecretLookup {
     async fn secret(&self, name: &str) -> Result<String, String> {
         self.sender_secret(name).await.map_err(|error| error.to_string())
     }
@@ -46,7 +46,7 @@ pub(crate) struct Ingress {
 
 impl Ingress {
     /// Creates the state; `bytes_max` limits the bytes of message bodies held at the same time.
-    pub(crate) fn new(secrets: Arc<dyn Secrets>, bytes_max: usize) -> Self {
+    pub(crate) fn new(secrets: Arc<dyn SecretSource>, bytes_max: usize) -> Self {
         Self {
             secrets: SenderSecrets::new(secrets),
             bodies: MessageBodies::new(bytes_max),

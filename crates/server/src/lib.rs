@@ -31,13 +31,13 @@ use observe::{meters, trace};
 use request::body;
 use response::{error, headers};
 
-pub use access::{Access, Hosts, Origins};
-pub use ingress::Secrets;
+pub use access::{Authentication, Hosts, Origins};
+pub use ingress::SecretSource;
 pub use listen::limits::Limits;
 pub use listen::rate::Rate;
 pub use listen::serve::serve;
 pub use listen::tls::{Tls, TlsError, TlsFiles};
-pub use state::{AppState, Figures, Settings, Spans};
+pub use state::{AppState, Figures, ServerSettings, Spans};
 pub use statements::{Statement, Statements};
 pub use tokens::{Scope, Token, TokenError};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use noetl_app::{App, AppSettings, BrokerUrl, Services, SubjectPrefix};
 use noetl_bus::Bus;
-use noetl_compat::Seen;
+use noetl_compat::RecentEvents;
 use noetl_control::Control;
 use noetl_model::Timestamp;
 use noetl_secrets::Vault;
@@ -15,8 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{Access, Hosts, Origins, Patience};
-use crate::ingress::{Ingress, Secrets};
+use crate::access::{Authentication, Hosts, Origins, Patience};
+use crate::ingress::{Ingress, SecretSource};
 use crate::listen::limits::Limits;
 use crate::listen::tls::Tls;
 use crate::observe::meters::Meters;
@@ -25,8 +25,8 @@ use crate::tokens::Token;
 
 /// Settings of the server.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    pub access: Access,
+pub struct ServerSettings {
+    pub access: Authentication,
     /// Token for the internal routes, used between parts of the system.
     pub internal: Option<Token>,
     pub hosts: Hosts,
@@ -68,9 +68,9 @@ pub enum Spans {
     Unseen,
 }
 
-impl Settings {
+impl ServerSettings {
     /// Creates settings with default limits.
-    pub fn new(access: Access, hosts: Hosts, lease: Duration) -> Self {
+    pub fn new(access: Authentication, hosts: Hosts, lease: Duration) -> Self {
         Self {
             access,
             internal: None,
@@ -92,17 +92,17 @@ impl Settings {
 /// The state shared by all handlers. Cheap to clone: all clones share the same parts.
 #[derive(Clone)]
 pub struct AppState {
-    parts: Arc<Parts>,
+    parts: Arc<AppStateParts>,
 }
 
-struct Parts {
+struct AppStateParts {
     app: App,
     /// The storage, for routes that are not part of the application yet.
     services: Services,
-    settings: Settings,
+    settings: ServerSettings,
     started: Instant,
     draining: CancellationToken,
-    seen: Seen,
+    seen: RecentEvents,
     patience: Patience,
     meters: Meters,
     ingress: Ingress,
@@ -117,7 +117,7 @@ const LARGE_REPORTS_MAX: usize = 2;
 const LARGE_REPLAYS_MAX: usize = 1;
 
 impl AppState {
-    pub fn new(services: Services, settings: Settings) -> Self {
+    pub fn new(services: Services, settings: ServerSettings) -> Self {
         let app_settings = AppSettings {
             lease: settings.lease,
             broker_url: settings.broker_url.clone(),
@@ -126,14 +126,14 @@ impl AppState {
         let app = App::new(services.clone(), app_settings);
         let secrets = Arc::new(app.secrets().clone());
         let ingress = Ingress::new(secrets, settings.limits.message_bytes_max);
-        let parts = Parts {
+        let parts = AppStateParts {
             app,
             services,
             patience: Patience::new(&settings),
             settings,
             started: Instant::now(),
             draining: CancellationToken::new(),
-            seen: Seen::default(),
+            seen: RecentEvents::default(),
             meters: Meters::default(),
             ingress,
             statements: None,
@@ -145,7 +145,7 @@ impl AppState {
 
     /// Replaces the stored credentials as the source of subscription secrets. Call before the state
     /// is shared.
-    pub fn with_secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
+    pub fn with_secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
         parts.ingress = Ingress::new(secrets, parts.settings.limits.message_bytes_max);
         self
@@ -218,7 +218,7 @@ impl AppState {
         self.parts.app.next_id()
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &ServerSettings {
         &self.parts.settings
     }
 
@@ -244,7 +244,7 @@ impl AppState {
     }
 
     /// Returns the cache of claims and recently posted events.
-    pub(crate) fn seen(&self) -> &Seen {
+    pub(crate) fn seen(&self) -> &RecentEvents {
         &self.parts.seen
     }
 }

@@ -63,7 +63,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 
-use crate::{Access, AppState, Hosts, Settings, app};
+use crate::{AppState, Authentication, Hosts, ServerSettings, app};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -147,37 +147,37 @@ fn in_memory() -> (Arc<dyn Everything>, Arc<dyn Clock>) {
 /// Interval of saved replays, small so that short replays use saved ones too.
 const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(5).expect("not zero");
 
-fn settings(access: Access, hosts: Hosts) -> Settings {
-    Settings {
+fn settings(access: Authentication, hosts: Hosts) -> ServerSettings {
+    ServerSettings {
         replay_saved_every: REPLAY_SAVED_EVERY,
         replay_alone_from: 0,
-        ..Settings::new(access, hosts, LEASE)
+        ..ServerSettings::new(access, hosts, LEASE)
     }
 }
 
 impl Server {
     fn new() -> Self {
-        Self::with(Access::Open, Hosts::Any)
+        Self::with(Authentication::Open, Hosts::Any)
     }
 
     /// Creates a server whose loops do not run.
     fn without_loops() -> Self {
         let (store, clock) = in_memory();
-        let settings = settings(Access::Open, Hosts::Any);
+        let settings = settings(Authentication::Open, Hosts::Any);
         Self::idle(settings, store, Arc::new(LocalBus::new()), clock)
     }
 
-    fn with(access: Access, hosts: Hosts) -> Self {
+    fn with(access: Authentication, hosts: Hosts) -> Self {
         Self::set(settings(access, hosts))
     }
 
-    fn set(settings_of_server: Settings) -> Self {
+    fn set(settings_of_server: ServerSettings) -> Self {
         let (store, clock) = in_memory();
         Self::on(settings_of_server, store, Arc::new(LocalBus::new()), clock)
     }
 
     fn on(
-        settings_of_server: Settings,
+        settings_of_server: ServerSettings,
         store: Arc<dyn Everything>,
         bus: Arc<dyn noetl_bus::Bus>,
         clock: Arc<dyn Clock>,
@@ -190,14 +190,14 @@ impl Server {
 
     /// Creates a server whose control plane runs no loops.
     fn idle(
-        settings_of_server: Settings,
+        settings_of_server: ServerSettings,
         store: Arc<dyn Everything>,
         bus: Arc<dyn noetl_bus::Bus>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (store, records): (Arc<dyn Store>, Arc<dyn Records>) = (store.clone(), store);
         let ids = Arc::new(IdGenerator::new(1));
-        let settings = noetl_control::Settings { lease: LEASE, ..Default::default() };
+        let settings = noetl_control::ControlSettings { lease: LEASE, ..Default::default() };
         let control =
             Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
         let stop = CancellationToken::new();

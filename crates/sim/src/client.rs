@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_control::{Answer, ForkAt, ForkError, ForkRequest, PlaybookChoice, StartRequest};
+use noetl_control::{ForkAt, ForkError, ForkRequest, MailboxAnswer, PlaybookChoice, StartRequest};
 use noetl_engine::Refusal;
 use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, Seq};
 use serde_json::{Map, Value};
@@ -136,12 +136,16 @@ impl SimulatedClient {
                 })
                 .await;
             match answer {
-                Some(Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_))) => {
+                Some(Ok(
+                    MailboxAnswer::Accepted
+                    | MailboxAnswer::Leased(_)
+                    | MailboxAnswer::HandedOver(_),
+                )) => {
                     self.ledger.pages().interrupted.insert(execution, wanted);
                     return;
                 }
-                Some(Ok(Answer::Refused(_))) if self.ledger.pages().restored => return,
-                Some(Ok(Answer::Refused(refusal))) => {
+                Some(Ok(MailboxAnswer::Refused(_))) if self.ledger.pages().restored => return,
+                Some(Ok(MailboxAnswer::Refused(refusal))) => {
                     // No other client cancels the execution, so an earlier request of this client
                     // must have done it.
                     if refusal == Refusal::Finished(ExecutionStatus::Cancelled) && !asked_before {

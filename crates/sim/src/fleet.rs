@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use noetl_bus::Bus;
-use noetl_control::{Control, Settings};
+use noetl_control::{Control, ControlSettings};
 use noetl_model::IdGenerator;
-use noetl_store::{Clock as _, MemoryStore, Reading, RemoteClock};
+use noetl_store::{Clock as _, ClockReading, MemoryStore, RemoteClock};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ pub(crate) struct SharedParts {
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) clock: SimulatedClock,
     pub(crate) storm: Arc<Storm>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ControlSettings,
     /// The maximum error of a server's clock, in either direction.
     pub(crate) skew_ms: u64,
 }
@@ -184,7 +184,7 @@ impl Fleet {
         let dead = CancellationToken::new();
         // A server reads the store's clock before anything else; the answer takes a while.
         let (asked, way) = (Instant::now(), storm.millis(0..READING_MS_MAX));
-        let first = Reading { at: clock.now(), asked, answered: asked + way };
+        let first = ClockReading { at: clock.now(), asked, answered: asked + way };
         let connection = Connection {
             store: Arc::clone(store),
             storm: Arc::clone(storm),

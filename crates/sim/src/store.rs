@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use noetl_model::{ExecutionId, Timestamp};
 use noetl_store::{
-    Access, Append, AppendError, Clock, EventLog as _, MemoryStore, Reading, RemoteClock, Snapshot,
-    StoreError, WorkQueue as _, Wrapper,
+    Access, Append, AppendError, Clock, ClockReading, EventLog as _, MemoryStore, RemoteClock,
+    Snapshot, StoreError, WorkQueue as _, Wrapper,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -105,7 +105,7 @@ impl Connection {
 
     /// Adds a time that came with an answer to the estimate of the clock.
     fn observe(&self, at: Timestamp, asked: Instant) {
-        self.clock.observe(Reading { at, asked, answered: Instant::now() });
+        self.clock.observe(ClockReading { at, asked, answered: Instant::now() });
     }
 
     fn write_late(&self, batch: &[Append]) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_bus::LocalBus;
-use noetl_control::{Control, Settings};
+use noetl_control::{Control, ControlSettings};
 use noetl_model::IdGenerator;
 use noetl_store::{MemoryStore, Outbox as _, WorkQueue as _};
 use tokio::task::JoinHandle;
@@ -154,13 +154,13 @@ fn observer(store: &Arc<MemoryStore>, clock: SimulatedClock) -> Control {
         Arc::new(LocalBus::new()),
         Arc::new(clock),
         Arc::new(IdGenerator::new(u16::MAX)),
-        Settings::default(),
+        ControlSettings::default(),
     )
 }
 
 /// Returns settings that make rare paths frequent: short leases, small caches, many snapshots.
-fn settings(rng: &mut Rng) -> Settings {
-    Settings {
+fn settings(rng: &mut Rng) -> ControlSettings {
+    ControlSettings {
         lease: rng.millis(5000..15_000),
         poll: rng.millis(500..2500),
         sweep_every: rng.millis(500..4000),

@@ -36,7 +36,7 @@ pub(crate) fn bound(
     sqlx::query(include_str!("../sql/append.sql"))
         .bind(rows(plan.keys.iter().map(TakenKey::of)))
         .bind(rows(changed.map(ChangedExecution::of)))
-        .bind(rows(started.map(StartedExecution::of)))
+        .bind(rows(started.map(StartColumns::of)))
         .bind(rows(plan.events.iter().map(AppendedEvent::of)))
         .bind(rows(plan.children.iter().map(StartedChild::of)))
         .bind(rows(plan.open_commands().map(OpenedCommand::of)))
@@ -54,7 +54,7 @@ pub(crate) fn bound(
             execution_id: execution.0,
             message: to_json(message),
         })))
-        .bind(rows(plan.payloads.iter().map(|(execution, digest, body)| KeptPayload {
+        .bind(rows(plan.payloads.iter().map(|(execution, digest, body)| PayloadColumns {
             execution_id: execution.0,
             sha256: bytes(digest),
             body,
@@ -91,8 +91,8 @@ macro_rules! composite {
 }
 
 composite! {
-    Progress<'_> = "noetl.progress";
-    StartedExecution<'_> = "noetl.started_execution";
+    EncodeProgress<'_> = "noetl.progress";
+    StartColumns<'_> = "noetl.started_execution";
     ChangedExecution<'_> = "noetl.changed_execution";
     AppendedEvent<'_> = "noetl.appended_event";
     StartedChild = "noetl.started_child";
@@ -100,7 +100,7 @@ composite! {
     SetTimer = "noetl.set_timer";
     EndedWork = "noetl.ended_work";
     PostedMessage = "noetl.posted_message";
-    KeptPayload<'_> = "noetl.kept_payload";
+    PayloadColumns<'_> = "noetl.kept_payload";
     TakenKey<'_> = "noetl.kept_key";
 }
 
@@ -126,7 +126,7 @@ impl<'a> TakenKey<'a> {
 }
 
 #[derive(Encode)]
-struct Progress<'a> {
+struct EncodeProgress<'a> {
     status: &'static str,
     seq: i64,
     last_event_at: Instant,
@@ -143,7 +143,7 @@ struct Progress<'a> {
     head_digest: Option<&'a [u8]>,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> EncodeProgress<'a> {
     fn of(change: &ExecutionChange<'a>) -> Self {
         let Summary { status, ended_at, current_step, steps, items, error, head, .. } =
             change.summary;
@@ -167,7 +167,7 @@ impl<'a> Progress<'a> {
 }
 
 #[derive(Encode)]
-struct StartedExecution<'a> {
+struct StartColumns<'a> {
     execution_id: i64,
     catalog_id: i64,
     path: Cow<'a, str>,
@@ -178,10 +178,10 @@ struct StartedExecution<'a> {
     parent_command_id: Option<i64>,
     fork_execution_id: Option<i64>,
     fork_seq: Option<i64>,
-    reached: Progress<'a>,
+    reached: EncodeProgress<'a>,
 }
 
-impl<'a> StartedExecution<'a> {
+impl<'a> StartColumns<'a> {
     fn of((execution, change): (&ExecutionId, &ExecutionChange<'a>)) -> Self {
         let Summary { playbook, started_at, parent, fork, .. } = change.summary;
         Self {
@@ -195,7 +195,7 @@ impl<'a> StartedExecution<'a> {
             parent_command_id: parent.and_then(Parent::command).map(|it| stored(it.command.0)),
             fork_execution_id: fork.map(|fork| fork.execution.0),
             fork_seq: fork.map(|fork| stored(fork.seq.0)),
-            reached: Progress::of(change),
+            reached: EncodeProgress::of(change),
         }
     }
 }
@@ -203,7 +203,7 @@ impl<'a> StartedExecution<'a> {
 #[derive(Encode)]
 struct ChangedExecution<'a> {
     execution_id: i64,
-    reached: Progress<'a>,
+    reached: EncodeProgress<'a>,
     expected_seq: i64,
     expected_head: Option<&'a [u8]>,
 }
@@ -212,7 +212,7 @@ impl<'a> ChangedExecution<'a> {
     fn of((execution, change): (&ExecutionId, &'a ExecutionChange<'_>)) -> Self {
         Self {
             execution_id: execution.0,
-            reached: Progress::of(change),
+            reached: EncodeProgress::of(change),
             expected_seq: stored(change.before.seq.0),
             expected_head: change.before.head.as_ref().map(bytes),
         }
@@ -324,7 +324,7 @@ struct PostedMessage {
 }
 
 #[derive(Encode)]
-struct KeptPayload<'a> {
+struct PayloadColumns<'a> {
     execution_id: i64,
     sha256: &'a [u8],
     body: &'a [u8],

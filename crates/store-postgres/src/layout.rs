@@ -1,7 +1,7 @@
 //! Operator's view of a database or of the shards of a cluster.
 
 use noetl_model::ExecutionStatus;
-use noetl_store::{Connections, StoreError, Tables, WRITE_CHECK_LEN};
+use noetl_store::{ConnectionFigures, StoreError, Tables, WRITE_CHECK_LEN};
 use sqlx::{query, query_scalar};
 
 use crate::row::store_error;
@@ -56,8 +56,8 @@ impl PgStore {
         1
     }
 
-    pub(crate) fn connections(&self) -> Option<Connections> {
-        Some(Connections {
+    pub(crate) fn connections(&self) -> Option<ConnectionFigures> {
+        Some(ConnectionFigures {
             min: self.pool.connections_min(),
             max: self.pool.connections_max(),
             open: self.pool.open(),
@@ -95,9 +95,9 @@ impl Shards {
         None
     }
 
-    pub(crate) fn connections(&self) -> Option<Connections> {
+    pub(crate) fn connections(&self) -> Option<ConnectionFigures> {
         let of_shards = self.shards.iter().filter_map(PgStore::connections);
-        of_shards.reduce(|all, one| Connections {
+        of_shards.reduce(|all, one| ConnectionFigures {
             min: all.min + one.min,
             max: all.max + one.max,
             open: all.open + one.open,

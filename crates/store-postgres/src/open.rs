@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use noetl_store::{Reading, StoreError};
+use noetl_store::{ClockReading, StoreError};
 use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Row as _};
@@ -124,7 +124,7 @@ fn connect_error(options: &PgConnectOptions, source: sqlx::Error) -> OpenError {
 }
 
 /// Checks the server's settings and version, and returns its time.
-pub(crate) async fn examine(pool: &ConnectionPool) -> Result<Reading, OpenError> {
+pub(crate) async fn examine(pool: &ConnectionPool) -> Result<ClockReading, OpenError> {
     let mut connection = pool.acquire().await.map_err(OpenError::Examine)?;
     let asked = Moment::now();
     let row = sqlx::query(include_str!("../sql/examine.sql"))
@@ -142,7 +142,7 @@ pub(crate) async fn examine(pool: &ConnectionPool) -> Result<Reading, OpenError>
         Err(OpenError::TooOld)
     } else {
         let Instant(at) = row.try_get("now").map_err(OpenError::Examine)?;
-        Ok(Reading { at, asked, answered })
+        Ok(ClockReading { at, asked, answered })
     }
 }
 

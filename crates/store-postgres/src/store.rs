@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use noetl_store::{Blobs, Clock, Reading, RemoteClock, StoreError};
+use noetl_store::{Blobs, Clock, ClockReading, RemoteClock, StoreError};
 use sqlx::Postgres;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
@@ -47,7 +47,7 @@ pub(crate) enum Time {
 }
 
 impl Time {
-    fn of(source: TimeSource, first: Reading) -> Self {
+    fn of(source: TimeSource, first: ClockReading) -> Self {
         match source {
             TimeSource::Database => Time::Database(Arc::new(RemoteClock::new(first))),
             TimeSource::Clock(clock) => Time::Clock(clock),
@@ -74,7 +74,7 @@ impl Time {
     pub(crate) fn observe(&self, Instant(at): Instant, asked: Moment) {
         match self {
             Time::Database(clock) => {
-                clock.observe(Reading { at, asked, answered: Moment::now() });
+                clock.observe(ClockReading { at, asked, answered: Moment::now() });
             }
             Time::Clock(_) => {}
         }

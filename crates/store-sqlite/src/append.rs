@@ -15,7 +15,7 @@ use sqlx::{SqliteConnection, query};
 use crate::SqliteStore;
 use crate::encode::{CommandRow, EventRow, ExecutionRow};
 use crate::key::KeyRow;
-use crate::row::{NO_ROWS, Named, array, get, store_error};
+use crate::row::{NO_ROWS, NamedRow, array, get, store_error};
 use crate::script::{Parameter, Script};
 use crate::store::{BEGIN, COMMIT};
 
@@ -63,7 +63,7 @@ impl SqliteStore {
         let row = self.row(query(include_str!("../sql/find_event.sql")).bind(event.0)).await?;
         row.map(|row| {
             let execution = ExecutionId(get(&row, "execution_id")?);
-            Ok((execution, from_row::recorded(execution, Named(&row))?))
+            Ok((execution, from_row::recorded(execution, NamedRow(&row))?))
         })
         .transpose()
     }
@@ -83,7 +83,7 @@ impl SqliteStore {
             .fetch(&self.readers);
         let mut reader = LogRows::new(execution);
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
-            if !reader.add(Named(&row))? {
+            if !reader.add(NamedRow(&row))? {
                 break;
             }
         }
@@ -123,7 +123,7 @@ async fn read_up(
         .map(|is_asked| if is_asked { found.next().unwrap_or_default() } else { Vec::new() });
     Ok(Known {
         now,
-        logs: logs.iter().map(Named).map(from_row::log_end).collect::<Result<_, _>>()?,
+        logs: logs.iter().map(NamedRow).map(from_row::log_end).collect::<Result<_, _>>()?,
         event_ids: event_ids
             .iter()
             .map(|row| Ok(EventId(get(row, "event_id")?)))
@@ -131,10 +131,10 @@ async fn read_up(
         children: children.iter().map(child).collect::<Result<_, _>>()?,
         commands: commands
             .iter()
-            .map(Named)
+            .map(NamedRow)
             .map(from_row::open_command)
             .collect::<Result<_, _>>()?,
-        keys: keys.iter().map(Named).map(from_row::kept_key).collect::<Result<_, _>>()?,
+        keys: keys.iter().map(NamedRow).map(from_row::kept_key).collect::<Result<_, _>>()?,
     })
 }
 

@@ -9,7 +9,7 @@ use noetl_store::{
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, store_error};
+use crate::row::{NamedRow, store_error};
 
 impl SqliteStore {
     pub(crate) async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
@@ -46,7 +46,7 @@ impl SqliteStore {
     ) -> Result<Option<Snapshot>, StoreError> {
         let row =
             self.row(query(include_str!("../sql/find_snapshot.sql")).bind(execution.0)).await?;
-        row.as_ref().map(Named).map(from_row::snapshot).transpose()
+        row.as_ref().map(NamedRow).map(from_row::snapshot).transpose()
     }
 
     pub(crate) async fn save_replay(
@@ -81,7 +81,7 @@ impl SqliteStore {
             .bind(bound.last_id.map(|id| id.0))
             .bind(bound.last_at.map(Timestamp::as_micros));
         let row = self.row(statement).await?;
-        row.as_ref().map(Named).map(from_row::saved_replay).transpose()
+        row.as_ref().map(NamedRow).map(from_row::saved_replay).transpose()
     }
 
     pub(crate) async fn saved_replays(
@@ -92,6 +92,6 @@ impl SqliteStore {
             .bind(execution.0)
             .bind(at_most(PAGE_MAX, PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::replay_mark).collect()
+        rows.iter().map(NamedRow).map(from_row::replay_mark).collect()
     }
 }

@@ -7,7 +7,7 @@ use noetl_store::{CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, store_error};
+use crate::row::{NamedRow, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -20,7 +20,7 @@ impl SqliteStore {
             .fetch_optional(&mut *transaction)
             .await
             .map_err(store_error)?;
-        let newest = newest.as_ref().map(Named).map(from_row::catalog_entry).transpose()?;
+        let newest = newest.as_ref().map(NamedRow).map(from_row::catalog_entry).transpose()?;
         let version = match newest {
             Some(newest) if newest.content == content => return Ok(newest),
             Some(newest) => newest.version + 1,
@@ -46,7 +46,7 @@ impl SqliteStore {
     ) -> Result<Option<CatalogEntry>, StoreError> {
         let statement = query(include_str!("../sql/find_playbook.sql")).bind(catalog_id.0);
         let row = self.row(statement).await?;
-        row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
+        row.as_ref().map(NamedRow).map(from_row::catalog_entry).transpose()
     }
 
     pub(crate) async fn by_path(
@@ -61,7 +61,7 @@ impl SqliteStore {
             None => query(include_str!("../sql/newest_playbook.sql")).bind(path),
         };
         let row = self.row(statement).await?;
-        row.as_ref().map(Named).map(from_row::catalog_entry).transpose()
+        row.as_ref().map(NamedRow).map(from_row::catalog_entry).transpose()
     }
 
     pub(crate) async fn paths(
@@ -73,6 +73,6 @@ impl SqliteStore {
             .bind(at_most(limit, PAGE_MAX))
             .bind(after.unwrap_or_default());
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::catalog_entry).collect()
+        rows.iter().map(NamedRow).map(from_row::catalog_entry).collect()
     }
 }

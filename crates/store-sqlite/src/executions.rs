@@ -7,7 +7,7 @@ use noetl_store::{ExecutionFilter, Lookup, PAGE_MAX, Page, PathFilter, StoreErro
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, array, store_error};
+use crate::row::{NamedRow, array, store_error};
 
 impl SqliteStore {
     pub(crate) async fn summary(
@@ -16,7 +16,7 @@ impl SqliteStore {
     ) -> Result<Option<Summary>, StoreError> {
         let row =
             self.row(query(include_str!("../sql/find_summary.sql")).bind(execution.0)).await?;
-        row.as_ref().map(Named).map(from_row::summary).transpose()
+        row.as_ref().map(NamedRow).map(from_row::summary).transpose()
     }
 
     pub(crate) async fn list(
@@ -48,7 +48,7 @@ impl SqliteStore {
             .bind(filter.catalog_id.map(|id| id.0))
             .bind(filter.parent.map(|parent| parent.0));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::summary).collect()
+        rows.iter().map(NamedRow).map(from_row::summary).collect()
     }
 
     pub(crate) async fn stalled(

@@ -9,7 +9,7 @@ use noetl_store::{
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, store_error};
+use crate::row::{NamedRow, store_error};
 
 impl SqliteStore {
     pub(crate) async fn feed(
@@ -25,7 +25,7 @@ impl SqliteStore {
             .fetch(&self.readers);
         let mut reader = FeedRows::new(after);
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
-            if !reader.add(Named(&row))? {
+            if !reader.add(NamedRow(&row))? {
                 break;
             }
         }
@@ -41,7 +41,7 @@ impl SqliteStore {
             }
         };
         let row = self.row(statement).await?;
-        row.map_or_else(|| Ok(FeedCursor::default()), |row| feed_cursor(Named(&row)))
+        row.map_or_else(|| Ok(FeedCursor::default()), |row| feed_cursor(NamedRow(&row)))
     }
 }
 
@@ -59,12 +59,12 @@ impl SqliteStore {
 
     pub(crate) async fn find_feed(&self, name: &str) -> Result<Option<NamedFeed>, StoreError> {
         let row = self.row(query(include_str!("../sql/find_feed.sql")).bind(name)).await?;
-        row.as_ref().map(Named).map(from_row::named_feed).transpose()
+        row.as_ref().map(NamedRow).map(from_row::named_feed).transpose()
     }
 
     pub(crate) async fn list_feeds(&self) -> Result<Vec<NamedFeed>, StoreError> {
         let rows = self.rows(query(include_str!("../sql/list_feeds.sql"))).await?;
-        rows.iter().map(Named).map(from_row::named_feed).collect()
+        rows.iter().map(NamedRow).map(from_row::named_feed).collect()
     }
 
     pub(crate) async fn move_feed(

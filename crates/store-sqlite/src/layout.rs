@@ -2,7 +2,7 @@
 
 use noetl_model::ExecutionStatus;
 use noetl_store::to_row::at_most;
-use noetl_store::{Connections, StoreError, Tables, WRITE_CHECK_LEN};
+use noetl_store::{ConnectionFigures, StoreError, Tables, WRITE_CHECK_LEN};
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
@@ -50,9 +50,9 @@ impl SqliteStore {
         1
     }
 
-    pub(crate) fn connections(&self) -> Option<Connections> {
+    pub(crate) fn connections(&self) -> Option<ConnectionFigures> {
         let options = self.readers.options();
-        Some(Connections {
+        Some(ConnectionFigures {
             min: options.get_min_connections(),
             max: options.get_max_connections(),
             open: self.readers.size(),

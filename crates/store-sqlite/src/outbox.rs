@@ -12,7 +12,7 @@ use noetl_store::{
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, array, store_error};
+use crate::row::{NamedRow, array, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -36,7 +36,7 @@ impl SqliteStore {
             .fetch_all(&mut *writer)
             .await
             .map_err(store_error)?;
-        from_row::taken_messages(rows.iter().map(Named))
+        from_row::taken_messages(rows.iter().map(NamedRow))
     }
 
     pub(crate) async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
@@ -111,7 +111,7 @@ impl SqliteStore {
             .bind(at_most(page.limit, OUTBOX_TAKE_MAX))
             .bind(page.state.map(|state| state.as_str()));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::letter).collect()
+        rows.iter().map(NamedRow).map(from_row::letter).collect()
     }
 
     pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {

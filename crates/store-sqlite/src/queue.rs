@@ -10,7 +10,7 @@ use noetl_store::{CommandKey, Held, HeldAnswer, OpenCommand, PAGE_MAX, ReadyComm
 use sqlx::{SqliteConnection, query, query_as, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, array, store_error};
+use crate::row::{NamedRow, array, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -165,5 +165,5 @@ pub(crate) async fn find_commands(
         .fetch_all(connection)
         .await
         .map_err(store_error)?;
-    rows.iter().map(Named).map(from_row::open_command).collect()
+    rows.iter().map(NamedRow).map(from_row::open_command).collect()
 }

@@ -57,9 +57,9 @@ fn extended_code(error: &sqlx::Error) -> Option<i32> {
 
 /// A row with access by column name.
 #[derive(Clone, Copy)]
-pub(crate) struct Named<'r>(pub(crate) &'r SqliteRow);
+pub(crate) struct NamedRow<'r>(pub(crate) &'r SqliteRow);
 
-impl Columns for Named<'_> {
+impl Columns for NamedRow<'_> {
     fn maybe_text(&self, column: &str) -> Result<Option<&str>, StoreError> {
         get(self.0, column)
     }

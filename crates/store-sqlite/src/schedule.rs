@@ -7,7 +7,7 @@ use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, StoreE
 use sqlx::{query, query_scalar};
 
 use crate::SqliteStore;
-use crate::row::{Named, store_error};
+use crate::row::{NamedRow, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -52,7 +52,7 @@ impl SqliteStore {
 
     pub(crate) async fn schedule(&self, path: &str) -> Result<Option<ScheduleRow>, StoreError> {
         let row = self.row(query(include_str!("../sql/find_schedule.sql")).bind(path)).await?;
-        row.as_ref().map(Named).map(from_row::schedule_row).transpose()
+        row.as_ref().map(NamedRow).map(from_row::schedule_row).transpose()
     }
 
     pub(crate) async fn list_schedules(
@@ -63,7 +63,7 @@ impl SqliteStore {
             .bind(after.unwrap_or_default())
             .bind(at_most(PAGE_MAX, PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::schedule_row).collect()
+        rows.iter().map(NamedRow).map(from_row::schedule_row).collect()
     }
 
     pub(crate) async fn due_schedules(
@@ -75,7 +75,7 @@ impl SqliteStore {
             .bind(now.as_micros())
             .bind(at_most(limit, PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::schedule_row).collect()
+        rows.iter().map(NamedRow).map(from_row::schedule_row).collect()
     }
 
     pub(crate) async fn next_schedule(&self) -> Result<Option<Timestamp>, StoreError> {
@@ -94,7 +94,7 @@ impl SqliteStore {
             .bind(after.unwrap_or_default())
             .bind(at_most(PAGE_MAX, PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::schedule_row).collect()
+        rows.iter().map(NamedRow).map(from_row::schedule_row).collect()
     }
 
     pub(crate) async fn schedule_events(
@@ -108,7 +108,7 @@ impl SqliteStore {
             .bind(before.map_or(i64::MAX, |seq| stored(seq.0)))
             .bind(at_most(limit, READ_EVENTS_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(|row| from_row::schedule_record(Named(row), path)).collect()
+        rows.iter().map(|row| from_row::schedule_record(NamedRow(row), path)).collect()
     }
 }
 

@@ -31,12 +31,12 @@ pub struct SqliteStore {
 }
 
 struct Writer {
-    connections: Mutex<Connections>,
+    connections: Mutex<WriteConnections>,
     /// The lock that keeps other processes from writing while it is open.
     _lock: File,
 }
 
-pub(crate) struct Connections {
+pub(crate) struct WriteConnections {
     /// The connection whose commits survive a power loss.
     durable: SqliteConnection,
     /// The connection whose commits survive the death of the process and, after the next durable
@@ -52,7 +52,7 @@ pub(crate) const COMMIT: &str = "COMMIT";
 
 /// The durable connection for a manual transaction. Unless it is settled, the next writer rolls it
 /// back.
-pub(crate) struct WholeWriter<'a>(MutexGuard<'a, Connections>);
+pub(crate) struct WholeWriter<'a>(MutexGuard<'a, WriteConnections>);
 
 impl WholeWriter<'_> {
     /// Marks the transaction as ended.
@@ -89,7 +89,7 @@ impl SqliteStore {
             .await
             .map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
         let lazy = open::lazy_writer(path).await?;
-        let connections = Connections { durable, lazy, is_torn: false };
+        let connections = WriteConnections { durable, lazy, is_torn: false };
         let writer = Some(Writer { connections: Mutex::new(connections), _lock: lock });
         Ok(Self { clock, readers: open::readers(path), writer, blobs: None })
     }
@@ -157,7 +157,7 @@ impl SqliteStore {
         Ok(MutexGuard::map(self.locked().await?, |connections| &mut connections.lazy))
     }
 
-    async fn locked(&self) -> Result<MutexGuard<'_, Connections>, StoreError> {
+    async fn locked(&self) -> Result<MutexGuard<'_, WriteConnections>, StoreError> {
         let Some(writer) = &self.writer else {
             return Err(StoreError::Unavailable("the store was opened for reading only".into()));
         };

@@ -7,7 +7,7 @@ use noetl_store::{PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, Sub
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, store_error};
+use crate::row::{NamedRow, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -54,7 +54,7 @@ impl SqliteStore {
         id: ExecutionId,
     ) -> Result<Option<SubscriptionRow>, StoreError> {
         let row = self.row(query(include_str!("../sql/find_subscription.sql")).bind(id.0)).await?;
-        row.as_ref().map(Named).map(from_row::subscription_row).transpose()
+        row.as_ref().map(NamedRow).map(from_row::subscription_row).transpose()
     }
 
     pub(crate) async fn subscription_at(
@@ -63,7 +63,7 @@ impl SqliteStore {
     ) -> Result<Option<SubscriptionRow>, StoreError> {
         let statement = query(include_str!("../sql/find_subscription_at.sql")).bind(path);
         let row = self.row(statement).await?;
-        row.as_ref().map(Named).map(from_row::subscription_row).transpose()
+        row.as_ref().map(NamedRow).map(from_row::subscription_row).transpose()
     }
 
     pub(crate) async fn subscriptions(
@@ -74,7 +74,7 @@ impl SqliteStore {
             .bind(before.map_or(i64::MAX, |id| id.0))
             .bind(at_most(PAGE_MAX, PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::subscription_row).collect()
+        rows.iter().map(NamedRow).map(from_row::subscription_row).collect()
     }
 
     pub(crate) async fn subscription_events(
@@ -87,6 +87,6 @@ impl SqliteStore {
             .bind(stored(after.0))
             .bind(at_most(READ_EVENTS_MAX, READ_EVENTS_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(|row| from_row::subscription_record(Named(row), id)).collect()
+        rows.iter().map(|row| from_row::subscription_record(NamedRow(row), id)).collect()
     }
 }

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use noetl_model::Timestamp;
 
-pub use remote::{Reading, RemoteClock};
+pub use remote::{ClockReading, RemoteClock};
 pub use steady::SteadyClock;
 
 pub trait Clock: Send + Sync {

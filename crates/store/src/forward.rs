@@ -219,7 +219,7 @@ macro_rules! each_port {
             sync {
                 Hook write_fault() -> Option<String>;
                 Inner shards() -> usize;
-                Inner connections() -> Option<Connections>;
+                Inner connections() -> Option<ConnectionFigures>;
             }
         }
     } };

@@ -5,7 +5,7 @@ pub const WRITE_CHECK_LEN: usize = 64 * 1024;
 
 /// The state of a store's connection pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Connections {
+pub struct ConnectionFigures {
     /// The minimum number of open connections.
     pub min: u32,
     /// The maximum number of connections.

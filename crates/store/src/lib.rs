@@ -39,14 +39,14 @@ mod wrapper;
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
 pub use blobs::{Blobs, brought_back, put_away, remove_all_but};
 pub use bounded::{Bounded, MAINTENANCE_MAX};
-pub use clock::{Clock, Reading, RemoteClock, SteadyClock, SystemClock};
+pub use clock::{Clock, ClockReading, RemoteClock, SteadyClock, SystemClock};
 pub use error::{StoreError, WriteFault};
 pub use feed::{
     FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint, NamedFeed,
     NotACursor,
 };
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
-pub use layout::{Connections, Tables, WRITE_CHECK_LEN};
+pub use layout::{ConnectionFigures, Tables, WRITE_CHECK_LEN};
 pub use memory::{MemoryBackup, MemoryStore};
 pub use noetl_model::Held;
 pub use open_work::OpenWork;

@@ -36,11 +36,11 @@ use subscription::SubscriptionTable;
 /// An in-memory store. Its contents end with the process.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
-    tables: Mutex<Tables>,
+    tables: Mutex<MemoryTables>,
 }
 
 /// A copy of all contents of an in-memory store.
-pub struct MemoryBackup(Tables);
+pub struct MemoryBackup(MemoryTables);
 
 /// A large payload.
 #[derive(Clone)]
@@ -57,8 +57,8 @@ impl KeptPayload {
 }
 
 #[derive(Clone, Default)]
-struct Tables {
-    executions: BTreeMap<ExecutionId, ExecutionRow>,
+struct MemoryTables {
+    executions: BTreeMap<ExecutionId, MemoryExecution>,
     /// The execution and seq of each event.
     places: HashMap<EventId, (ExecutionId, Seq)>,
     children: HashMap<CommandKey, ExecutionId>,
@@ -78,7 +78,7 @@ struct Tables {
 }
 
 #[derive(Clone)]
-struct ExecutionRow {
+struct MemoryExecution {
     summary: Summary,
     /// The execution's own events, without the shared events of a fork's origin.
     log: Vec<Recorded>,
@@ -87,7 +87,7 @@ struct ExecutionRow {
 impl MemoryStore {
     /// Creates an empty store that reads `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, tables: Mutex::new(Tables::default()) }
+        Self { clock, tables: Mutex::new(MemoryTables::default()) }
     }
 
     /// Copies all contents, like a database backup.
@@ -100,12 +100,12 @@ impl MemoryStore {
         *self.lock() = backup.0.clone();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tables> {
+    fn lock(&self) -> MutexGuard<'_, MemoryTables> {
         self.tables.lock().expect("nothing panics while it holds the tables")
     }
 }
 
-impl Tables {
+impl MemoryTables {
     fn append(&mut self, append: &Append, now: Timestamp) -> Result<(), AppendError> {
         self.check_log(append)?;
         self.check_child(append)?;
@@ -135,10 +135,10 @@ impl Tables {
         }
         let places = append.events.iter().map(|it| (it.event_id, (append.execution, it.seq)));
         self.places.extend(places);
-        let row = self
-            .executions
-            .entry(append.execution)
-            .or_insert_with(|| ExecutionRow { summary: append.summary.clone(), log: Vec::new() });
+        let row = self.executions.entry(append.execution).or_insert_with(|| MemoryExecution {
+            summary: append.summary.clone(),
+            log: Vec::new(),
+        });
         row.summary = append.summary.clone();
         row.log.extend_from_slice(&append.events);
         let places = append.events.iter().map(|recorded| (append.execution, recorded.seq));

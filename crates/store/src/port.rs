@@ -525,7 +525,7 @@ pub trait Layout: Send + Sync {
     fn shards(&self) -> usize;
 
     /// Returns the state of the connection pool, if the store has one.
-    fn connections(&self) -> Option<Connections>;
+    fn connections(&self) -> Option<ConnectionFigures>;
 }
 
 /// All ports that the control plane needs.

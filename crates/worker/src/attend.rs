@@ -9,13 +9,13 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::MissedTickBehavior;
 
-use crate::holding::Holding;
+use crate::holding::HeldCommands;
 
 /// Extends all leases in one call per `interval`, forever.
 pub(crate) async fn heartbeat(
     control: Arc<dyn ControlPlane>,
     worker: WorkerId,
-    holding: Arc<Holding>,
+    holding: Arc<HeldCommands>,
     interval: Duration,
 ) {
     let mut ticks = tokio::time::interval(interval);
@@ -66,7 +66,7 @@ pub(crate) async fn announce(
 /// heartbeat.
 pub(crate) async fn hear_cancellations(
     mut cancellations: broadcast::Receiver<Cancellation>,
-    holding: Arc<Holding>,
+    holding: Arc<HeldCommands>,
 ) {
     loop {
         match cancellations.recv().await {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The commands held, each with the token that stops it.
 #[derive(Default)]
-pub(crate) struct Holding {
+pub(crate) struct HeldCommands {
     commands: Mutex<BTreeMap<Held, CancellationToken>>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Assigned {
     pub(crate) lost: CancellationToken,
 }
 
-impl Holding {
+impl HeldCommands {
     /// Registers a leased command as held.
     pub(crate) fn assign(&self, lease: Lease) -> Assigned {
         let lost = CancellationToken::new();

@@ -13,7 +13,7 @@ mod hand;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_api::{Assignment, ControlError, Desk, Line, Pace};
+use noetl_api::{Assignment, ControlError, IntakeControl, Line, Pace};
 use noetl_model::{SubscriptionState, ToolError, WorkerId};
 use noetl_tools::{PullSource, PullSources};
 use tokio::time::Instant;
@@ -45,7 +45,7 @@ pub enum IntakeEnd {
 
 /// Fetches the messages of one subscription and submits them.
 pub struct IntakeRuntime {
-    pub desk: Arc<dyn Desk>,
+    pub desk: Arc<dyn IntakeControl>,
     pub sources: Arc<dyn PullSources>,
     pub id: WorkerId,
     /// The path of the subscription.
@@ -90,12 +90,12 @@ impl IntakeRuntime {
                 biased;
                 () = stop.cancelled() => return IntakeEnd::Stopped,
                 opened = self.open() => match opened {
-                    Ok(Opened::Ready(assignment, source)) => {
+                    Ok(OpenResult::Ready(assignment, source)) => {
                         backoff = Backoff::new();
                         let opening = Opening::new(self, *assignment, source);
                         opening.work(&stop).await
                     }
-                    Ok(Opened::Not(end)) => Shut::End(end),
+                    Ok(OpenResult::Not(end)) => Shut::End(end),
                     Err(error) => {
                         tracing::warn!(error, path = self.path, "no source yet, will try again");
                         tokio::select! {
@@ -126,12 +126,12 @@ impl IntakeRuntime {
     }
 
     /// Waits until the subscription is to be fetched, and opens its source.
-    async fn open(&self) -> Result<Opened, String> {
+    async fn open(&self) -> Result<OpenResult, String> {
         loop {
             let assignment = self.desk.attend(&self.id, &self.path).await;
             let assignment = assignment.map_err(|error| error.to_string())?;
             match duty(&assignment) {
-                Duty::Finish(state) => return Ok(Opened::Not(IntakeEnd::Over(state))),
+                Duty::Finish(state) => return Ok(OpenResult::Not(IntakeEnd::Over(state))),
                 Duty::Wait => tokio::time::sleep(LOOK_EVERY).await,
                 Duty::Fetch => {
                     let Assignment { subscription, source, settings, broker_url, .. } = &assignment;
@@ -140,14 +140,14 @@ impl IntakeRuntime {
                         self.sources.open(*subscription, source, settings, broker_url).await;
                     let source = opened.map_err(|error| error.to_string())?;
                     tracing::info!(path = self.path, "messages are fetched");
-                    return Ok(Opened::Ready(Box::new(assignment), source));
+                    return Ok(OpenResult::Ready(Box::new(assignment), source));
                 }
             }
         }
     }
 }
 
-enum Opened {
+enum OpenResult {
     Ready(Box<Assignment>, Arc<dyn PullSource>),
     Not(IntakeEnd),
 }

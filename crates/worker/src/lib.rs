@@ -21,4 +21,4 @@ mod worker;
 pub use credentials::PlaneCredentials;
 pub use intake::{IntakeEnd, IntakeRuntime};
 pub use results::KeptResults;
-pub use worker::{Settings, Worker};
+pub use worker::{Worker, WorkerSettings};

@@ -9,7 +9,7 @@ use noetl_tools::CallMemory;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backoff::Backoff;
-use crate::holding::{Assigned, Holding};
+use crate::holding::{Assigned, HeldCommands};
 use crate::unsent::{Lane, Unsent};
 
 /// The most reports in one batch.
@@ -28,7 +28,7 @@ pub(crate) struct HandedIn {
 /// Sends reports until the channel is closed.
 pub(crate) struct Reporter {
     pub(crate) control: Arc<dyn ControlPlane>,
-    pub(crate) holding: Arc<Holding>,
+    pub(crate) holding: Arc<HeldCommands>,
 }
 
 impl Reporter {

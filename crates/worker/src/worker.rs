@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attend;
 use crate::backoff::Backoff;
-use crate::holding::{Assigned, Holding};
+use crate::holding::{Assigned, HeldCommands};
 use crate::report::{HandedIn, Reporter, WAITING_MAX};
 use crate::run::{self, Done};
 
@@ -32,7 +32,7 @@ const LAST_REPORTS_WAIT: Duration = Duration::from_secs(10);
 
 /// The settings of a worker.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct WorkerSettings {
     pub id: WorkerId,
     /// The pool from which commands are leased.
     pub pool: Pool,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub drain: Duration,
 }
 
-impl Settings {
+impl WorkerSettings {
     /// The default settings: the shared pool, a heartbeat every 10 s.
     pub fn new(id: WorkerId, concurrency: usize) -> Self {
         Self {
@@ -67,12 +67,12 @@ impl Settings {
 pub struct Worker {
     control: Arc<dyn ControlPlane>,
     registry: Arc<Registry>,
-    holding: Arc<Holding>,
-    settings: Settings,
+    holding: Arc<HeldCommands>,
+    settings: WorkerSettings,
 }
 
 /// The parts of the worker that each command's task uses.
-struct Desk {
+struct CommandRunner {
     control: Arc<dyn ControlPlane>,
     registry: Arc<Registry>,
     worker: WorkerId,
@@ -82,7 +82,11 @@ struct Desk {
 }
 
 impl Worker {
-    pub fn new(control: Arc<dyn ControlPlane>, registry: Registry, settings: Settings) -> Self {
+    pub fn new(
+        control: Arc<dyn ControlPlane>,
+        registry: Registry,
+        settings: WorkerSettings,
+    ) -> Self {
         Self { control, registry: Arc::new(registry), holding: Arc::default(), settings }
     }
 
@@ -131,7 +135,7 @@ impl Worker {
         shutdown: &CancellationToken,
         reports: mpsc::Sender<HandedIn>,
     ) -> JoinSet<()> {
-        let desk = Arc::new(Desk {
+        let desk = Arc::new(CommandRunner {
             control: self.control.clone(),
             registry: self.registry.clone(),
             worker: self.settings.id.clone(),
@@ -152,7 +156,7 @@ impl Worker {
     /// Leases commands for free slots and spawns their tasks, until shutdown.
     async fn keep_leasing(
         &self,
-        desk: &Arc<Desk>,
+        desk: &Arc<CommandRunner>,
         scope: LeaseScope,
         slots: Semaphore,
         tasks: &Mutex<JoinSet<()>>,
@@ -220,7 +224,7 @@ impl Worker {
     }
 }
 
-impl Desk {
+impl CommandRunner {
     /// Runs a command and reports it, then runs follow-up commands for up to `GO_ON_MAX`, then
     /// frees the slot.
     async fn carry_out(self: Arc<Self>, assigned: Assigned, slot: OwnedSemaphorePermit) {

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::RemoteControl;
 use crate::wire::{AttendCall, LeaveCall, MessagesCall, MessagesReply};
-use crate::{Assignment, ControlError, Desk};
+use crate::{Assignment, ControlError, IntakeControl};
 
 /// Maximum bytes of messages per request, unless a single message has more.
 const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
 #[async_trait]
-impl Desk for RemoteControl {
+impl IntakeControl for RemoteControl {
     async fn attend(&self, runtime: &WorkerId, path: &str) -> Result<Assignment, ControlError> {
         let call = AttendCall { runtime: runtime.clone(), path: path.to_owned() };
         self.call("api/worker/subscriptions/attend", &call, Duration::ZERO).await

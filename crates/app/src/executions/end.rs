@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use noetl_control::{Answer, SubmitError};
+use noetl_control::{MailboxAnswer, SubmitError};
 use noetl_engine::Refusal;
 use noetl_model::{Below, ExecutionId, ExecutionStatus};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, StoreError};
@@ -87,8 +87,10 @@ impl App {
                 OldExecutions::Cancel => {
                     let reason = format!("ran for more than {minutes} minutes");
                     match self.control().cancel(execution, reason).await? {
-                        Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => {}
-                        Answer::Refused(_) => continue,
+                        MailboxAnswer::Accepted
+                        | MailboxAnswer::Leased(_)
+                        | MailboxAnswer::HandedOver(_) => {}
+                        MailboxAnswer::Refused(_) => continue,
                     }
                 }
             }
@@ -150,10 +152,10 @@ impl App {
     }
 }
 
-fn accepted(answer: Answer) -> Result<(), EndError> {
+fn accepted(answer: MailboxAnswer) -> Result<(), EndError> {
     match answer {
-        Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => Ok(()),
-        Answer::Refused(refusal) => Err(EndError::Refused(refusal)),
+        MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_) => Ok(()),
+        MailboxAnswer::Refused(refusal) => Err(EndError::Refused(refusal)),
     }
 }
 

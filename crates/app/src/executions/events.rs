@@ -9,7 +9,7 @@ use noetl_model::{ExecutionId, Seq};
 use noetl_store::{PageRoom, READ_EVENTS_MAX};
 
 use crate::app::App;
-use crate::public_events::{Keep, Told, events_after};
+use crate::public_events::{Keep, ToldEvent, events_after};
 
 /// Maximum number of events read for one page; the next page continues there.
 const LOOKED_AT_MAX: usize = 5000;
@@ -82,7 +82,7 @@ impl App {
             if query.order == EventOrder::NewestFirst {
                 events.reverse();
             }
-            for Told { event, len } in events {
+            for ToldEvent { event, len } in events {
                 match query.order {
                     EventOrder::OldestFirst => low = event.seq,
                     EventOrder::NewestFirst => high = event.seq,

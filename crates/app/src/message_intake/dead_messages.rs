@@ -6,7 +6,7 @@ use noetl_model::{ExecutionId, MessageOutcome};
 use noetl_store::{FailedMessage, FailedStanding, PAGE_MAX};
 use serde_json::json;
 
-use super::{Fault, Intake, IntakeError};
+use super::{Intake, IntakeError, IntakeFault};
 
 /// Maximum number of messages that one request retries or drops.
 const DEAD_MAX: usize = 10_000;
@@ -51,8 +51,8 @@ impl Intake {
                 ) => {
                     retried.started += 1;
                 }
-                Err(Fault::Passing(error)) => return Err(IntakeError::Unavailable(error)),
-                Err(Fault::Message(reason)) => {
+                Err(IntakeFault::Passing(error)) => return Err(IntakeError::Unavailable(error)),
+                Err(IntakeFault::Message(reason)) => {
                     let now = self.clock.now();
                     let failures = message.failures.saturating_add(1);
                     let kept = reason.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_bus::LocalBus;
-use noetl_control::{Control, PlaybookChoice, Settings, StartRequest};
+use noetl_control::{Control, ControlSettings, PlaybookChoice, StartRequest};
 use noetl_model::{
     ExecutionStatus, IdGenerator, Lease, Logs, Outcome, Pool, Report, ReportAnswer, WorkerId,
     machine_id_of,
@@ -58,7 +58,8 @@ impl CountedControl {
     pub(crate) fn on(store: Arc<dyn Store>) -> Self {
         let ids = Arc::new(IdGenerator::new(machine_id_of("gate")));
         let bus = Arc::new(LocalBus::new());
-        let control = Control::new(store, bus, Arc::new(SystemClock), ids, Settings::default());
+        let control =
+            Control::new(store, bus, Arc::new(SystemClock), ids, ControlSettings::default());
         let (running, stop) = (control.clone(), CancellationToken::new());
         let until = stop.clone();
         drop(tokio::spawn(async move { running.run(until).await }));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use noetl_bus::BusError;
-use noetl_control::{Control, PlaybookChoice, Settings, StartRequest};
+use noetl_control::{Control, ControlSettings, PlaybookChoice, StartRequest};
 use noetl_model::{
     ExecutionStatus, IdGenerator, Lease, Logs, Outcome, Report, Timestamp, WorkerId,
 };
@@ -128,7 +128,8 @@ async fn while_nats_is_gone_executions_go_on_and_every_notification_arrives_afte
     let bus = Arc::new(bus_on(&nats).await);
     let clock = Arc::new(ForwardClock::default());
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let settings = Settings { poll: Duration::from_millis(50), ..Settings::default() };
+    let settings =
+        ControlSettings { poll: Duration::from_millis(50), ..ControlSettings::default() };
     let ids = Arc::new(IdGenerator::new(1));
     let control = Control::new(store.clone(), bus.clone(), clock.clone(), ids, settings);
     control.register("p.yaml", CHAIN).await.expect("a valid playbook");

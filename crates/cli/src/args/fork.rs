@@ -6,7 +6,7 @@ use noetl_model::Seq;
 
 use super::{Chosen, ClientArgs, WatchArgs, WorkloadArgs};
 use crate::input::candidates;
-use crate::input::workload::Assignment;
+use crate::input::workload::ValueAssignment;
 
 const FORK_EXAMPLES: &str = "\
 Examples:
@@ -56,7 +56,7 @@ pub(crate) struct ChangeArgs {
     pub(crate) playbook: Option<String>,
     /// Set a variable of `ctx`, as `--set` does for the workload
     #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) ctx: Vec<Assignment>,
+    pub(crate) ctx: Vec<ValueAssignment>,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
     #[command(flatten)]

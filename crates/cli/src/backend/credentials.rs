@@ -55,19 +55,19 @@ struct CredentialItems {
 /// The result of a key rotation.
 #[derive(Deserialize)]
 pub(crate) struct KeysRotated {
-    pub(crate) credential: TableRotated,
-    pub(crate) keychain: TableRotated,
+    pub(crate) credential: RotatedTable,
+    pub(crate) keychain: RotatedTable,
     pub(crate) key_version: String,
 }
 
 /// The numbers of re-encrypted secrets of a table, and of those that could not be opened.
 #[derive(Deserialize)]
-pub(crate) struct TableRotated {
+pub(crate) struct RotatedTable {
     pub(crate) rewrapped: u64,
     pub(crate) failed: u64,
 }
 
-impl From<RotationProgress> for TableRotated {
+impl From<RotationProgress> for RotatedTable {
     fn from(RotationProgress { rewrapped, failed, .. }: RotationProgress) -> Self {
         Self { rewrapped, failed }
     }

@@ -15,7 +15,7 @@ use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// One playbook, for programs.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ShownPlaybook<'a> {
     path: &'a str,
     version: u32,
     catalog_id: String,
@@ -24,7 +24,7 @@ struct Shown<'a> {
     content: Option<&'a str>,
 }
 
-impl<'a> From<&'a Entry> for Shown<'a> {
+impl<'a> From<&'a Entry> for ShownPlaybook<'a> {
     fn from(entry: &'a Entry) -> Self {
         Self {
             path: &entry.path,
@@ -44,7 +44,7 @@ pub(crate) async fn list(
     let entries = Catalog::open(&args.client, config).await?.list(args.path.as_deref()).await?;
     match args.output.document() {
         Some(format) => {
-            let shown: Vec<Shown<'_>> = entries.iter().map(Shown::from).collect();
+            let shown: Vec<ShownPlaybook<'_>> = entries.iter().map(ShownPlaybook::from).collect();
             terminal.data(&document(format, &shown))?;
         }
         None if entries.is_empty() => terminal.say("no playbooks"),
@@ -78,7 +78,7 @@ pub(crate) async fn get(
         });
     };
     match args.output.document() {
-        Some(format) => terminal.data(&document(format, &Shown::from(&entry)))?,
+        Some(format) => terminal.data(&document(format, &ShownPlaybook::from(&entry)))?,
         None => terminal.file(entry.content.as_deref().unwrap_or_default())?,
     }
     Ok(Exit::Completed)

@@ -12,7 +12,7 @@ use crate::show::output::execution::{
 use crate::show::output::time::took;
 use crate::show::output::{DocumentFormat, document};
 use crate::show::overview::{Ending, Overview};
-use crate::show::progress::Progress;
+use crate::show::progress::LiveProgress;
 use crate::show::terminal::{FAINT, Terminal, paint};
 use crate::show::watch::{Signals, Watched, watch};
 
@@ -104,7 +104,7 @@ impl<'a> Conclusion<'a> {
         executions: &[Summary],
         terminal: &mut Terminal,
     ) -> Result<Result<Vec<Overview>, Exit>, Failure> {
-        let mut progress = Progress::new(self.args.quiet, executions.len() > 1, terminal);
+        let mut progress = LiveProgress::new(self.args.quiet, executions.len() > 1, terminal);
         let watched = watch(self.backend, executions, &mut self.signals, &mut progress).await;
         progress.finish();
         Ok(match watched? {

@@ -19,7 +19,7 @@ const MASK: &str = "********";
 
 /// The whole configuration, for programs.
 #[derive(Serialize)]
-struct Shown {
+struct ShownSetting {
     /// The file with the highest precedence.
     file: Option<String>,
     /// All files in use, in order of increasing precedence.
@@ -27,12 +27,12 @@ struct Shown {
     /// The keys of the project file that have no effect until it is trusted.
     untrusted: Vec<String>,
     contexts: Vec<String>,
-    settings: Vec<Entry>,
+    settings: Vec<ConfigEntry>,
 }
 
 /// One setting.
 #[derive(Serialize)]
-struct Entry {
+struct ConfigEntry {
     key: &'static str,
     variable: &'static str,
     value: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) fn show(
     let settings = TABLE.iter().map(|row| {
         let (value, source) = config.in_force(row);
         let secret = row.secrecy == Secrecy::Masked;
-        Entry {
+        ConfigEntry {
             key: row.key,
             variable: row.variable,
             value: value.map(|value| if secret { MASK.to_owned() } else { value.to_owned() }),
@@ -58,7 +58,7 @@ pub(crate) fn show(
             about: row.about,
         }
     });
-    let shown = Shown {
+    let shown = ShownSetting {
         file: config.files().last().map(|path| path.display().to_string()),
         files: config.files().iter().map(|path| path.display().to_string()).collect(),
         untrusted: config.withheld().map(|withheld| withheld.keys.clone()).unwrap_or_default(),
@@ -123,7 +123,7 @@ fn name_of(source: Source) -> &'static str {
     }
 }
 
-fn text(shown: &Shown) -> String {
+fn text(shown: &ShownSetting) -> String {
     let header = ["SETTING", "VALUE", "FROM", "VARIABLE"];
     let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
     rows.extend(shown.settings.iter().map(|entry| {

@@ -12,7 +12,7 @@ use crate::args::{
     ClientArgs, CredentialCommand, CredentialGetArgs, CredentialListArgs, CredentialNameArgs,
     CredentialRotateArgs, CredentialSetArgs,
 };
-use crate::backend::{self, Backend, TableRotated};
+use crate::backend::{self, Backend, RotatedTable};
 use crate::config::Config;
 use crate::input::nearest::nearest;
 use crate::session::Work;
@@ -63,7 +63,7 @@ const ROTATE_BATCH: usize = 500;
 const ROTATE_BATCHES_MAX: usize = 1000;
 
 /// The requested operation. Parsed first, so that invalid data fails before a database is created.
-enum Task<'a> {
+enum CredentialTask<'a> {
     Set(Box<NewCredential>),
     List(&'a CredentialListArgs),
     Get(&'a CredentialGetArgs),
@@ -78,20 +78,20 @@ pub(crate) async fn credential(
 ) -> Result<Exit, Failure> {
     let task = match command {
         CredentialCommand::Set(args) => {
-            Task::Set(Box::new(new_credential(args).map_err(Failure::bad_input)?))
+            CredentialTask::Set(Box::new(new_credential(args).map_err(Failure::bad_input)?))
         }
-        CredentialCommand::List(args) => Task::List(args),
-        CredentialCommand::Get(args) => Task::Get(args),
-        CredentialCommand::Delete(args) => Task::Delete(args),
-        CredentialCommand::Rotate(args) => Task::Rotate(args),
+        CredentialCommand::List(args) => CredentialTask::List(args),
+        CredentialCommand::Get(args) => CredentialTask::Get(args),
+        CredentialCommand::Delete(args) => CredentialTask::Delete(args),
+        CredentialCommand::Rotate(args) => CredentialTask::Rotate(args),
     };
     let backend = backend::open(client_of(command), Work::Nowhere, config).await?;
     let done = match task {
-        Task::Set(new) => set(&*backend, *new, terminal).await,
-        Task::List(args) => list(&*backend, args, terminal).await,
-        Task::Get(args) => get(&*backend, args, terminal).await,
-        Task::Delete(args) => delete(&*backend, args, terminal).await,
-        Task::Rotate(args) => rotate(&*backend, args, terminal).await,
+        CredentialTask::Set(new) => set(&*backend, *new, terminal).await,
+        CredentialTask::List(args) => list(&*backend, args, terminal).await,
+        CredentialTask::Get(args) => get(&*backend, args, terminal).await,
+        CredentialTask::Delete(args) => delete(&*backend, args, terminal).await,
+        CredentialTask::Rotate(args) => rotate(&*backend, args, terminal).await,
     };
     backend.close().await;
     done
@@ -231,7 +231,7 @@ async fn rotate(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let rotated = backend.rotate_keys(ROTATE_BATCH, ROTATE_BATCHES_MAX).await?;
-    let told = |what: &str, table: &TableRotated| {
+    let told = |what: &str, table: &RotatedTable| {
         format!(
             "{what}: {} brought under {}, {} could not be opened",
             table.rewrapped, rotated.key_version, table.failed

@@ -17,7 +17,7 @@ use crate::show::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
+enum CheckStatus {
     Ok,
     /// Works, though perhaps not for long or not for all uses.
     Warn,
@@ -26,26 +26,26 @@ enum Verdict {
 
 /// One check with its result.
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     name: &'static str,
-    verdict: Verdict,
+    verdict: CheckStatus,
     found: String,
     /// The advice for a finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<String>,
 }
 
-impl Check {
+impl DoctorCheck {
     fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, verdict: Verdict::Ok, found: found.into(), help: None }
+        Self { name, verdict: CheckStatus::Ok, found: found.into(), help: None }
     }
 
     fn warn(name: &'static str, found: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { name, verdict: Verdict::Warn, found: found.into(), help: Some(help.into()) }
+        Self { name, verdict: CheckStatus::Warn, found: found.into(), help: Some(help.into()) }
     }
 
     fn fail(name: &'static str, found: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { name, verdict: Verdict::Fail, found: found.into(), help: Some(help.into()) }
+        Self { name, verdict: CheckStatus::Fail, found: found.into(), help: Some(help.into()) }
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn doctor(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let mut checks = vec![Check::ok("version", concat!("noetl ", env!("CARGO_PKG_VERSION")))];
+    let mut checks = vec![DoctorCheck::ok("version", concat!("noetl ", env!("CARGO_PKG_VERSION")))];
     checks.push(settings::check(config));
     if let Some(url) = &args.server {
         checks.extend(server::checks(url, config).await?);
@@ -68,7 +68,7 @@ pub(crate) async fn doctor(
         Some(format) => terminal.data(&document(format, &checks))?,
         None => terminal.data(&text(&checks))?,
     }
-    let has_failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+    let has_failed = checks.iter().any(|check| check.verdict == CheckStatus::Fail);
     Ok(if has_failed { Exit::Failed } else { Exit::Completed })
 }
 
@@ -78,14 +78,14 @@ fn chain(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-fn text(checks: &[Check]) -> String {
+fn text(checks: &[DoctorCheck]) -> String {
     let rows: Vec<Vec<String>> = checks
         .iter()
         .map(|check| {
             let verdict = match check.verdict {
-                Verdict::Ok => paint(GOOD, "ok"),
-                Verdict::Warn => paint(CAREFUL, "warn"),
-                Verdict::Fail => paint(BAD, "fail"),
+                CheckStatus::Ok => paint(GOOD, "ok"),
+                CheckStatus::Warn => paint(CAREFUL, "warn"),
+                CheckStatus::Fail => paint(BAD, "fail"),
             };
             let help = check.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
             vec![verdict, check.name.to_owned(), format!("{}{help}", check.found)]

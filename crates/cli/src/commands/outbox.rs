@@ -18,7 +18,7 @@ const AT_ONCE: usize = 1000;
 
 /// A change of messages.
 #[derive(Debug, Clone, Copy)]
-enum Change {
+enum MessageChange {
     Retry,
     Drop,
 }
@@ -30,8 +30,8 @@ pub(crate) async fn outbox(
 ) -> Result<Exit, Failure> {
     match command {
         OutboxCommand::List(args) => list(args, config, terminal).await,
-        OutboxCommand::Retry(args) => change(args, Change::Retry, config, terminal).await,
-        OutboxCommand::Drop(args) => change(args, Change::Drop, config, terminal).await,
+        OutboxCommand::Retry(args) => change(args, MessageChange::Retry, config, terminal).await,
+        OutboxCommand::Drop(args) => change(args, MessageChange::Drop, config, terminal).await,
     }
 }
 
@@ -71,7 +71,7 @@ fn text(messages: &[OutboxMessage]) -> String {
 
 async fn change(
     args: &OutboxChoiceArgs,
-    change: Change,
+    change: MessageChange,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
@@ -79,8 +79,8 @@ async fn change(
     let changed = change_at(&*backend, args, change).await;
     backend.close().await;
     let what = match change {
-        Change::Retry => "retry",
-        Change::Drop => "drop",
+        MessageChange::Retry => "retry",
+        MessageChange::Drop => "drop",
     };
     terminal.say(format!("{what}: {} messages", changed?));
     Ok(Exit::Completed)
@@ -89,7 +89,7 @@ async fn change(
 async fn change_at(
     backend: &dyn Backend,
     args: &OutboxChoiceArgs,
-    change: Change,
+    change: MessageChange,
 ) -> Result<u64, Failure> {
     let mut sum = 0;
     if !args.dead {
@@ -112,9 +112,13 @@ async fn change_at(
     }
 }
 
-async fn changed(backend: &dyn Backend, ids: &[i64], change: Change) -> Result<u64, Failure> {
+async fn changed(
+    backend: &dyn Backend,
+    ids: &[i64],
+    change: MessageChange,
+) -> Result<u64, Failure> {
     match change {
-        Change::Retry => backend.retry_messages(ids).await,
-        Change::Drop => backend.drop_messages(ids).await,
+        MessageChange::Retry => backend.retry_messages(ids).await,
+        MessageChange::Drop => backend.drop_messages(ids).await,
     }
 }

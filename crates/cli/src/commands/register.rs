@@ -39,7 +39,7 @@ impl Valid {
 
 /// The catalog entry of a registered file.
 #[derive(Serialize)]
-struct Entry {
+struct RegisterEntry {
     file: String,
     path: String,
     version: u32,
@@ -59,7 +59,7 @@ pub(crate) async fn register(
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &entries))?,
         None => {
-            let line = |it: &Entry| {
+            let line = |it: &RegisterEntry| {
                 format!("{} {}@{}  {}\n", paint(GOOD, "ok"), it.path, it.version, it.file)
             };
             terminal.data(&entries.iter().map(line).collect::<String>())?;
@@ -127,11 +127,14 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fa
     Ok(())
 }
 
-async fn register_all(backend: &dyn Backend, documents: &[Valid]) -> Result<Vec<Entry>, Failure> {
+async fn register_all(
+    backend: &dyn Backend,
+    documents: &[Valid],
+) -> Result<Vec<RegisterEntry>, Failure> {
     let mut entries = Vec::with_capacity(documents.len());
     for document in documents {
         let kept = backend.register(&document.file, &document.content).await?;
-        entries.push(Entry {
+        entries.push(RegisterEntry {
             file: document.file.display().to_string(),
             path: kept.path,
             version: kept.version,

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use super::conclude::Conclusion;
 use crate::args::RunArgs;
-use crate::backend::{self, Backend, Kept};
+use crate::backend::{self, Backend, CatalogPlaybook};
 use crate::config::Config;
-use crate::input::called_playbooks::{Document, called_by};
+use crate::input::called_playbooks::{PlaybookFile, called_by};
 use crate::input::files;
 use crate::input::workload::{check_declared, payload_of};
 use crate::session::{Session, Work};
@@ -23,13 +23,13 @@ use crate::show::terminal::{CAREFUL, Terminal, paint};
 enum Target {
     /// A file; the other documents are registered first.
     File {
-        document: Box<Document>,
-        others: Vec<Document>,
+        document: Box<PlaybookFile>,
+        others: Vec<PlaybookFile>,
         missing: Vec<String>,
     },
     Catalog {
         choice: PlaybookChoice,
-        others: Vec<Document>,
+        others: Vec<PlaybookFile>,
     },
 }
 
@@ -84,15 +84,15 @@ fn target_of(args: &RunArgs, workers: TargetWorkers) -> Result<Target, Failure> 
     let mut others = args
         .with
         .iter()
-        .map(|file| Document::read(file, workers))
-        .collect::<Result<Vec<Document>, Failure>>()?;
+        .map(|file| PlaybookFile::read(file, workers))
+        .collect::<Result<Vec<PlaybookFile>, Failure>>()?;
     if !files::is_file_name(&args.target) {
         let (path, version) = choice_of(&args.target)?;
         let (called, _) = called_by(&others, workers)?;
         others.extend(called);
         return Ok(Target::Catalog { choice: PlaybookChoice::Path { path, version }, others });
     }
-    let document = Document::read(Path::new(&args.target), workers)?;
+    let document = PlaybookFile::read(Path::new(&args.target), workers)?;
     others.insert(0, document);
     let (called, missing) = called_by(&others, workers)?;
     let document = others.remove(0);
@@ -174,7 +174,7 @@ async fn registered(
                     ));
                 }
             }
-            let kept: Kept = backend.register(&document.file, &document.content).await?;
+            let kept: CatalogPlaybook = backend.register(&document.file, &document.content).await?;
             let warnings = &document.warnings;
             if !warnings.is_empty() && !is_quiet {
                 terminal.say(problems::render(warnings, terminal.stderr_color).trim_end());
@@ -188,7 +188,7 @@ async fn registered(
 fn expect_catalog(
     args: &RunArgs,
     choice: &PlaybookChoice,
-    others: &[Document],
+    others: &[PlaybookFile],
     config: &Config,
 ) -> Result<(), Failure> {
     let path = match choice {

@@ -23,7 +23,7 @@ const PAST: usize = 20;
 
 /// One schedule with its past events, for programs.
 #[derive(Serialize)]
-struct Told {
+struct ScheduleDocument {
     #[serde(flatten)]
     schedule: ScheduleView,
     #[serde(flatten)]
@@ -91,13 +91,13 @@ async fn get(
     Ok(Exit::Completed)
 }
 
-async fn told(backend: &dyn Backend, path: &str) -> Result<Told, Failure> {
+async fn told(backend: &dyn Backend, path: &str) -> Result<ScheduleDocument, Failure> {
     let schedule = meant(backend, path, backend.schedule(path).await).await?;
     let past = backend.schedule_events(path, PAST).await?;
-    Ok(Told { schedule, past })
+    Ok(ScheduleDocument { schedule, past })
 }
 
-fn shown(told: &Told) -> String {
+fn shown(told: &ScheduleDocument) -> String {
     let it = &told.schedule;
     let row = |name: &str, value: String| vec![paint(FAINT, name), value];
     let mut rows = vec![

@@ -14,7 +14,7 @@ use crate::show::terminal::{CAREFUL, Terminal, paint};
 
 /// The status of an execution, for programs.
 #[derive(Serialize)]
-struct Standing {
+struct StatusDocument {
     execution_id: String,
     path: String,
     version: u32,
@@ -56,9 +56,9 @@ pub(crate) async fn status(
     })
 }
 
-fn standing(summary: &Summary, hint: Option<String>) -> Standing {
+fn standing(summary: &Summary, hint: Option<String>) -> StatusDocument {
     let duration = summary.ended_at.map(|ended_at| ended_at.since(summary.started_at));
-    Standing {
+    StatusDocument {
         execution_id: summary.execution.to_string(),
         path: summary.playbook.path.clone(),
         version: summary.playbook.version,

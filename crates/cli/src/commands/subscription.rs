@@ -19,7 +19,7 @@ use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// One subscription with its past events, for programs.
 #[derive(Serialize)]
-struct Told {
+struct SubscriptionDocument {
     #[serde(flatten)]
     subscription: SubscriptionView,
     #[serde(flatten)]
@@ -106,10 +106,10 @@ async fn get(
     Ok(Exit::Completed)
 }
 
-async fn told(backend: &dyn Backend, name: &str) -> Result<Told, Failure> {
+async fn told(backend: &dyn Backend, name: &str) -> Result<SubscriptionDocument, Failure> {
     let subscription = found(backend, name).await?;
     let past = backend.subscription_events(subscription_id(&subscription)?).await?;
-    Ok(Told { subscription, past })
+    Ok(SubscriptionDocument { subscription, past })
 }
 
 async fn register(

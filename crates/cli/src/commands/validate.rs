@@ -13,7 +13,7 @@ use crate::show::terminal::{GOOD, Terminal, paint};
 
 /// The result for one file.
 #[derive(Serialize)]
-struct Verdict {
+struct FileResult {
     file: String,
     valid: bool,
     problems: Problems,
@@ -44,17 +44,17 @@ pub(crate) fn validate(args: &ValidateArgs, terminal: &mut Terminal) -> Result<E
     Ok(if all_valid { exit } else { Exit::BadInput })
 }
 
-fn verdict(file: &Path) -> Result<Verdict, Failure> {
+fn verdict(file: &Path) -> Result<FileResult, Failure> {
     let source = files::read(file)?;
     let file = file.display().to_string();
     let (valid, problems) = match parse_document_for(TargetWorkers::Ours, &file, &source) {
         Ok(document) => (true, document.into_warnings()),
         Err(problems) => (false, problems),
     };
-    Ok(Verdict { file, valid, problems })
+    Ok(FileResult { file, valid, problems })
 }
 
-fn text(verdict: &Verdict, color: bool) -> String {
+fn text(verdict: &FileResult, color: bool) -> String {
     if verdict.problems.is_empty() {
         format!("{} {}", paint(GOOD, "ok"), verdict.file)
     } else {

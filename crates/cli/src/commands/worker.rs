@@ -7,7 +7,7 @@ use std::sync::Arc;
 use noetl_api::RemoteControl;
 use noetl_model::Pool;
 use noetl_tools::{Registry, WorkerIdentity};
-use noetl_worker::{Settings, Worker};
+use noetl_worker::{Worker, WorkerSettings};
 
 use super::stopped;
 use crate::args::WorkerArgs;
@@ -49,10 +49,10 @@ pub(crate) async fn worker(
     let registry = Registry::standard(settings);
     let pool = args.pool.as_deref().unwrap_or(config.worker_pool());
     let concurrency = args.concurrency.map_or(config.worker_concurrency(), usize::from);
-    let settings = Settings {
+    let settings = WorkerSettings {
         pool: Pool::new(pool),
         drain: config.worker_drain(),
-        ..Settings::new(id.clone(), concurrency)
+        ..WorkerSettings::new(id.clone(), concurrency)
     };
     let worker = Worker::new(control.clone(), registry, settings);
     terminal.say(format!("worker {id} takes commands of pool {pool} from {server}"));

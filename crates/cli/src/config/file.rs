@@ -72,17 +72,17 @@ pub(crate) fn read(path: &Path) -> Result<(SettingsFile, ContentDigest), Failure
 
 /// A parse error, beginning with its line and column.
 #[derive(Debug, PartialEq, Eq)]
-struct Problem {
+struct ConfigProblem {
     said: String,
     help: Option<String>,
 }
 
-type Entry<'a> = (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
+type FileEntry<'a> = (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 
-fn parse(text: &str) -> Result<SettingsFile, Problem> {
+fn parse(text: &str) -> Result<SettingsFile, ConfigProblem> {
     let document = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        Problem { said: format!("{}: {}", place(text, at), error.message()), help: None }
+        ConfigProblem { said: format!("{}: {}", place(text, at), error.message()), help: None }
     })?;
     let mut file = SettingsFile::default();
     for entry in document.get_ref() {
@@ -112,9 +112,9 @@ fn is_section(prefix: &str) -> bool {
 fn take(
     text: &str,
     key: &str,
-    (name, value): Entry<'_>,
+    (name, value): FileEntry<'_>,
     values: &mut BTreeMap<Setting, String>,
-) -> Result<(), Problem> {
+) -> Result<(), ConfigProblem> {
     let Some(row) = TABLE.iter().find(|row| row.key == key) else {
         let known = TABLE.iter().map(|row| row.key).chain([CONTEXTS]);
         return Err(unknown(text, name, key, known));
@@ -127,7 +127,7 @@ fn read_context(
     text: &str,
     name: &str,
     context: &Spanned<DeValue<'_>>,
-) -> Result<BTreeMap<Setting, String>, Problem> {
+) -> Result<BTreeMap<Setting, String>, ConfigProblem> {
     let path = format!("{CONTEXTS}.{name}");
     let DeValue::Table(table) = context.get_ref() else {
         return Err(wrong(text, &path, "a table with `server`", context));
@@ -154,7 +154,7 @@ fn value_of(
     key: &str,
     kind: Kind,
     value: &Spanned<DeValue<'_>>,
-) -> Result<String, Problem> {
+) -> Result<String, ConfigProblem> {
     let said = match (kind, value.get_ref()) {
         (Kind::Text | Kind::Url | Kind::OneOf(_), DeValue::String(said)) => said.to_string(),
         (Kind::Number { .. }, DeValue::Integer(said)) if said.radix() == 10 => {
@@ -165,7 +165,7 @@ fn value_of(
                 DeValue::String(item) => Ok(item.to_string()),
                 _ => Err(wrong(text, key, &kind.to_string(), value)),
             });
-            items.collect::<Result<Vec<String>, Problem>>()?.join(",")
+            items.collect::<Result<Vec<String>, ConfigProblem>>()?.join(",")
         }
         _ => return Err(wrong(text, key, &kind.to_string(), value)),
     };
@@ -173,9 +173,9 @@ fn value_of(
     Ok(said)
 }
 
-fn wrong(text: &str, key: &str, expected: &str, value: &Spanned<DeValue<'_>>) -> Problem {
+fn wrong(text: &str, key: &str, expected: &str, value: &Spanned<DeValue<'_>>) -> ConfigProblem {
     let at = place(text, value.span().start);
-    Problem { said: format!("{at}: `{key}` is {expected}"), help: None }
+    ConfigProblem { said: format!("{at}: `{key}` is {expected}"), help: None }
 }
 
 fn unknown<'a>(
@@ -183,13 +183,13 @@ fn unknown<'a>(
     name: &Spanned<impl Sized>,
     key: &str,
     known: impl Iterator<Item = &'a str>,
-) -> Problem {
+) -> ConfigProblem {
     let said = format!("{}: there is no setting `{key}`", place(text, name.span().start));
     let help = match nearest(key, known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`noetl config show` lists those there are".to_owned(),
     };
-    Problem { said, help: Some(help) }
+    ConfigProblem { said, help: Some(help) }
 }
 
 /// Returns `LINE:COLUMN` of a byte offset, both counted from 1.
@@ -231,7 +231,7 @@ mod tests {
         let problem = parse(text).expect_err("it is wrong");
         assert_eq!(
             problem,
-            Problem { said: said.to_owned(), help: help.map(str::to_owned) },
+            ConfigProblem { said: said.to_owned(), help: help.map(str::to_owned) },
             "{text}"
         );
     }

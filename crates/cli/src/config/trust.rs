@@ -47,7 +47,7 @@ impl fmt::Debug for ContentDigest {
 
 /// The user's trust in a project file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum TrustLevel {
     Trusted,
     /// The file was trusted with another content.
     Changed,
@@ -60,13 +60,17 @@ pub(crate) struct Withheld {
     pub(crate) path: PathBuf,
     /// The keys that the file sets and may not set.
     pub(crate) keys: Vec<String>,
-    standing: Standing,
+    standing: TrustLevel,
 }
 
 impl Withheld {
     /// Removes the settings that an untrusted project file may not set; `None` if there are none.
-    pub(crate) fn of(path: &Path, standing: Standing, content: &mut SettingsFile) -> Option<Self> {
-        if standing == Standing::Trusted {
+    pub(crate) fn of(
+        path: &Path,
+        standing: TrustLevel,
+        content: &mut SettingsFile,
+    ) -> Option<Self> {
+        if standing == TrustLevel::Trusted {
             return None;
         }
         let keys = guarded(content);
@@ -88,8 +92,8 @@ impl fmt::Display for Withheld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, keys, standing } = self;
         let why = match standing {
-            Standing::Changed => "it has changed since you trusted it",
-            Standing::Unknown | Standing::Trusted => "you have not trusted it",
+            TrustLevel::Changed => "it has changed since you trusted it",
+            TrustLevel::Unknown | TrustLevel::Trusted => "you have not trusted it",
         };
         write!(f, "{} sets {}, but {why}", path.display(), keys.join(", "))
     }
@@ -118,14 +122,14 @@ impl TrustList {
         &self.path
     }
 
-    pub(crate) fn standing(&self, file: &Path, digest: &ContentDigest) -> io::Result<Standing> {
+    pub(crate) fn standing(&self, file: &Path, digest: &ContentDigest) -> io::Result<TrustLevel> {
         let file = file.canonicalize()?;
         let entries = self.read()?;
         let entry = entries.iter().find(|(_, path)| *path == file);
         Ok(match entry {
-            Some((known, _)) if known == digest => Standing::Trusted,
-            Some(_) => Standing::Changed,
-            None => Standing::Unknown,
+            Some((known, _)) if known == digest => TrustLevel::Trusted,
+            Some(_) => TrustLevel::Changed,
+            None => TrustLevel::Unknown,
         })
     }
 
@@ -195,17 +199,17 @@ mod tests {
         let list = TrustList::of_user(&root.path().join("user"));
         let (first, second) = (ContentDigest::of("a"), ContentDigest::of("b"));
         let check = |digest, expected| assert_eq!(list.standing(&file, digest).unwrap(), expected);
-        check(&first, Standing::Unknown);
+        check(&first, TrustLevel::Unknown);
         list.add(&file, first.clone()).unwrap();
-        check(&first, Standing::Trusted);
-        check(&second, Standing::Changed);
-        assert_eq!(list.standing(&other, &first).unwrap(), Standing::Unknown);
+        check(&first, TrustLevel::Trusted);
+        check(&second, TrustLevel::Changed);
+        assert_eq!(list.standing(&other, &first).unwrap(), TrustLevel::Unknown);
         list.add(&other, first.clone()).unwrap();
         list.add(&file, second.clone()).unwrap();
-        check(&second, Standing::Trusted);
-        check(&first, Standing::Changed);
+        check(&second, TrustLevel::Trusted);
+        check(&first, TrustLevel::Changed);
         assert!(list.remove(&file).unwrap() && !list.remove(&file).unwrap());
-        check(&second, Standing::Unknown);
+        check(&second, TrustLevel::Unknown);
         let mode = std::fs::metadata(list.path()).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
@@ -217,7 +221,7 @@ mod tests {
             content.values.insert(setting, "1".to_owned());
         }
         content.contexts.insert("prod".to_owned(), Default::default());
-        let withheld = Withheld::of(Path::new("/p/noetl.toml"), Standing::Unknown, &mut content);
+        let withheld = Withheld::of(Path::new("/p/noetl.toml"), TrustLevel::Unknown, &mut content);
         assert_eq!(
             withheld.map(|it| it.to_string()).as_deref(),
             Some(
@@ -226,6 +230,6 @@ mod tests {
         );
         assert_eq!(content.values.keys().collect::<Vec<_>>(), [&Setting::WorkerConcurrency]);
         assert!(content.contexts.is_empty());
-        assert!(Withheld::of(Path::new("x"), Standing::Unknown, &mut content).is_none());
+        assert!(Withheld::of(Path::new("x"), TrustLevel::Unknown, &mut content).is_none());
     }
 }

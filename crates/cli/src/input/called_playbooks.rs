@@ -12,7 +12,7 @@ use crate::input::files;
 use crate::show::failure::Failure;
 
 /// A valid playbook file.
-pub(crate) struct Document {
+pub(crate) struct PlaybookFile {
     pub(crate) file: PathBuf,
     pub(crate) content: String,
     pub(crate) playbook: Playbook,
@@ -20,7 +20,7 @@ pub(crate) struct Document {
     pub(crate) warnings: Problems,
 }
 
-impl Document {
+impl PlaybookFile {
     /// Reads a playbook for the given workers.
     pub(crate) fn read(file: &Path, workers: TargetWorkers) -> Result<Self, Failure> {
         let bytes = files::read(file)?;
@@ -39,9 +39,9 @@ impl Document {
 /// Returns the playbooks that the given ones call, directly or not, and that are in the same
 /// directory; and the paths of those that are not.
 pub(crate) fn called_by(
-    documents: &[Document],
+    documents: &[PlaybookFile],
     workers: TargetWorkers,
-) -> Result<(Vec<Document>, Vec<String>), Failure> {
+) -> Result<(Vec<PlaybookFile>, Vec<String>), Failure> {
     let mut known: BTreeSet<String> =
         documents.iter().map(|document| document.playbook.metadata.path.clone()).collect();
     let mut waiting: Vec<(PathBuf, String)> = documents.iter().flat_map(calls).collect();
@@ -54,7 +54,7 @@ pub(crate) fn called_by(
         let files = beside.entry(directory).or_insert_with_key(|directory| by_path(directory));
         match files.get(&path) {
             Some(file) => {
-                let document = Document::read(file, workers)?;
+                let document = PlaybookFile::read(file, workers)?;
                 waiting.extend(calls(&document));
                 found.push(document);
             }
@@ -65,7 +65,7 @@ pub(crate) fn called_by(
 }
 
 /// Returns each playbook that a document calls by a literal path, with the directory to search.
-fn calls(document: &Document) -> Vec<(PathBuf, String)> {
+fn calls(document: &PlaybookFile) -> Vec<(PathBuf, String)> {
     let directory = document.file.parent().unwrap_or(Path::new(""));
     let tasks = document.playbook.steps.iter().flat_map(|step| {
         let claim = step.repeat.as_ref().and_then(|repeat| match &repeat.source {
@@ -84,7 +84,7 @@ fn calls(document: &Document) -> Vec<(PathBuf, String)> {
 
 /// The part of a document that gives its path.
 #[derive(Deserialize)]
-struct Named {
+struct CalledPlaybook {
     metadata: Name,
 }
 
@@ -100,7 +100,8 @@ fn by_path(directory: &Path) -> BTreeMap<String, PathBuf> {
         .into_iter()
         .filter_map(|file| {
             let text = std::fs::read_to_string(&file).ok()?;
-            let Named { metadata: Name { name, path } } = serde_saphyr::from_str(&text).ok()?;
+            let CalledPlaybook { metadata: Name { name, path } } =
+                serde_saphyr::from_str(&text).ok()?;
             Some((path.or(name)?, file))
         })
         .collect()
@@ -130,7 +131,7 @@ mod tests {
             let file = directory.path().join(format!("{name}.yaml"));
             std::fs::write(file, playbook(name, tool)).unwrap();
         }
-        let start = Document::read(&directory.path().join(start), TargetWorkers::Ours).unwrap();
+        let start = PlaybookFile::read(&directory.path().join(start), TargetWorkers::Ours).unwrap();
         let (found, missing) = called_by(&[start], TargetWorkers::Ours).unwrap();
         let found: Vec<&str> = found.iter().map(|it| it.playbook.metadata.path.as_str()).collect();
         assert_eq!(found, expected_found);

@@ -19,13 +19,13 @@ const KEY_PARTS_MAX: usize = 32;
 
 /// One value and its key: `a.b=v`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Assignment {
+pub(crate) struct ValueAssignment {
     /// The parts of the key; at least one, none empty.
     keys: Vec<String>,
     value: Value,
 }
 
-impl FromStr for Assignment {
+impl FromStr for ValueAssignment {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -51,7 +51,7 @@ pub(crate) fn payload_of(args: &WorkloadArgs) -> Result<Map<String, Value>> {
         Some(said) => read_payload(said)?,
         None => Map::new(),
     };
-    for Assignment { keys, value } in &args.set {
+    for ValueAssignment { keys, value } in &args.set {
         assign(&mut payload, keys, value.clone());
     }
     Ok(payload)
@@ -81,7 +81,7 @@ pub(crate) fn check_declared(
 }
 
 /// Returns the values of some assignments by their dotted keys.
-pub(crate) fn by_key(assignments: &[Assignment]) -> BTreeMap<String, Value> {
+pub(crate) fn by_key(assignments: &[ValueAssignment]) -> BTreeMap<String, Value> {
     assignments.iter().map(|it| (it.keys.join("."), it.value.clone())).collect()
 }
 
@@ -159,7 +159,7 @@ mod tests {
 
     #[track_caller]
     fn check_refused(text: &str, expected: &str) {
-        assert_eq!(text.parse::<Assignment>().unwrap_err(), expected);
+        assert_eq!(text.parse::<ValueAssignment>().unwrap_err(), expected);
     }
 
     #[test]

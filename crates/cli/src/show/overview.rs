@@ -24,7 +24,7 @@ pub(crate) struct Overview {
     /// The steps, in the order in which they were first reached.
     pub(crate) steps: Vec<StepView>,
     runs: BTreeMap<RunId, usize>,
-    commands: BTreeMap<CommandId, OpenCommand>,
+    commands: BTreeMap<CommandId, RunningCommand>,
     /// The latest failure of each loop item that has not ended.
     item_failures: BTreeMap<(RunId, u64), CommandFailure>,
     /// The runs in which an item has failed: the first failed item gives the failure of the run.
@@ -94,14 +94,14 @@ pub(crate) struct CommandFailure {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct OpenCommand {
+struct RunningCommand {
     task: TaskAddress,
     tool: ToolKind,
 }
 
 /// The visible change made by an event; steps are indexes of [`Overview::steps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum OverviewChange {
     Nothing,
     StepEntered(usize),
     ItemsEnded(usize),
@@ -154,7 +154,7 @@ impl Overview {
     }
 
     /// Applies the next event; returns the visible change.
-    pub(crate) fn see(&mut self, recorded: &Recorded) -> Change {
+    pub(crate) fn see(&mut self, recorded: &Recorded) -> OverviewChange {
         let at = recorded.at;
         let before = std::mem::replace(&mut self.until, at);
         match &recorded.event {
@@ -176,21 +176,21 @@ impl Overview {
                 self.item_ended(*run, |items| items.failed += 1)
             }
             Event::CommandIssued { command, task, tool, .. } => {
-                self.commands.insert(*command, OpenCommand { task: *task, tool: *tool });
-                Change::Nothing
+                self.commands.insert(*command, RunningCommand { task: *task, tool: *tool });
+                OverviewChange::Nothing
             }
             Event::CommandFailed { command, error, logs, .. } => {
                 self.command_failed(*command, error, logs);
-                Change::Nothing
+                OverviewChange::Nothing
             }
             Event::CommandCompleted { command, .. } | Event::CommandCancelled { command, .. } => {
                 self.commands.remove(command);
-                Change::Nothing
+                OverviewChange::Nothing
             }
             Event::TimerSet { due_at, purpose: TimerPurpose::Retry { task }, .. } => {
                 match self.runs.get(&task.run) {
-                    Some(&step) => Change::Retrying(step, *due_at),
-                    None => Change::Nothing,
+                    Some(&step) => OverviewChange::Retrying(step, *due_at),
+                    None => OverviewChange::Nothing,
                 }
             }
             Event::ExecutionCompleted { output } => {
@@ -214,13 +214,18 @@ impl Overview {
             | Event::TimerCancelled { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
-            | Event::Reported { .. } => Change::Nothing,
+            | Event::Reported { .. } => OverviewChange::Nothing,
         }
     }
 
     /// Continues the open runs at the time of the fork: the time in between does not count, and
     /// failed items are run again.
-    fn forked(&mut self, again: &[TaskAddress], left_at: Timestamp, at: Timestamp) -> Change {
+    fn forked(
+        &mut self,
+        again: &[TaskAddress],
+        left_at: Timestamp,
+        at: Timestamp,
+    ) -> OverviewChange {
         for &index in self.runs.values() {
             let view = &mut self.steps[index];
             let before = left_at.since(view.since);
@@ -234,10 +239,10 @@ impl Overview {
                 items.failed = items.failed.saturating_sub(1);
             }
         }
-        Change::Nothing
+        OverviewChange::Nothing
     }
 
-    fn step_entered(&mut self, run: RunId, step: &StepName, at: Timestamp) -> Change {
+    fn step_entered(&mut self, run: RunId, step: &StepName, at: Timestamp) -> OverviewChange {
         let index = self.reached(step, at);
         let view = &mut self.steps[index];
         view.status = StepStatus::Running;
@@ -247,42 +252,47 @@ impl Overview {
         view.items = None;
         view.error = None;
         self.runs.insert(run, index);
-        Change::StepEntered(index)
+        OverviewChange::StepEntered(index)
     }
 
-    fn step_skipped(&mut self, step: &StepName, at: Timestamp) -> Change {
+    fn step_skipped(&mut self, step: &StepName, at: Timestamp) -> OverviewChange {
         let index = self.reached(step, at);
         self.steps[index].status = StepStatus::Skipped;
-        Change::StepEnded(index)
+        OverviewChange::StepEnded(index)
     }
 
-    fn step_ended(&mut self, run: RunId, at: Timestamp, error: Option<&ToolError>) -> Change {
-        let Some(index) = self.runs.remove(&run) else { return Change::Nothing };
+    fn step_ended(
+        &mut self,
+        run: RunId,
+        at: Timestamp,
+        error: Option<&ToolError>,
+    ) -> OverviewChange {
+        let Some(index) = self.runs.remove(&run) else { return OverviewChange::Nothing };
         let view = &mut self.steps[index];
         view.status = if error.is_some() { StepStatus::Failed } else { StepStatus::Completed };
         view.end_run(at);
         view.error = error.cloned();
-        Change::StepEnded(index)
+        OverviewChange::StepEnded(index)
     }
 
-    fn loop_opened(&mut self, run: RunId, items: &ItemSource) -> Change {
-        let Some(&index) = self.runs.get(&run) else { return Change::Nothing };
+    fn loop_opened(&mut self, run: RunId, items: &ItemSource) -> OverviewChange {
+        let Some(&index) = self.runs.get(&run) else { return OverviewChange::Nothing };
         let total = match items {
             ItemSource::Range(total) | ItemSource::List { len: total, .. } => Some(*total),
             ItemSource::Cursor => None,
         };
         self.steps[index].items = Some(Items { total, completed: 0, failed: 0 });
-        Change::ItemsEnded(index)
+        OverviewChange::ItemsEnded(index)
     }
 
-    fn item_ended(&mut self, run: RunId, count: impl FnOnce(&mut Items)) -> Change {
-        let Some(&index) = self.runs.get(&run) else { return Change::Nothing };
+    fn item_ended(&mut self, run: RunId, count: impl FnOnce(&mut Items)) -> OverviewChange {
+        let Some(&index) = self.runs.get(&run) else { return OverviewChange::Nothing };
         self.steps[index].items.as_mut().map(count);
-        Change::ItemsEnded(index)
+        OverviewChange::ItemsEnded(index)
     }
 
     fn command_failed(&mut self, command: CommandId, error: &ToolError, logs: &Logs) {
-        let Some(OpenCommand { task, tool }) = self.commands.remove(&command) else { return };
+        let Some(RunningCommand { task, tool }) = self.commands.remove(&command) else { return };
         let Some(&index) = self.runs.get(&task.run) else { return };
         let item = match task.place {
             Place::Item { index, .. } => Some(index),
@@ -307,7 +317,7 @@ impl Overview {
         }
     }
 
-    fn ended(&mut self, at: Timestamp, ending: Ending) -> Change {
+    fn ended(&mut self, at: Timestamp, ending: Ending) -> OverviewChange {
         self.ended_at = Some(at);
         self.ending = ending;
         for index in std::mem::take(&mut self.runs).into_values() {
@@ -315,7 +325,7 @@ impl Overview {
             view.status = StepStatus::Cancelled;
             view.end_run(at);
         }
-        Change::ExecutionEnded
+        OverviewChange::ExecutionEnded
     }
 
     /// Returns the index of a step; adds the step if it is reached for the first time.

@@ -8,7 +8,7 @@ use noetl_model::{StepStatus, Timestamp};
 
 use crate::show::output::table::line;
 use crate::show::output::time::{clock, took};
-use crate::show::overview::{Change, Items, Overview, StepView};
+use crate::show::overview::{Items, Overview, OverviewChange, StepView};
 use crate::show::terminal::{BAD, CAREFUL, FAINT, GOOD, Terminal, paint, shown};
 use bars::Bars;
 
@@ -18,7 +18,7 @@ const NAME_WIDTH: usize = 20;
 const ERROR_CHARS_MAX: usize = 100;
 
 /// The progress of one or more executions.
-pub(crate) struct Progress {
+pub(crate) struct LiveProgress {
     mode: Mode,
     /// True if lines name their playbook.
     several: bool,
@@ -31,7 +31,7 @@ enum Mode {
     Bars(Bars),
 }
 
-impl Progress {
+impl LiveProgress {
     pub(crate) fn new(is_quiet: bool, several: bool, terminal: &Terminal) -> Self {
         let color = terminal.stderr_color;
         let mode = match (is_quiet, terminal.is_watched) {
@@ -43,17 +43,17 @@ impl Progress {
     }
 
     /// Shows the change made by an event.
-    pub(crate) fn show(&mut self, overview: &Overview, change: Change, at: Timestamp) {
+    pub(crate) fn show(&mut self, overview: &Overview, change: OverviewChange, at: Timestamp) {
         if let Mode::Bars(bars) = &mut self.mode {
             bars.update(overview, change);
         }
         let text = match change {
-            Change::Nothing
-            | Change::StepEntered(_)
-            | Change::ItemsEnded(_)
-            | Change::ExecutionEnded => return,
-            Change::StepEnded(step) => ended(&overview.steps[step]),
-            Change::Retrying(step, due_at) => retrying(&overview.steps[step], due_at, at),
+            OverviewChange::Nothing
+            | OverviewChange::StepEntered(_)
+            | OverviewChange::ItemsEnded(_)
+            | OverviewChange::ExecutionEnded => return,
+            OverviewChange::StepEnded(step) => ended(&overview.steps[step]),
+            OverviewChange::Retrying(step, due_at) => retrying(&overview.steps[step], due_at, at),
         };
         let time = paint(FAINT, clock(at));
         if self.several {

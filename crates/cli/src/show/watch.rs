@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::backend::{Backend, Follower};
 use crate::show::failure::Failure;
 use crate::show::overview::Overview;
-use crate::show::progress::Progress;
+use crate::show::progress::LiveProgress;
 
 /// The most events buffered for display.
 const EVENTS_MAX: usize = 256;
@@ -51,14 +51,14 @@ impl Signals {
     }
 }
 
-type Seen = (usize, Result<Recorded, Failure>);
+type WatchedState = (usize, Result<Recorded, Failure>);
 
 /// Watches executions until all have ended. The first Ctrl-C cancels them.
 pub(crate) async fn watch(
     backend: &dyn Backend,
     executions: &[Summary],
     signals: &mut Signals,
-    progress: &mut Progress,
+    progress: &mut LiveProgress,
 ) -> Result<Watched, Failure> {
     let mut overviews: Vec<Overview> = executions.iter().map(Overview::of).collect();
     let (sender, mut events) = mpsc::channel(EVENTS_MAX);
@@ -89,7 +89,7 @@ pub(crate) async fn watch(
 }
 
 /// Forwards the events of an execution until the receiver is gone.
-async fn forward(index: usize, mut follow: Follower, sender: mpsc::Sender<Seen>) {
+async fn forward(index: usize, mut follow: Follower, sender: mpsc::Sender<WatchedState>) {
     loop {
         let recorded = follow.next().await;
         let is_last = recorded.is_err();

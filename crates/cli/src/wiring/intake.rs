@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_api::{Assignment, ControlError, Desk};
+use noetl_api::{Assignment, ControlError, IntakeControl};
 use noetl_app::{Intake, IntakeError};
 use noetl_control::SubscriptionError;
 use noetl_model::{Arrival, ExecutionId, MessageOutcome, WorkerId};
@@ -34,7 +34,7 @@ fn refused(error: IntakeError) -> ControlError {
 }
 
 #[async_trait]
-impl Desk for LocalDesk {
+impl IntakeControl for LocalDesk {
     async fn attend(&self, runtime: &WorkerId, path: &str) -> Result<Assignment, ControlError> {
         self.0.attend(runtime, path).await.map_err(refused)
     }
@@ -67,7 +67,7 @@ pub(crate) struct IntakeHost {
 impl IntakeHost {
     /// Runs the active subscriptions until `stop`; returns when all runtimes have ended.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let desk: Arc<dyn Desk> = Arc::new(LocalDesk(self.intake.clone()));
+        let desk: Arc<dyn IntakeControl> = Arc::new(LocalDesk(self.intake.clone()));
         let mut running: BTreeMap<String, JoinHandle<IntakeEnd>> = BTreeMap::new();
         while !stop.is_cancelled() {
             running.retain(|_, runtime| !runtime.is_finished());

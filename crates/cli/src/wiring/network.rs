@@ -9,7 +9,8 @@ use anyhow::{Context as _, anyhow};
 use noetl_api::{ClientIdentity, ClientTls};
 use noetl_app::SubjectPrefix;
 use noetl_server::{
-    Access, Figures, Hosts, Limits, Origins, Rate, Scope, Settings, Spans, Tls, TlsFiles, Token,
+    Authentication, Figures, Hosts, Limits, Origins, Rate, Scope, ServerSettings, Spans, Tls,
+    TlsFiles, Token,
 };
 use rustix::process::{Resource, getrlimit};
 
@@ -26,13 +27,13 @@ pub(crate) fn settings(
     address: SocketAddr,
     insecure: bool,
     config: &Config,
-) -> Result<Settings, Failure> {
+) -> Result<ServerSettings, Failure> {
     let is_local = address.ip().is_loopback();
     let tokens = tokens(config)?;
     let access = if !tokens.is_empty() {
-        Access::Tokens(tokens)
+        Authentication::Tokens(tokens)
     } else if is_local || insecure {
-        Access::Open
+        Authentication::Open
     } else {
         return Err(Failure::bad_input(anyhow!(
             "{address} can be reached from other machines, and anybody could run commands here"
@@ -41,7 +42,7 @@ pub(crate) fn settings(
     };
     let hosts = if is_local { Hosts::Loopback } else { Hosts::Any };
     let internal = config.variable("NOETL_INTERNAL_API_TOKEN");
-    Ok(Settings {
+    Ok(ServerSettings {
         internal: internal.map(|secret| Token::new(&secret, INTERNAL_SCOPES)),
         origins: origins(config)?,
         tls: server_files(config)?
@@ -60,7 +61,7 @@ pub(crate) fn settings(
             Some(_) => Spans::Exported,
             None => Spans::Unseen,
         },
-        ..Settings::new(access, hosts, LEASE)
+        ..ServerSettings::new(access, hosts, LEASE)
     })
 }
 
@@ -201,8 +202,10 @@ mod tests {
         let address = address.parse().expect("an address");
         let found = match settings(address, insecure, &Config::of(variables)) {
             Err(_) => "refused".to_owned(),
-            Ok(Settings { access: Access::Open, hosts, .. }) => format!("open, {hosts:?}"),
-            Ok(Settings { access: Access::Tokens(tokens), hosts, .. }) => {
+            Ok(ServerSettings { access: Authentication::Open, hosts, .. }) => {
+                format!("open, {hosts:?}")
+            }
+            Ok(ServerSettings { access: Authentication::Tokens(tokens), hosts, .. }) => {
                 format!("{} tokens, {hosts:?}", tokens.len())
             }
         };

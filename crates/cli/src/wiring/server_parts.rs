@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::ServerArgs;
 use crate::config::Config;
-use crate::session::{Holding, embedded_worker};
+use crate::session::{SealedStore, embedded_worker};
 use crate::show::failure::Failure;
 use crate::wiring::database;
 use crate::wiring::keys;
@@ -27,7 +27,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// The store, bus and machine number of a server.
 pub(crate) struct Foundation {
-    pub(crate) kept: Holding,
+    pub(crate) kept: SealedStore,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) sharing: Sharing,
     pub(crate) upkeep: Option<Upkeep>,
@@ -120,7 +120,7 @@ pub(crate) async fn lay(
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
         let number = chosen_machine(config)?.unwrap_or_else(|| machine_id_of(&config.host()));
         let machine = Machine::Unrivalled(number);
-        let kept = Holding::of(store, keys::embedded(&path, config)?, config);
+        let kept = SealedStore::of(store, keys::embedded(&path, config)?, config);
         let history = config.short(&path);
         let sharing = Sharing::Alone { database: path };
         return Ok((Foundation { kept, bus, sharing, upkeep: None, machine }, history));
@@ -140,7 +140,7 @@ pub(crate) async fn lay(
     };
     let upkeep = Some(Upkeep { shards: shards.clone() });
     let machine = Machine::Claimed(claim_machine(&shards, config).await?);
-    let kept = Holding::of(shards, keyring, config);
+    let kept = SealedStore::of(shards, keyring, config);
     let foundation = Foundation { kept, bus, sharing: Sharing::WithOthers, upkeep, machine };
     Ok((foundation, name))
 }

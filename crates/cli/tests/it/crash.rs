@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use noetl_bus::LocalBus;
-use noetl_control::{Control, PlaybookChoice, Settings, StartRequest};
+use noetl_control::{Control, ControlSettings, PlaybookChoice, StartRequest};
 use noetl_model::{ExecutionId, IdGenerator};
 use noetl_store::SystemClock;
 use noetl_store_sqlite::SqliteStore;
@@ -185,7 +185,7 @@ async fn start(storm: &Storm, numbers: Range<u64>) -> Vec<ExecutionId> {
     let store = store.expect("the process before is dead");
     let (bus, clock) = (Arc::new(LocalBus::new()), Arc::new(SystemClock));
     let ids = Arc::new(IdGenerator::new(1));
-    let control = Control::new(Arc::new(store), bus, clock, ids, Settings::default());
+    let control = Control::new(Arc::new(store), bus, clock, ids, ControlSettings::default());
     control.register("child.yaml", CHILD).await.expect("the child is valid");
     let parent = control.register("parent.yaml", PARENT).await.expect("the parent is valid");
     let items: Vec<u64> = (0..ITEMS).collect();

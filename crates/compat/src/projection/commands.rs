@@ -16,7 +16,7 @@ use super::state::Word;
 
 /// A command in the shape of the API response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command<'a> {
+pub struct ProjectedCommand<'a> {
     pub command_id: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage_id: Option<Cow<'a, str>>,
@@ -43,21 +43,21 @@ pub struct Command<'a> {
 
 /// All commands of a replay, by id.
 #[derive(Clone, Default, Deserialize)]
-#[serde(from = "BTreeMap<String, Command<'static>>")]
+#[serde(from = "BTreeMap<String, ProjectedCommand<'static>>")]
 pub struct Commands {
-    entries: BTreeMap<Box<str>, Entry>,
+    entries: BTreeMap<Box<str>, CommandEntry>,
     texts: Texts,
 }
 
 /// The stored fields of one command, without its id.
 #[derive(Clone, Copy)]
-struct Entry {
-    status: Place,
-    stage: Option<Place>,
-    frame: Option<Place>,
-    parent: Option<Place>,
-    worker: Option<Place>,
-    locator: Option<Place>,
+struct CommandEntry {
+    status: TextIndex,
+    stage: Option<TextIndex>,
+    frame: Option<TextIndex>,
+    parent: Option<TextIndex>,
+    worker: Option<TextIndex>,
+    locator: Option<TextIndex>,
     issued: Mark,
     claimed: Mark,
     started: Mark,
@@ -65,7 +65,8 @@ struct Entry {
     last: Mark,
 }
 
-const _: () = assert!(size_of::<Entry>() == 64, "a million events have a quarter of a million");
+const _: () =
+    assert!(size_of::<CommandEntry>() == 64, "a million events have a quarter of a million");
 
 /// An optional event id in eight bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,40 +86,40 @@ impl Mark {
 }
 
 /// The index of a text, from 1.
-type Place = NonZeroU32;
+type TextIndex = NonZeroU32;
 
 /// A table of interned texts.
 #[derive(Clone, Default)]
 struct Texts {
     all: Vec<Word>,
-    places: BTreeMap<Word, Place>,
+    places: BTreeMap<Word, TextIndex>,
 }
 
 impl Texts {
-    fn place_of(&mut self, text: &str) -> Place {
+    fn place_of(&mut self, text: &str) -> TextIndex {
         if let Some(place) = self.places.get(text) {
             return *place;
         }
         let word: Word = Arc::from(text);
         self.all.push(word.clone());
-        let place = u32::try_from(self.all.len()).ok().and_then(Place::new);
+        let place = u32::try_from(self.all.len()).ok().and_then(TextIndex::new);
         let place = place.expect("fewer texts than fit in memory, and this is one");
         self.places.insert(word, place);
         place
     }
 
-    fn maybe(&mut self, text: Option<impl AsRef<str>>) -> Option<Place> {
+    fn maybe(&mut self, text: Option<impl AsRef<str>>) -> Option<TextIndex> {
         text.map(|text| self.place_of(text.as_ref()))
     }
 
     /// Replaces a known text if the event has one, else keeps it.
-    fn update(&mut self, known: &mut Option<Place>, told: Option<impl AsRef<str>>) {
+    fn update(&mut self, known: &mut Option<TextIndex>, told: Option<impl AsRef<str>>) {
         if let Some(told) = told {
             *known = Some(self.place_of(told.as_ref()));
         }
     }
 
-    fn at(&self, place: Place) -> Cow<'_, str> {
+    fn at(&self, place: TextIndex) -> Cow<'_, str> {
         let index = usize::try_from(place.get() - 1).expect("it was the length of a list");
         Cow::Borrowed(&self.all[index])
     }
@@ -134,13 +135,13 @@ impl Commands {
     }
 
     /// Returns the commands in the order of their ids.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Command<'_>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = ProjectedCommand<'_>> {
         self.entries.iter().map(|(id, entry)| self.shown(id, entry))
     }
 
-    fn shown<'a>(&'a self, id: &'a str, entry: &Entry) -> Command<'a> {
-        let text = |place: Option<Place>| place.map(|place| self.texts.at(place));
-        Command {
+    fn shown<'a>(&'a self, id: &'a str, entry: &CommandEntry) -> ProjectedCommand<'a> {
+        let text = |place: Option<TextIndex>| place.map(|place| self.texts.at(place));
+        ProjectedCommand {
             command_id: Cow::Borrowed(id),
             stage_id: text(entry.stage),
             frame_id: text(entry.frame),
@@ -161,7 +162,7 @@ impl Commands {
         let Some(id) = event.command() else { return };
         let Self { entries, texts } = self;
         if !entries.contains_key(&*id) {
-            entries.insert(Box::from(&*id), Entry::new(texts.place_of("UNKNOWN")));
+            entries.insert(Box::from(&*id), CommandEntry::new(texts.place_of("UNKNOWN")));
         }
         let entry = entries.get_mut(&*id).expect("it has just been put there");
         let now = Mark(event.event_id);
@@ -191,8 +192,8 @@ impl Commands {
     }
 }
 
-impl Entry {
-    fn new(status: Place) -> Self {
+impl CommandEntry {
+    fn new(status: TextIndex) -> Self {
         Self {
             status,
             stage: None,
@@ -209,11 +210,11 @@ impl Entry {
     }
 }
 
-impl From<BTreeMap<String, Command<'_>>> for Commands {
-    fn from(commands: BTreeMap<String, Command<'_>>) -> Self {
+impl From<BTreeMap<String, ProjectedCommand<'_>>> for Commands {
+    fn from(commands: BTreeMap<String, ProjectedCommand<'_>>) -> Self {
         let mut texts = Texts::default();
         let entries = commands.into_iter().map(|(id, command)| {
-            let entry = Entry {
+            let entry = CommandEntry {
                 status: texts.place_of(&command.status),
                 stage: texts.maybe(command.stage_id),
                 frame: texts.maybe(command.frame_id),

@@ -18,23 +18,23 @@ use crate::public_event::command_id;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ReplayEvents {
     execution: ExecutionId,
-    commands: BTreeMap<CommandId, OpenCommand>,
-    runs: BTreeMap<RunId, OpenRun>,
+    commands: BTreeMap<CommandId, ConvertedCommand>,
+    runs: BTreeMap<RunId, ConvertedRun>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct OpenCommand {
+struct ConvertedCommand {
     id: String,
     step: StepName,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct OpenRun {
+struct ConvertedRun {
     step: StepName,
     has_loop: bool,
 }
 
-impl OpenRun {
+impl ConvertedRun {
     /// Returns the id of the run's loop, which is also the id of the loop's stage.
     fn loop_id(&self, run: RunId) -> String {
         format!("{}:{run}", self.step)
@@ -79,7 +79,7 @@ impl ReplayEvents {
                 ReplayEvent { node_name: Some(Cow::Borrowed(&playbook.path)), ..event }
             }
             Event::StepEntered { run, step, .. } => {
-                self.runs.insert(*run, OpenRun { step: step.clone(), has_loop: false });
+                self.runs.insert(*run, ConvertedRun { step: step.clone(), has_loop: false });
                 event
             }
             Event::LoopOpened { run, items, .. } => self.loop_opened(*run, items, event),
@@ -99,7 +99,7 @@ impl ReplayEvents {
             }
             Event::CommandIssued { command, step, .. } => {
                 let id = command_id(self.execution, recorded).expect("it issues a command");
-                self.commands.insert(*command, OpenCommand { id, step: step.clone() });
+                self.commands.insert(*command, ConvertedCommand { id, step: step.clone() });
                 self.of_command(*command, event)
             }
             Event::CommandClaimed { command, worker, .. } => {

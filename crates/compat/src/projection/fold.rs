@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::canon::checksums;
 use super::commands::Commands;
 use super::state::{
-    BusinessObject, Frame, Loop, ReferredPayload, ReplayState, ReplayedExecution, Stage, Word,
+    BusinessObject, Frame, ProjectedLoop, ReferredPayload, ReplayState, ReplayedExecution, Stage,
+    Word,
 };
 use super::{Projection, ReplayEvent};
 
@@ -271,7 +272,7 @@ impl Fold {
         let words = &mut self.words;
         if !self.state.loops.contains_key(&*id) {
             let total = event.meta_integer("collection_size");
-            let repeat = Loop {
+            let repeat = ProjectedLoop {
                 loop_id: words.of(&id),
                 step_name: words.maybe(event.node_name.as_ref()),
                 total: total.or_else(|| event.meta_integer("total")),

@@ -33,7 +33,7 @@ pub struct ReplayState {
     pub frames: BTreeMap<Word, Frame>,
     pub commands: Commands,
     pub business_objects: BTreeMap<Word, BusinessObject>,
-    pub loops: BTreeMap<Word, Loop>,
+    pub loops: BTreeMap<Word, ProjectedLoop>,
     /// True if the log has more events than were requested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
@@ -123,7 +123,7 @@ pub struct Frame {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Loop {
+pub struct ProjectedLoop {
     pub loop_id: Word,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_name: Option<Word>,

@@ -13,13 +13,13 @@ const CLAIMS_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
 const POSTED_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");
 
 /// The cache of one server.
-pub struct Seen {
+pub struct RecentEvents {
     claims: Mutex<LruCache<(EventId, WorkerId), Attempt>>,
     /// The count of rewinds of the store at the time each event was recorded.
     posted: Mutex<LruCache<(ExecutionId, i64), u64>>,
 }
 
-impl Default for Seen {
+impl Default for RecentEvents {
     fn default() -> Self {
         Self {
             claims: Mutex::new(LruCache::sparse(CLAIMS_MAX)),
@@ -28,7 +28,7 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
+impl RecentEvents {
     /// Caches the attempt under which a worker holds the command that an event issued.
     pub fn claimed(&self, issued: EventId, worker: &WorkerId, attempt: Attempt) {
         held(&self.claims).put((issued, worker.clone()), attempt);

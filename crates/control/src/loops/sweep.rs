@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tasks::rest;
 use crate::work::lease::ReadyKey;
-use crate::{Answer, Control};
+use crate::{Control, MailboxAnswer};
 
 /// The largest number of rows per sweep; the next sweep handles the rest.
 const SWEEP_MAX: usize = 256;
@@ -82,11 +82,13 @@ impl Control {
     async fn end_lost(&self, held: Held) {
         let Held { execution, command, attempt } = held;
         match self.submit(execution, Input::LeaseExhausted { command, attempt }).await {
-            Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {
+            Ok(
+                MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_),
+            ) => {
                 tracing::warn!(%execution, %command, %attempt, "command lost by its workers");
             }
             // The worker reported at the last moment.
-            Ok(Answer::Refused(_)) => {}
+            Ok(MailboxAnswer::Refused(_)) => {}
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, %execution, %command, "lost command not ended");
@@ -127,10 +129,12 @@ impl Control {
              for commands of this pool and none gets it"
         );
         match self.submit(execution, Input::NotClaimed { command, detail }).await {
-            Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {
+            Ok(
+                MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_),
+            ) => {
                 tracing::warn!(%execution, %command, %pool, "command ready and not claimed");
             }
-            Ok(Answer::Refused(_)) => {}
+            Ok(MailboxAnswer::Refused(_)) => {}
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, %execution, %command, "unclaimed command not looked at");
@@ -144,10 +148,12 @@ impl Control {
         self.parts.states.forget(execution);
         let detail = "no command is open, no timer is set and no message is owed".to_owned();
         match self.submit(execution, Input::Stalled { detail }).await {
-            Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {
+            Ok(
+                MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_),
+            ) => {
                 tracing::warn!(%execution, "execution stalled");
             }
-            Ok(Answer::Refused(_)) => {}
+            Ok(MailboxAnswer::Refused(_)) => {}
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, %execution, "stalled execution not looked at");

@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tasks::pause;
 use crate::work::reservations::{ASIDE, RowReservation};
-use crate::{Answer, Control};
+use crate::{Control, MailboxAnswer};
 
 /// The largest number of timers fired at once.
 const TIMERS_MAX: usize = 256;
 
-pub(crate) type TimerKey = (ExecutionId, TimerId);
+pub(crate) type DueTimer = (ExecutionId, TimerId);
 
 impl Control {
     /// Fires due timers until `stop`.
@@ -62,13 +62,17 @@ impl Control {
         })
     }
 
-    async fn fire(&self, row: TimerRow, in_hand: RowReservation<'_, TimerKey>) {
+    async fn fire(&self, row: TimerRow, in_hand: RowReservation<'_, DueTimer>) {
         let TimerRow { execution, timer, due_at: _ } = row;
         match self.submit(execution, Input::TimerFired { timer }).await {
-            Ok(Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_)) => {}
+            Ok(
+                MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_),
+            ) => {}
             // The store's clock was set back since it was read.
-            Ok(Answer::Refused(Refusal::NotDue(_))) => in_hand.set_aside(self.parts.settings.poll),
-            Ok(Answer::Refused(refusal)) => {
+            Ok(MailboxAnswer::Refused(Refusal::NotDue(_))) => {
+                in_hand.set_aside(self.parts.settings.poll)
+            }
+            Ok(MailboxAnswer::Refused(refusal)) => {
                 // Another control plane may have fired the timer after it was read here.
                 tracing::debug!(%execution, %timer, %refusal, "timer has nothing to wake");
                 in_hand.set_aside(ASIDE);

@@ -1,4 +1,4 @@
-//! Verification of an execution: its stored data is unchanged and follows from its log.
+//! LogVerification of an execution: its stored data is unchanged and follows from its log.
 //!
 //! The log is read once, a page at a time. The other rows are compared with its fold while the
 //! execution does not change; otherwise the comparison is repeated.
@@ -23,7 +23,7 @@ const LOOKS_MAX: u32 = 10;
 
 /// The result of a verification.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct LogVerification {
     pub execution: ExecutionId,
     /// The number of events read.
     pub events: u64,
@@ -41,7 +41,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
     #[error(transparent)]
-    Log(#[from] LogFault),
+    LogPart(#[from] LogFault),
     #[error("{0} cannot be read")]
     Unreadable(String),
     #[error("execution {0}, whose past it shares, is gone")]
@@ -68,7 +68,7 @@ pub enum Fault {
     Evidence { found: String, kept: Digest },
 }
 
-impl Verdict {
+impl LogVerification {
     /// Returns a remark that is not a fault.
     pub fn note(&self) -> Option<String> {
         let seq = self.foreign_snapshot?;
@@ -94,8 +94,8 @@ pub async fn verify(
     store: &dyn Store,
     execution: ExecutionId,
     progress: impl Fn(u64) + Send + Sync,
-) -> Result<Option<Verdict>, StoreError> {
-    let mut verdict = Verdict {
+) -> Result<Option<LogVerification>, StoreError> {
+    let mut verdict = LogVerification {
         execution,
         events: 0,
         proven_from: None,
@@ -105,9 +105,11 @@ pub async fn verify(
     };
     match judge(store, &mut verdict, &progress).await {
         Ok(is_there) => Ok(is_there.then_some(verdict)),
-        Err(VerifyStop::Fault(fault)) => Ok(Some(Verdict { fault: Some(fault), ..verdict })),
+        Err(VerifyStop::Fault(fault)) => {
+            Ok(Some(LogVerification { fault: Some(fault), ..verdict }))
+        }
         Err(VerifyStop::Store(StoreError::Corrupt { what, .. })) => {
-            Ok(Some(Verdict { fault: Some(Fault::Unreadable(what)), ..verdict }))
+            Ok(Some(LogVerification { fault: Some(Fault::Unreadable(what)), ..verdict }))
         }
         Err(VerifyStop::Store(
             error @ (StoreError::Unavailable(_)
@@ -138,7 +140,7 @@ impl<F: Into<Fault>> From<F> for VerifyStop {
 
 async fn judge(
     store: &dyn Store,
-    verdict: &mut Verdict,
+    verdict: &mut LogVerification,
     progress: &(impl Fn(u64) + Send + Sync),
 ) -> Result<bool, VerifyStop> {
     let execution = verdict.execution;

@@ -51,13 +51,13 @@ pub struct BacklogFull {
 pub(crate) struct Backlogs {
     /// The limit; `None` if there is none.
     limit: Option<u64>,
-    pools: Mutex<LruCache<Pool, Backlog>>,
+    pools: Mutex<LruCache<Pool, ExecutionBacklog>>,
     /// Held by the start that counts, so that others wait for its count.
     count: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Backlog {
+struct ExecutionBacklog {
     counted: u64,
     /// Executions that began to wait since the last count.
     added: u64,
@@ -74,14 +74,14 @@ impl Backlogs {
         }
     }
 
-    fn pools(&self) -> MutexGuard<'_, LruCache<Pool, Backlog>> {
+    fn pools(&self) -> MutexGuard<'_, LruCache<Pool, ExecutionBacklog>> {
         self.pools.lock().expect("nothing panics while it holds the backlogs")
     }
 
     /// Returns how many executions wait in a pool, and whether the count is out of date.
     fn look(&self, pool: &Pool, now: Instant) -> (u64, bool) {
         let mut pools = self.pools();
-        let fresh = || Backlog { counted: 0, added: 0, due_at: now };
+        let fresh = || ExecutionBacklog { counted: 0, added: 0, due_at: now };
         let backlog = pools.get_or_insert_mut_ref(pool, fresh);
         (backlog.counted.saturating_add(backlog.added), backlog.due_at <= now)
     }
@@ -95,7 +95,7 @@ impl Backlogs {
 
     fn counted(&self, pool: &Pool, counted: u64) {
         if let Some(backlog) = self.pools().get_mut(pool) {
-            *backlog = Backlog { counted, added: 0, due_at: Instant::now() + COUNT_EVERY };
+            *backlog = ExecutionBacklog { counted, added: 0, due_at: Instant::now() + COUNT_EVERY };
         }
     }
 

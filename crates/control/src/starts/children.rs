@@ -21,11 +21,11 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LoadError;
 use crate::loops::relay::ended;
 use crate::starts::start::{PlaybookChoice, StartRequest, Started};
-use crate::submit::needs::{Fetched, Log};
+use crate::submit::needs::{Fetched, LogPart};
 use crate::tasks::pause;
 use crate::work::lease::ReadyKey;
 use crate::work::reservations::{ASIDE, RowReservation};
-use crate::{Admission, Answer, Control, StartError, SubmitError};
+use crate::{Admission, Control, MailboxAnswer, StartError, SubmitError};
 
 /// The scope of the start keys of children that no command waits for.
 const START_SCOPE: &str = "child";
@@ -137,7 +137,7 @@ impl Control {
         command: CommandId,
     ) -> Result<ChildCall, LoadError> {
         let playbook = self.playbook_of(state).await?;
-        let (log, now) = (Log::stored(state.id(), state.seq()), self.parts.stamps.now());
+        let (log, now) = (LogPart::stored(state.id(), state.seq()), self.parts.stamps.now());
         self.satisfy(log, &mut Fetched::default(), |asked| {
             child_request(state, command, self.given(&playbook, asked, now))
         })
@@ -152,8 +152,10 @@ impl Control {
         child: ExecutionId,
     ) -> Result<(), SubmitError> {
         match self.submit(parent, Input::ChildStarted { command, child }).await? {
-            Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => Ok(()),
-            Answer::Refused(refusal) => {
+            MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_) => {
+                Ok(())
+            }
+            MailboxAnswer::Refused(refusal) => {
                 tracing::debug!(%parent, %command, %child, %refusal, "child came too late");
                 self.cancel(child, "its parent no longer waits for it").await.map(|_| ())
             }

@@ -25,9 +25,9 @@ use thiserror::Error;
 use crate::error::{Damage, LoadError};
 use crate::state::payloads::json_len_within;
 use crate::submit::draft::Draft;
-use crate::submit::needs::{Fetched, Log};
+use crate::submit::needs::{Fetched, LogPart};
 use crate::{Control, PlaybookChoice, RegisterError, StartError};
-use past::{Beginning, Begun, Cause, Past, Reading};
+use past::{Beginning, Begun, Cause, Past, PastReading};
 
 /// The point where a fork leaves its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,13 +190,13 @@ impl Control {
         let mut repeated = Vec::new();
         loop {
             match self.past(origin, at).await? {
-                Reading::Past(mut past) => {
+                PastReading::Past(mut past) => {
                     if !repeated.is_empty() {
                         past.beginning = Beginning::Settled { again: repeated };
                     }
                     return Ok((*past, inherited));
                 }
-                Reading::Begun(Begun { at: before, changes, again }) => {
+                PastReading::Begun(Begun { at: before, changes, again }) => {
                     (at, repeated) = (ForkAt::Event(before), again);
                     let Changes { playbook, workload, mut context } = changes;
                     context.extend(inherited.context);
@@ -271,7 +271,7 @@ impl Control {
         let origin = ForkPoint { execution: setting.origin, seq: state.seq() };
         let wish = Fork { origin, changes: setting.changes.clone(), rest, again };
         let state = state.shared_with(setting.fork);
-        let log = Log::stored(setting.origin, state.seq());
+        let log = LogPart::stored(setting.origin, state.seq());
         let events = self
             .satisfy(log, &mut fetched, |asked| {
                 fork(&state, &wish, self.given(setting.playbook, asked, now))
@@ -303,7 +303,7 @@ impl Control {
             fits(state, setting.playbook).map_err(ForkError::Unforkable)?;
         }
         let expected = before.map_or(Seq::ZERO, Execution::seq);
-        let log = Log::stored(setting.origin, expected);
+        let log = LogPart::stored(setting.origin, expected);
         let fork_changes = Some(ForkChanges { after, changes: setting.changes });
         let now = self.parts.stamps.now();
         let ask = |asked: (&Loaded, Effort)| {

@@ -7,7 +7,7 @@ use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
 
 use crate::error::LoadError;
 use crate::loops::relay::known;
-use crate::{Answer, Control, StartError, StartRequest, SubmitError};
+use crate::{Control, MailboxAnswer, StartError, StartRequest, SubmitError};
 
 impl Control {
     /// Links a start request to a parent execution that does not wait for it. The parent's trace is
@@ -35,7 +35,7 @@ impl Control {
         &self,
         execution: ExecutionId,
         reason: impl Into<String>,
-    ) -> Result<Answer, SubmitError> {
+    ) -> Result<MailboxAnswer, SubmitError> {
         self.cancel_with(execution, reason, Below::Cancelled).await
     }
 
@@ -45,7 +45,7 @@ impl Control {
         execution: ExecutionId,
         reason: impl Into<String>,
         below: Below,
-    ) -> Result<Answer, SubmitError> {
+    ) -> Result<MailboxAnswer, SubmitError> {
         self.submit(execution, Input::Cancel { reason: reason.into(), below }).await
     }
 

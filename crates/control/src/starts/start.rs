@@ -15,7 +15,7 @@ use crate::starts::catalog::reference_to;
 use crate::state::payloads::json_len_within;
 use crate::submit::commit::Retries;
 use crate::submit::draft::Draft;
-use crate::submit::needs::{Fetched, Log};
+use crate::submit::needs::{Fetched, LogPart};
 use crate::submit::unanswered::{AppendId, AppendOutcome};
 use crate::work::idle_workers::{LeaseGrant, issued};
 use crate::{Admission, Control, StartError, SubmitError};
@@ -209,7 +209,7 @@ impl Control {
     ) -> Result<Draft, StartError> {
         let now = self.parts.stamps.now();
         let decision = self
-            .satisfy(Log::stored(execution, Seq::ZERO), &mut Fetched::default(), |asked| {
+            .satisfy(LogPart::stored(execution, Seq::ZERO), &mut Fetched::default(), |asked| {
                 start(execution, request, self.given(playbook, asked, now))
             })
             .await?;

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::state::payloads::{BINDING_INLINE_MAX, Large, json_len_within};
 use crate::submit::mailbox::OfferedValues;
-use crate::submit::needs::{Fetched, Log, Unstored};
+use crate::submit::needs::{Fetched, LogPart, Unstored};
 
 /// The source of event ids and times.
 #[derive(Clone)]
@@ -118,10 +118,10 @@ impl Draft {
     }
 
     /// Returns the stored log together with the draft's events.
-    pub(crate) fn log(&self) -> Log<'_> {
+    pub(crate) fn log(&self) -> LogPart<'_> {
         let (execution, expected) = (self.state.id(), self.expected);
         let PendingWrites { events, offered, payloads, .. } = &self.pages;
-        Log { execution, expected, events, offered, referred: payloads }
+        LogPart { execution, expected, events, offered, referred: payloads }
     }
 
     /// Folds and adds a decided event. On an error the draft must be discarded.

@@ -19,14 +19,14 @@ use crate::submit::draft::Draft;
 use crate::submit::mailbox::{PostedInput, Submission};
 use crate::submit::unanswered::{AppendId, AppendOutcome};
 use crate::work::idle_workers::{LeaseGrant, Next};
-use crate::{Answer, Control, SubmitError};
+use crate::{Control, MailboxAnswer, SubmitError};
 
 /// The largest number of retries after conflicts before the callers get an error.
 const CONFLICT_RETRIES_MAX: u32 = 8;
 
 /// The position of an input in its batch.
 type InputIndex = usize;
-type BatchAnswers = Vec<(InputIndex, Result<Answer, SubmitError>)>;
+type BatchAnswers = Vec<(InputIndex, Result<MailboxAnswer, SubmitError>)>;
 
 /// A batch until all of its inputs are answered.
 struct InputBatch {
@@ -80,7 +80,7 @@ impl InputBatch {
         for (slot, answer) in answers {
             let Some(posted) = self.open.remove(&slot) else { continue };
             // The caller may be gone.
-            if let Err(Ok(Answer::Leased(lease))) = posted.answer.send(answer) {
+            if let Err(Ok(MailboxAnswer::Leased(lease))) = posted.answer.send(answer) {
                 self.unreceived.push(*lease);
             }
         }
@@ -110,8 +110,9 @@ impl InputBatch {
             | Input::Rewound { .. }
             | Input::Reported { .. } => None,
         });
-        let refusals = claims
-            .map(|(slot, command)| (slot, Ok(Answer::Refused(Refusal::AlreadyClaimed(command)))));
+        let refusals = claims.map(|(slot, command)| {
+            (slot, Ok(MailboxAnswer::Refused(Refusal::AlreadyClaimed(command))))
+        });
         let refusals: BatchAnswers = refusals.collect();
         self.answer(refusals);
     }
@@ -265,12 +266,14 @@ impl Control {
                 }
             }
             let answer = match refusal {
-                Some(refusal) => Answer::Refused(refusal),
+                Some(refusal) => MailboxAnswer::Refused(refusal),
                 None => {
                     let next = next.as_ref().map(|pool| (begun, pool));
                     match self.go_on(input, next, &mut draft, playbook).await? {
-                        Some(Next::Handed(lease)) => Answer::Leased(Box::new(lease)),
-                        Some(Next::HandedBefore(lease)) => Answer::HandedOver(Box::new(lease)),
+                        Some(Next::Handed(lease)) => MailboxAnswer::Leased(Box::new(lease)),
+                        Some(Next::HandedBefore(lease)) => {
+                            MailboxAnswer::HandedOver(Box::new(lease))
+                        }
                         None => accepted(&draft.state, playbook, input),
                     }
                 }
@@ -325,11 +328,11 @@ impl Control {
 }
 
 /// Returns the answer to an accepted input.
-fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> Answer {
+fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> MailboxAnswer {
     match input {
         Input::Claim { command, .. } => match lease_of(state, playbook, *command) {
-            Some(lease) => Answer::Leased(Box::new(lease)),
-            None => Answer::Refused(Refusal::CommandFinished(*command)),
+            Some(lease) => MailboxAnswer::Leased(Box::new(lease)),
+            None => MailboxAnswer::Refused(Refusal::CommandFinished(*command)),
         },
         Input::Report { .. }
         | Input::LeaseExhausted { .. }
@@ -341,6 +344,6 @@ fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> Answer {
         | Input::Stalled { .. }
         | Input::NotClaimed { .. }
         | Input::Rewound { .. }
-        | Input::Reported { .. } => Answer::Accepted,
+        | Input::Reported { .. } => MailboxAnswer::Accepted,
     }
 }

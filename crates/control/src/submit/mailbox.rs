@@ -22,7 +22,7 @@ pub const MAILBOX_MAX: usize = 4096;
 
 /// The durable result of an input.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum MailboxAnswer {
     /// The input was applied, now or by an earlier delivery of the same input.
     Accepted,
     /// The command leased by a claim, or with a report by a worker that has a free slot.
@@ -55,7 +55,7 @@ pub(crate) struct Submission {
 #[derive(Debug)]
 pub(crate) struct PostedInput {
     pub(crate) submission: Submission,
-    pub(crate) answer: oneshot::Sender<Result<Answer, SubmitError>>,
+    pub(crate) answer: oneshot::Sender<Result<MailboxAnswer, SubmitError>>,
 }
 
 /// The largest number of inputs decided and written at once while other executions are active, so
@@ -162,7 +162,7 @@ impl Control {
         &self,
         execution: ExecutionId,
         input: Input,
-    ) -> Result<Answer, SubmitError> {
+    ) -> Result<MailboxAnswer, SubmitError> {
         self.post(execution, Submission { input, values: OfferedValues::default(), next: None })
             .await
     }
@@ -172,7 +172,7 @@ impl Control {
         &self,
         execution: ExecutionId,
         submission: Submission,
-    ) -> Result<Answer, SubmitError> {
+    ) -> Result<MailboxAnswer, SubmitError> {
         let (answer, answered) = oneshot::channel();
         match self.parts.mailboxes.post(execution, PostedInput { submission, answer }) {
             Posting::Queued => {}

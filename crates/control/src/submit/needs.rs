@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::error::{Damage, LoadError};
 use crate::state::payloads::Large;
 use crate::submit::draft::Draft;
-use crate::{Control, Settings};
+use crate::{Control, ControlSettings};
 
 /// The largest number of requests for data by one decision.
 const NEED_ROUNDS_MAX: usize = 1000;
@@ -26,7 +26,7 @@ pub(crate) type Unstored = BTreeMap<Digest, Arc<Large>>;
 
 /// A stored log with pending events: `events` come after `expected`.
 #[derive(Clone, Copy)]
-pub(crate) struct Log<'a> {
+pub(crate) struct LogPart<'a> {
     pub(crate) execution: ExecutionId,
     pub(crate) expected: Seq,
     pub(crate) events: &'a [Recorded],
@@ -35,11 +35,11 @@ pub(crate) struct Log<'a> {
     pub(crate) referred: &'a Unstored,
 }
 
-impl Log<'_> {
+impl LogPart<'_> {
     /// Returns a stored log without pending events.
     pub(crate) fn stored(execution: ExecutionId, expected: Seq) -> Self {
         static NOTHING: Unstored = BTreeMap::new();
-        Log { execution, expected, events: &[], offered: &NOTHING, referred: &NOTHING }
+        LogPart { execution, expected, events: &[], offered: &NOTHING, referred: &NOTHING }
     }
 }
 
@@ -59,7 +59,7 @@ impl Control {
         (loaded, effort): (&'a Loaded, Effort),
         now: Timestamp,
     ) -> DecisionArgs<'a> {
-        let Settings { runs_max, events_max, attempts_max, .. } = self.parts.settings;
+        let ControlSettings { runs_max, events_max, attempts_max, .. } = self.parts.settings;
         DecisionArgs {
             playbook,
             now,
@@ -96,7 +96,7 @@ impl Control {
     /// outside the threads that serve requests.
     pub(crate) async fn satisfy<T>(
         &self,
-        log: Log<'_>,
+        log: LogPart<'_>,
         fetched: &mut Fetched,
         ask: impl Fn((&Loaded, Effort)) -> Result<T, Needs> + Send + Sync,
     ) -> Result<T, LoadError> {
@@ -142,7 +142,7 @@ impl Control {
 
     async fn value_of(
         &self,
-        log: Log<'_>,
+        log: LogPart<'_>,
         fetched: &Fetched,
         digest: Digest,
     ) -> Result<Arc<Value>, LoadError> {
@@ -156,7 +156,7 @@ impl Control {
     /// Computes the output of a loop from the stored and the pending events.
     async fn loop_output(
         &self,
-        log: Log<'_>,
+        log: LogPart<'_>,
         fetched: &mut Fetched,
         end: LoopEnd,
     ) -> Result<LoopOutput, LoadError> {
@@ -204,6 +204,6 @@ impl Control {
     }
 }
 
-fn unstored<'a>(log: Log<'a>, fetched: &'a Fetched, digest: Digest) -> Option<&'a Arc<Large>> {
+fn unstored<'a>(log: LogPart<'a>, fetched: &'a Fetched, digest: Digest) -> Option<&'a Arc<Large>> {
     [&fetched.made, log.offered, log.referred].into_iter().find_map(|known| known.get(&digest))
 }

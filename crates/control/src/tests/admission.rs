@@ -15,7 +15,7 @@ workflow:
 const LIMIT: u64 = 3;
 
 fn limited(world: &World) -> Control {
-    let settings = Settings { backlog_max: Some(LIMIT), ..Settings::default() };
+    let settings = ControlSettings { backlog_max: Some(LIMIT), ..ControlSettings::default() };
     world.control_on(world.store.clone(), settings)
 }
 

@@ -6,7 +6,7 @@ use noetl_store::Outbox as _;
 use serde_json::json;
 
 use super::*;
-use crate::Answer;
+use crate::MailboxAnswer;
 use crate::loops::relay::VISIBILITY;
 
 const CHILD: &str = r#"
@@ -291,7 +291,7 @@ async fn cancelling_a_parent_cancels_its_child() {
     let leased = lease(control, "w", 1).await.pop().expect("the child's command");
     let child = leased.execution;
     assert_ne!(child, parent);
-    assert_eq!(control.cancel(parent, "enough").await.unwrap(), Answer::Accepted);
+    assert_eq!(control.cancel(parent, "enough").await.unwrap(), MailboxAnswer::Accepted);
     let mut follow = control.events_follow(child, Seq::ZERO);
     while ended(control, child).await.is_none() {
         follow.next().await.unwrap();
@@ -321,7 +321,7 @@ async fn what_is_linked_to_an_execution_is_cancelled_with_it_at_any_depth() {
     let beside = linked(control, ExecutionId(1)).await.unwrap();
     let state = control.state(third, noetl_model::Cutoff::Latest).await.unwrap();
     assert_eq!(state.depth(), 2);
-    assert_eq!(control.cancel(first, "enough").await.unwrap(), Answer::Accepted);
+    assert_eq!(control.cancel(first, "enough").await.unwrap(), MailboxAnswer::Accepted);
     for below in [second, third] {
         let mut follow = control.events_follow(below, Seq::ZERO);
         while ended(control, below).await.is_none() {
@@ -352,7 +352,7 @@ async fn a_cancellation_may_spare_what_is_below() {
         leased.extend(lease(control, "w", 1).await);
     }
     let spared = control.cancel_with(parent, "enough", Below::Spared).await.unwrap();
-    assert_eq!(spared, Answer::Accepted);
+    assert_eq!(spared, MailboxAnswer::Accepted);
     for lease in &leased {
         control.report(report(lease, "w", completed(json!(1)))).await.unwrap();
     }

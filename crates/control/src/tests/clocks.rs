@@ -38,7 +38,7 @@ impl Clock for SetClock {
 fn server(world: &World, seconds: i64) -> Running {
     let machine = SetClock::by(world, seconds);
     let ids = Arc::new(IdGenerator::new(u16::try_from(seconds.rem_euclid(1000)).unwrap()));
-    let settings = Settings::default();
+    let settings = ControlSettings::default();
     let store = world.store.clone();
     Running::of(Control::new(store, world.bus.clone(), machine, ids, settings))
 }
@@ -82,7 +82,7 @@ async fn times_of_an_execution_do_not_go_back_with_the_stores_clock() {
     let leased = lease(&plane.control, "w", 1).await.pop().expect("a command");
     // The lease has its full length: no other worker gets the command.
     assert_eq!(world.store.ready(&Pool::shared(), None, 10).await.unwrap(), []);
-    assert_eq!(leased.lease_until.since(started_at), Settings::default().lease);
+    assert_eq!(leased.lease_until.since(started_at), ControlSettings::default().lease);
     let outcome = run(&plane.control, &leased, &mut ScriptedWorker::default()).await;
     let begun = Instant::now();
     plane.control.report(report(&leased, "w", outcome)).await.unwrap();

@@ -97,7 +97,7 @@ async fn check_fault(fault: Fault) {
     register(&plane.control, CHAIN).await;
     plane.stop().await;
     let store = Arc::new(FaultyStore::new(world.store.clone(), fault, 2));
-    let control = world.control_on(store, Settings::default());
+    let control = world.control_on(store, ControlSettings::default());
     start(&control).await;
     let first = lease(&control, "a", 1).await;
     assert_eq!(first.len(), 1);

@@ -4,7 +4,7 @@ use noetl_model::{Attempt, Event, HeartbeatAnswer, Held, LostReason, ReportAnswe
 use serde_json::json;
 
 use super::*;
-use crate::Answer;
+use crate::MailboxAnswer;
 
 const ONE_STEP: &str = "workflow: [{step: start, tool: {kind: noop}}]\n";
 
@@ -118,7 +118,7 @@ async fn a_claim_that_a_heartbeat_overtook_is_refused_and_hurts_nobody() {
     };
     let said = plane.control.report(report(&leased, "a", completed(json!(1))));
     let (claimed, reported) = tokio::join!(plane.control.submit(execution, claim), said);
-    assert!(matches!(claimed.unwrap(), Answer::Refused(_)));
+    assert!(matches!(claimed.unwrap(), MailboxAnswer::Refused(_)));
     assert_eq!(reported.unwrap(), ReportAnswer::Accepted);
     plane.stop().await;
 }
@@ -155,7 +155,7 @@ async fn a_command_whose_last_worker_lives_is_not_given_up() {
     let (command, attempt) = (leased.command, leased.attempt);
     let exhausted = noetl_engine::Input::LeaseExhausted { command, attempt };
     let answer = plane.control.submit(execution, exhausted).await.unwrap();
-    assert!(matches!(answer, Answer::Refused(_)), "{answer:?}");
+    assert!(matches!(answer, MailboxAnswer::Refused(_)), "{answer:?}");
     let said = plane.control.report(report(&leased, "b", completed(json!(1)))).await.unwrap();
     assert_eq!(said, ReportAnswer::Accepted);
     plane.stop().await;
@@ -212,7 +212,7 @@ async fn cancelling_tells_whoever_runs_a_command() {
     let plane = world.running();
     let (execution, leased) = one_command(&plane).await;
     let mut hints = noetl_bus::Bus::subscribe(&*world.bus);
-    assert_eq!(plane.control.cancel(execution, "enough").await.unwrap(), Answer::Accepted);
+    assert_eq!(plane.control.cancel(execution, "enough").await.unwrap(), MailboxAnswer::Accepted);
     let expected = noetl_bus::Hint::CommandCancelled { execution, command: leased.command };
     while hints.next().await != expected {}
     assert_eq!(
@@ -220,6 +220,9 @@ async fn cancelling_tells_whoever_runs_a_command() {
         [HeartbeatAnswer::Lost(LostReason::Finished)]
     );
     let again = plane.control.cancel(execution, "enough").await.unwrap();
-    assert_eq!(again, Answer::Refused(noetl_engine::Refusal::Finished(ExecutionStatus::Cancelled)));
+    assert_eq!(
+        again,
+        MailboxAnswer::Refused(noetl_engine::Refusal::Finished(ExecutionStatus::Cancelled))
+    );
     plane.stop().await;
 }

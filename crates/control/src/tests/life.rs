@@ -6,7 +6,7 @@ use noetl_model::{Cutoff, Event};
 use serde_json::json;
 
 use super::*;
-use crate::{Answer, RegisterError};
+use crate::{MailboxAnswer, RegisterError};
 
 #[track_caller]
 fn check(workflow: &str, expected: Expect) {
@@ -321,7 +321,8 @@ async fn who_follows_sees_every_event_once_and_in_order_as_it_happens() {
 #[tokio::test(start_paused = true)]
 async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
     let world = World::new();
-    let settings = || Settings { snapshot_every: 4.try_into().unwrap(), ..Settings::default() };
+    let settings =
+        || ControlSettings { snapshot_every: 4.try_into().unwrap(), ..ControlSettings::default() };
     let first = Running::of(world.control_on(world.store.clone(), settings()));
     register(&first.control, TWO_STEPS).await;
     let execution = start(&first.control).await;
@@ -356,7 +357,7 @@ async fn a_snapshot_and_what_came_after_is_the_whole_fold() {
 async fn a_state_that_was_not_saved_for_long_is_saved_however_few_events_came() {
     let world = World::new();
     let after = Duration::from_secs(60);
-    let settings = Settings { snapshot_after: after, ..Settings::default() };
+    let settings = ControlSettings { snapshot_after: after, ..ControlSettings::default() };
     let plane = Running::of(world.control_on(world.store.clone(), settings));
     register(&plane.control, TWO_STEPS).await;
     let (early, late) = (start(&plane.control).await, start(&plane.control).await);
@@ -377,8 +378,10 @@ async fn a_state_that_was_not_saved_for_long_is_saved_however_few_events_came() 
 async fn a_state_that_was_not_used_lately_is_forgotten() {
     let world = World::new();
     let states_max = std::num::NonZeroUsize::new(2).expect("not zero");
-    let control =
-        world.control_on(world.store.clone(), Settings { states_max, ..Settings::default() });
+    let control = world.control_on(
+        world.store.clone(),
+        ControlSettings { states_max, ..ControlSettings::default() },
+    );
     register(&control, TWO_STEPS).await;
     let mut started = Vec::new();
     for _ in 0..3 {
@@ -427,9 +430,9 @@ async fn an_execution_can_be_ended_by_hand_once() {
         answers.push(control.finalize(execution, status, "by hand").await.unwrap());
     }
     let expected = [
-        Answer::Refused(Refusal::NotAnEnd(ExecutionStatus::Running)),
-        Answer::Accepted,
-        Answer::Refused(Refusal::Finished(ExecutionStatus::Failed)),
+        MailboxAnswer::Refused(Refusal::NotAnEnd(ExecutionStatus::Running)),
+        MailboxAnswer::Accepted,
+        MailboxAnswer::Refused(Refusal::Finished(ExecutionStatus::Failed)),
     ];
     assert_eq!(answers, expected);
     assert_eq!(ended(&control, execution).await, Some(ExecutionStatus::Failed));

@@ -97,7 +97,7 @@ impl Bus for BrokeredBus {
 
 fn plane_with(world: &World, bus: Arc<BrokeredBus>) -> Running {
     let ids = Arc::new(IdGenerator::new(1));
-    let settings = Settings::default();
+    let settings = ControlSettings::default();
     Running::of(Control::new(world.store.clone(), bus, world.clock.clone(), ids, settings))
 }
 
@@ -162,7 +162,7 @@ async fn without_a_broker_executions_go_on_and_notifications_follow_once_it_is_b
     bus.set(Broker::Up);
     let back = Instant::now();
     bus.heard(8).await;
-    assert!(back.elapsed() <= VISIBILITY_MAX + Settings::default().poll);
+    assert!(back.elapsed() <= VISIBILITY_MAX + ControlSettings::default().poll);
     plane.stop().await;
     assert_eq!(bus.heard.borrow().len(), 8, "each is sent once");
     assert_eq!(world.store.owed().await.unwrap(), 0);

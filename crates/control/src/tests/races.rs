@@ -8,7 +8,7 @@ use serde_json::json;
 use super::faulty::{Fault, FaultyStore};
 use super::*;
 use crate::error::LoadError;
-use crate::{Answer, MAILBOX_MAX, SubmitError};
+use crate::{MAILBOX_MAX, MailboxAnswer, SubmitError};
 
 const LOOP: &str = r#"
 workflow:
@@ -79,14 +79,14 @@ workflow:
     // The second one still has the execution as running in memory.
     let answer = second.cancel(execution, "enough").await.unwrap();
     let finished = noetl_engine::Refusal::Finished(ExecutionStatus::Completed);
-    assert_eq!(answer, Answer::Refused(finished));
+    assert_eq!(answer, MailboxAnswer::Refused(finished));
 }
 
 /// Runs the loop on a store that fails at every `period`-th append, and returns its log.
 async fn check_faults(fault: Fault, period: usize) -> Vec<Recorded> {
     let world = World::new();
     let store = Arc::new(FaultyStore::new(world.store.clone(), fault, period));
-    let plane = Running::of(world.control_on(store, Settings::default()));
+    let plane = Running::of(world.control_on(store, ControlSettings::default()));
     register(&plane.control, LOOP).await;
     let execution = start(&plane.control).await;
     assert_eq!(work(&plane.control, execution).await, ExecutionStatus::Completed);
@@ -135,7 +135,7 @@ async fn losing_every_race_is_said() {
     register(&control, LOOP).await;
     let execution = start(&control).await;
     let slow = Arc::new(FaultyStore::new(world.store.clone(), Fault::Conflict, 1));
-    let slow = world.control_on(slow, Settings::default());
+    let slow = world.control_on(slow, ControlSettings::default());
     let error = slow.cancel(execution, "enough").await.unwrap_err();
     assert!(matches!(error, SubmitError::Contended(_)), "{error:?}");
     assert_eq!(ended(&control, execution).await, None);
@@ -197,7 +197,7 @@ async fn a_full_mailbox_says_so() {
 async fn a_lease_whose_answer_was_lost_is_still_handed_out() {
     let world = World::new();
     let store = Arc::new(FaultyStore::new(world.store.clone(), Fault::AnswerLost, 2));
-    let control = world.control_on(store, Settings::default());
+    let control = world.control_on(store, ControlSettings::default());
     register(&control, "workflow: [{step: start, tool: {kind: noop}}]\n").await;
     start(&control).await;
     let leased = lease(&control, "w", 1).await;
@@ -215,7 +215,7 @@ async fn a_store_that_stays_away_is_reported_and_nothing_is_lost() {
     let said = report(&leased, "w", completed(json!(1)));
 
     let away = Arc::new(FaultyStore::new(world.store.clone(), Fault::BeforeWrite, 1));
-    let cut_off = world.control_on(away, Settings::default());
+    let cut_off = world.control_on(away, ControlSettings::default());
     let error = cut_off.report(said.clone()).await.unwrap_err();
     assert!(matches!(error, SubmitError::Load(LoadError::Unavailable(_))), "{error:?}");
 

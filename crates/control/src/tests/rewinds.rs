@@ -132,7 +132,7 @@ async fn a_log_that_was_written_anew_is_not_taken_for_the_one_that_was_seen() {
     work(&second.control, execution).await;
     assert_eq!(log(&second.control, execution).await.len(), seen);
     let refused = first.control.cancel(execution, "too late").await.unwrap();
-    assert!(matches!(refused, crate::Answer::Refused(_)), "{refused:?}");
+    assert!(matches!(refused, crate::MailboxAnswer::Refused(_)), "{refused:?}");
     assert_eq!(recorded_loss(&first.control, execution).await, (seen as u64, seen as u64));
     first.stop().await;
     second.stop().await;

@@ -4,7 +4,7 @@ use noetl_engine::{HolderStatus, Input, Refusal};
 use noetl_model::{Attempt, CommandId, ExecutionId, Held, Lease, WorkerId};
 
 use crate::error::LoadError;
-use crate::{Answer, Control, SubmitError};
+use crate::{Control, MailboxAnswer, SubmitError};
 
 /// The answer to a claim of a named command.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,11 +74,15 @@ impl Control {
             after: None,
         };
         match self.submit(execution, claim).await {
-            Ok(Answer::Leased(lease) | Answer::HandedOver(lease)) => Ok(ClaimAnswer::Leased(lease)),
-            Ok(Answer::Refused(Refusal::AlreadyClaimed(_))) => Ok(ClaimAnswer::Taken),
-            Ok(Answer::Refused(refusal)) => Ok(ClaimAnswer::Refused(refusal)),
+            Ok(MailboxAnswer::Leased(lease) | MailboxAnswer::HandedOver(lease)) => {
+                Ok(ClaimAnswer::Leased(lease))
+            }
+            Ok(MailboxAnswer::Refused(Refusal::AlreadyClaimed(_))) => Ok(ClaimAnswer::Taken),
+            Ok(MailboxAnswer::Refused(refusal)) => Ok(ClaimAnswer::Refused(refusal)),
             // The command had too many attempts and has failed.
-            Ok(Answer::Accepted) => Ok(ClaimAnswer::Refused(Refusal::CommandFinished(command))),
+            Ok(MailboxAnswer::Accepted) => {
+                Ok(ClaimAnswer::Refused(Refusal::CommandFinished(command)))
+            }
             // The store keeps refusing: another worker's lease is valid.
             Err(SubmitError::Contended(_)) => Ok(ClaimAnswer::Taken),
             Err(error) => Err(error),

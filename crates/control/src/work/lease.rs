@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::work::ready_poll::ReadyPoll;
 use crate::work::reservations::{ASIDE, RowReservation};
-use crate::{Answer, Control};
+use crate::{Control, MailboxAnswer};
 
 /// The longest time a worker waits before it has to ask again.
 const LEASE_WAIT_MAX: Duration = Duration::from_secs(300);
@@ -199,18 +199,18 @@ impl Control {
             after: None,
         };
         match self.submit(execution, claim).await {
-            Ok(Answer::Leased(lease) | Answer::HandedOver(lease)) => Some(*lease),
-            Ok(Answer::Refused(Refusal::AlreadyClaimed(_))) => {
+            Ok(MailboxAnswer::Leased(lease) | MailboxAnswer::HandedOver(lease)) => Some(*lease),
+            Ok(MailboxAnswer::Refused(Refusal::AlreadyClaimed(_))) => {
                 in_hand.set_aside(self.parts.settings.poll);
                 None
             }
-            Ok(Answer::Accepted) => {
+            Ok(MailboxAnswer::Accepted) => {
                 in_hand.set_aside(ASIDE);
                 None
             }
             // A worker of another server was faster; if the command stays ready, the sweeper
             // reports it.
-            Ok(Answer::Refused(refusal)) => {
+            Ok(MailboxAnswer::Refused(refusal)) => {
                 tracing::debug!(%execution, %command, %refusal, "command cannot be claimed");
                 in_hand.set_aside(ASIDE);
                 None

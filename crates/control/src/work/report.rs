@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::error::LoadError;
 use crate::state::payloads::{Large, json_len_within};
 use crate::submit::mailbox::{OfferedValues, Submission};
-use crate::{Answer, Control, SubmitError};
+use crate::{Control, MailboxAnswer, SubmitError};
 
 impl Control {
     /// Records the report of a command; returns once it is durable.
@@ -28,10 +28,10 @@ impl Control {
         }
         let input = Input::Report { command, attempt, worker, ended, logs: logs.bounded() };
         match self.post(execution, Submission { input, values, next }).await {
-            Ok(Answer::Accepted) => Ok(ReportAnswer::Accepted),
-            Ok(Answer::Leased(lease)) => Ok(ReportAnswer::Continued(lease)),
-            Ok(Answer::HandedOver(lease)) => self.hand_over_again(lease).await,
-            Ok(Answer::Refused(refusal)) => {
+            Ok(MailboxAnswer::Accepted) => Ok(ReportAnswer::Accepted),
+            Ok(MailboxAnswer::Leased(lease)) => Ok(ReportAnswer::Continued(lease)),
+            Ok(MailboxAnswer::HandedOver(lease)) => self.hand_over_again(lease).await,
+            Ok(MailboxAnswer::Refused(refusal)) => {
                 tracing::debug!(%execution, %command, %attempt, %refusal, "report refused");
                 Ok(refused(&refusal))
             }

@@ -8,9 +8,9 @@ use axum::body::HttpBody as _;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 
-use super::{Access, Hosts, INGRESS_PREFIX, Origins};
+use super::{Authentication, Hosts, INGRESS_PREFIX, Origins};
 use crate::response::error::ApiError;
-use crate::state::Settings;
+use crate::state::ServerSettings;
 
 /// Headers that only a proxy adds.
 const PROXY_HEADERS: &[&str] = &[
@@ -34,10 +34,10 @@ const PAGE_TYPES: &[&str] =
     &["text/plain", "multipart/form-data", "application/x-www-form-urlencoded"];
 
 /// Rejects a request that a proxy has forwarded, if the server requires no token.
-pub(super) fn check_direct(settings: &Settings, headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) fn check_direct(settings: &ServerSettings, headers: &HeaderMap) -> Result<(), ApiError> {
     match (&settings.access, settings.hosts) {
-        (Access::Open, Hosts::Loopback) => {}
-        (Access::Open, Hosts::Any) | (Access::Tokens(_), _) => return Ok(()),
+        (Authentication::Open, Hosts::Loopback) => {}
+        (Authentication::Open, Hosts::Any) | (Authentication::Tokens(_), _) => return Ok(()),
     }
     let Some(name) = PROXY_HEADERS.iter().find(|name| headers.contains_key(**name)) else {
         return Ok(());
@@ -50,11 +50,11 @@ pub(super) fn check_direct(settings: &Settings, headers: &HeaderMap) -> Result<(
 }
 
 /// Rejects a request from a page of another origin, unless the operator has allowed the origin.
-pub(super) fn check_origin(settings: &Settings, request: &Request) -> Result<(), ApiError> {
+pub(super) fn check_origin(settings: &ServerSettings, request: &Request) -> Result<(), ApiError> {
     match (&settings.access, settings.hosts) {
         // A page has no token unless the user gives it one.
-        (Access::Tokens(_), Hosts::Any) => return Ok(()),
-        (Access::Open, _) | (Access::Tokens(_), Hosts::Loopback) => {}
+        (Authentication::Tokens(_), Hosts::Any) => return Ok(()),
+        (Authentication::Open, _) | (Authentication::Tokens(_), Hosts::Loopback) => {}
     }
     let page = page_of(request.headers(), host_of(request), &settings.origins);
     let is_navigation = || {
@@ -64,10 +64,12 @@ pub(super) fn check_origin(settings: &Settings, request: &Request) -> Result<(),
             && is("sec-fetch-dest", "document")
     };
     match page {
-        Page::None | Page::Own | Page::Named => Ok(()),
+        PageOrigin::None | PageOrigin::Own | PageOrigin::Named => Ok(()),
         // A link to this server that a user follows; the page with the link cannot read the answer.
-        Page::Other if request.headers().get(header::ORIGIN).is_none() && is_navigation() => Ok(()),
-        Page::Other => {
+        PageOrigin::Other if request.headers().get(header::ORIGIN).is_none() && is_navigation() => {
+            Ok(())
+        }
+        PageOrigin::Other => {
             let detail = "a page of another origin may not ask this server; an operator can name \
                           origins that may in NOETL_CORS_ORIGINS";
             Err(ApiError::new(StatusCode::FORBIDDEN, "wrong-origin", detail))
@@ -77,7 +79,7 @@ pub(super) fn check_origin(settings: &Settings, request: &Request) -> Result<(),
 
 /// Rejects a change whose body is not JSON: pages of other origins can send other types without a
 /// CORS preflight. A change without a body needs no type, unless a page of another origin sends it.
-pub(super) fn check_type(settings: &Settings, request: &Request) -> Result<(), ApiError> {
+pub(super) fn check_type(settings: &ServerSettings, request: &Request) -> Result<(), ApiError> {
     let (method, path) = (request.method(), request.uri().path());
     let is_change = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
     let is_raw = RAW_PREFIXES.iter().any(|it| path.starts_with(it));
@@ -95,8 +97,8 @@ pub(super) fn check_type(settings: &Settings, request: &Request) -> Result<(), A
             "the body has no type; send JSON as `application/json`".to_owned()
         }
         None => match page_of(request.headers(), host_of(request), &settings.origins) {
-            Page::None | Page::Own | Page::Named => return Ok(()),
-            Page::Other => "a page has to send `content-type: application/json`".to_owned(),
+            PageOrigin::None | PageOrigin::Own | PageOrigin::Named => return Ok(()),
+            PageOrigin::Other => "a page has to send `content-type: application/json`".to_owned(),
         },
     };
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-type", detail))
@@ -115,7 +117,7 @@ fn is_json(content_type: &str) -> bool {
 
 /// The origin of the page that sends a request, according to the browser's headers.
 #[derive(Debug, PartialEq, Eq)]
-enum Page {
+enum PageOrigin {
     /// No page, or a browser that does not send the headers.
     None,
     /// A page of this server.
@@ -125,19 +127,19 @@ enum Page {
     Other,
 }
 
-fn page_of(headers: &HeaderMap, host: Option<&str>, origins: &Origins) -> Page {
+fn page_of(headers: &HeaderMap, host: Option<&str>, origins: &Origins) -> PageOrigin {
     let origin = headers.get(header::ORIGIN).map(|it| it.to_str().unwrap_or("null"));
     if let Some(origin) = origin {
         return match host {
-            _ if origins.name(origin) => Page::Named,
-            Some(host) if is_origin_of(origin, host) => Page::Own,
-            Some(_) | None => Page::Other,
+            _ if origins.name(origin) => PageOrigin::Named,
+            Some(host) if is_origin_of(origin, host) => PageOrigin::Own,
+            Some(_) | None => PageOrigin::Other,
         };
     }
     match headers.get("sec-fetch-site").map(|it| it.as_bytes()) {
-        None | Some(b"none") => Page::None,
-        Some(b"same-origin") => Page::Own,
-        Some(_) => Page::Other,
+        None | Some(b"none") => PageOrigin::None,
+        Some(b"same-origin") => PageOrigin::Own,
+        Some(_) => PageOrigin::Other,
     }
 }
 
@@ -167,7 +169,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(given: &[(&'static str, &'static str)], expected: Page) {
+    fn check(given: &[(&'static str, &'static str)], expected: PageOrigin) {
         let headers = given
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
@@ -178,10 +180,10 @@ mod tests {
 
     #[test]
     fn a_page_is_known_by_its_origin_and_else_by_what_its_browser_says_of_it() {
-        check(&[], Page::None);
-        check(&[("origin", "http://localhost:8082")], Page::Own);
-        check(&[("origin", "http://LOCALHOST:8082")], Page::Own);
-        check(&[("origin", "https://ops.example")], Page::Named);
+        check(&[], PageOrigin::None);
+        check(&[("origin", "http://localhost:8082")], PageOrigin::Own);
+        check(&[("origin", "http://LOCALHOST:8082")], PageOrigin::Own);
+        check(&[("origin", "https://ops.example")], PageOrigin::Named);
         for other in [
             "http://localhost:3000",
             "http://127.0.0.1:8082",
@@ -191,14 +193,14 @@ mod tests {
             "null",
             "",
         ] {
-            check(&[("origin", other)], Page::Other);
+            check(&[("origin", other)], PageOrigin::Other);
         }
-        check(&[("sec-fetch-site", "same-origin")], Page::Own);
-        check(&[("sec-fetch-site", "none")], Page::None);
-        check(&[("sec-fetch-site", "same-site")], Page::Other);
-        check(&[("sec-fetch-site", "cross-site")], Page::Other);
+        check(&[("sec-fetch-site", "same-origin")], PageOrigin::Own);
+        check(&[("sec-fetch-site", "none")], PageOrigin::None);
+        check(&[("sec-fetch-site", "same-site")], PageOrigin::Other);
+        check(&[("sec-fetch-site", "cross-site")], PageOrigin::Other);
         let both = [("origin", "https://ops.example"), ("sec-fetch-site", "cross-site")];
-        check(&both, Page::Named);
+        check(&both, PageOrigin::Named);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
-use super::Secrets;
+use super::SecretSource;
 
 /// Maximum age of a cached secret; a change takes effect after that time.
 const FRESH: Duration = Duration::from_secs(5);
@@ -19,12 +19,12 @@ const KNOWN_MAX: usize = 1000;
 
 /// A cache of secrets by name.
 pub(crate) struct SenderSecrets {
-    source: Arc<dyn Secrets>,
+    source: Arc<dyn SecretSource>,
     known: Mutex<BTreeMap<String, (Instant, Zeroizing<String>)>>,
 }
 
 impl SenderSecrets {
-    pub(crate) fn new(source: Arc<dyn Secrets>) -> Self {
+    pub(crate) fn new(source: Arc<dyn SecretSource>) -> Self {
         Self { source, known: Mutex::new(BTreeMap::new()) }
     }
 
@@ -64,7 +64,7 @@ mod tests {
     struct Counted(AtomicU32);
 
     #[async_trait]
-    impl Secrets for Counted {
+    impl SecretSource for Counted {
         async fn secret(&self, name: &str) -> Result<String, String> {
             let looks = self.0.fetch_add(1, Ordering::Relaxed);
             if name == "empty" { Ok(String::new()) } else { Ok(format!("secret {looks}")) }

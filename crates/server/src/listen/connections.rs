@@ -14,7 +14,7 @@ const CLIENT_BITS: u128 = u128::MAX << 64;
 
 /// Counts and limits open connections.
 #[derive(Clone)]
-pub(crate) struct Connections {
+pub(crate) struct OpenConnections {
     slots: Arc<Semaphore>,
     per_address_max: usize,
     by_address: Arc<Mutex<HashMap<IpAddr, usize>>>,
@@ -27,12 +27,12 @@ pub(crate) struct Slot {
 
 /// An open connection of an address; counted until dropped.
 pub(crate) struct OpenConnection {
-    of: Connections,
+    of: OpenConnections,
     address: IpAddr,
     _slot: Slot,
 }
 
-impl Connections {
+impl OpenConnections {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             slots: Arc::new(Semaphore::new(limits.connections_max)),
@@ -90,12 +90,12 @@ mod tests {
 
     use super::*;
 
-    fn counting(connections_max: usize, connections_per_address_max: usize) -> Connections {
+    fn counting(connections_max: usize, connections_per_address_max: usize) -> OpenConnections {
         let limits = Limits { connections_max, connections_per_address_max, ..Limits::default() };
-        Connections::new(&limits)
+        OpenConnections::new(&limits)
     }
 
-    fn open(connections: &Connections, address: &str) -> Option<OpenConnection> {
+    fn open(connections: &OpenConnections, address: &str) -> Option<OpenConnection> {
         let slot = connections.slot().now_or_never().expect("there is a slot");
         connections.open(slot, address.parse().expect("an address"))
     }

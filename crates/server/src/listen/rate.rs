@@ -31,11 +31,11 @@ impl Rate {
 
 /// A token bucket, stored as the instant at which it is full.
 #[derive(Debug, Clone, Copy)]
-struct Bucket {
+struct ClientBucket {
     full_at: Instant,
 }
 
-impl Bucket {
+impl ClientBucket {
     /// Takes one permit; the error is the time to wait for it.
     fn take(&mut self, rate: Rate, now: Instant) -> Result<(), Duration> {
         let full_at = self.full_at.max(now) + rate.every;
@@ -52,7 +52,7 @@ impl Bucket {
 #[derive(Debug)]
 pub(crate) struct Limiter<K: Hash + Eq> {
     rate: Rate,
-    buckets: Mutex<LruCache<K, Bucket>>,
+    buckets: Mutex<LruCache<K, ClientBucket>>,
 }
 
 impl<K: Hash + Eq> Limiter<K> {
@@ -64,7 +64,7 @@ impl<K: Hash + Eq> Limiter<K> {
     pub(crate) fn take(&self, client: K) -> Result<(), Duration> {
         let now = Instant::now();
         let mut buckets = self.buckets.lock().expect("nothing panics while it holds the buckets");
-        buckets.get_or_insert_mut(client, || Bucket { full_at: now }).take(self.rate, now)
+        buckets.get_or_insert_mut(client, || ClientBucket { full_at: now }).take(self.rate, now)
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     #[track_caller]
     fn check(rate: Rate, asked_at: &[u64], expected: &str) {
         let begun = Instant::now();
-        let mut bucket = Bucket { full_at: begun };
+        let mut bucket = ClientBucket { full_at: begun };
         let answers =
             asked_at.iter().map(|at| match bucket.take(rate, begun + Duration::from_millis(*at)) {
                 Ok(()) => "+".to_owned(),

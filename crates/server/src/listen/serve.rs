@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::listen::connections::{Connections, OpenConnection};
+use crate::listen::connections::{OpenConnection, OpenConnections};
 use crate::listen::tls::Tls;
 use crate::observe::warnings::Warnings;
 use crate::{AppState, app};
@@ -51,7 +51,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let warnings = Arc::new(AcceptWarnings { failed: Warnings::new(), closed: Warnings::new() });
     let host = Host { router: app(state.clone()), state: state.clone(), warnings };
-    let connections = Connections::new(&state.settings().limits);
+    let connections = OpenConnections::new(&state.settings().limits);
     let open = GracefulShutdown::new();
     let certificates = refresh_certificate(state.settings().tls.clone());
     tokio::select! {
@@ -97,7 +97,7 @@ impl Host {
     async fn accept_all(
         &self,
         listener: &TcpListener,
-        connections: &Connections,
+        connections: &OpenConnections,
         open: &GracefulShutdown,
     ) {
         loop {

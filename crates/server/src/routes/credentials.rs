@@ -125,7 +125,7 @@ async fn put_credential(
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ListQuery {
+struct CredentialListQuery {
     r#type: Option<String>,
     /// A part of the name or the description.
     q: Option<String>,
@@ -141,12 +141,12 @@ struct CredentialPage {
 
 /// Lists credentials, newest first, without their secrets.
 #[utoipa::path(
-    get, path = "/api/credentials", tag = "secrets", params(ListQuery),
+    get, path = "/api/credentials", tag = "secrets", params(CredentialListQuery),
     responses((status = 200, body = CredentialPage))
 )]
 async fn list_credentials(
     State(state): State<AppState>,
-    InQuery(query): InQuery<ListQuery>,
+    InQuery(query): InQuery<CredentialListQuery>,
 ) -> Result<Json<CredentialPage>, ApiError> {
     let filter = match (&query.r#type, &query.q) {
         (None, None) => None,

@@ -70,7 +70,7 @@ async fn save_playbook(
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+struct PlaybookQuery {
     /// A catalog id or a path.
     #[serde(alias = "id", alias = "catalog_id")]
     playbook_id: Option<String>,
@@ -90,12 +90,12 @@ struct PlaybookContent {
 
 /// Shows a playbook's text.
 #[utoipa::path(
-    get, path = "/api/catalog/playbook/content", tag = "catalog", params(Wanted),
+    get, path = "/api/catalog/playbook/content", tag = "catalog", params(PlaybookQuery),
     responses((status = 200, body = PlaybookContent))
 )]
 async fn playbook_content(
     State(state): State<AppState>,
-    InQuery(wanted): InQuery<Wanted>,
+    InQuery(wanted): InQuery<PlaybookQuery>,
 ) -> Result<Json<PlaybookContent>, ApiError> {
     let entry = state.app().catalog_entry(&choice_of(wanted)?).await?;
     Ok(Json(PlaybookContent {
@@ -108,12 +108,12 @@ async fn playbook_content(
 
 /// Saves a playbook's text as the next version of its path, if it is valid.
 #[utoipa::path(
-    put, path = "/api/catalog/playbook/content", tag = "catalog", params(Wanted),
+    put, path = "/api/catalog/playbook/content", tag = "catalog", params(PlaybookQuery),
     request_body = SaveRequest, responses((status = 200, body = RegisteredPlaybook))
 )]
 async fn save_content(
     State(state): State<AppState>,
-    InQuery(wanted): InQuery<Wanted>,
+    InQuery(wanted): InQuery<PlaybookQuery>,
     Body(request): Body<SaveRequest>,
 ) -> Result<Json<RegisteredPlaybook>, ApiError> {
     let named = wanted.playbook_id.map(Value::String);
@@ -130,7 +130,7 @@ async fn save(
         (Some(path), _) => Some(EntryPath::Named(path)),
         (None, Some(id)) => {
             let playbook_id = Some(id.as_str().map_or_else(|| id.to_string(), str::to_owned));
-            let wanted = Wanted { playbook_id, ..Wanted::default() };
+            let wanted = PlaybookQuery { playbook_id, ..PlaybookQuery::default() };
             Some(EntryPath::OfEntry(choice_of(wanted)?))
         }
         (None, None) => None,
@@ -139,7 +139,7 @@ async fn save(
 }
 
 /// Returns the entry that a query selects.
-fn choice_of(wanted: Wanted) -> Result<EntryChoice, ApiError> {
+fn choice_of(wanted: PlaybookQuery) -> Result<EntryChoice, ApiError> {
     let version = version_of(wanted.version.as_ref())?;
     let id = wanted.playbook_id.as_deref().and_then(|text| text.parse::<i64>().ok());
     match (id, wanted.path.or(wanted.playbook_id)) {

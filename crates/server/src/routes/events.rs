@@ -12,7 +12,7 @@ use noetl_compat::{
     Returned, UnknownToolStatus, command_named, completed, fact_of, failed, is_pending, issued_by,
     reference, returned, with_stored, without_stored,
 };
-use noetl_control::Answer;
+use noetl_control::MailboxAnswer;
 use noetl_model::{ExecutionId, Outcome, Report, ReportAnswer, WorkerId};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -189,8 +189,8 @@ async fn record(
         return Ok(());
     }
     match state.control().submit(execution, input).await? {
-        Answer::Accepted | Answer::Leased(_) | Answer::HandedOver(_) => {}
-        Answer::Refused(refusal) => return Err(refusal.into()),
+        MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_) => {}
+        MailboxAnswer::Refused(refusal) => return Err(refusal.into()),
     }
     state.seen().posted(execution, event_id, rewinds);
     Ok(())

@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct FollowQuery {
+struct AllEventsQuery {
     /// Names of events, separated by commas; a trailing `*` matches any rest.
     #[serde(default, rename = "type", alias = "types")]
     #[param(rename = "type")]
@@ -36,7 +36,7 @@ struct FollowQuery {
     from: Option<String>,
 }
 
-impl FollowQuery {
+impl AllEventsQuery {
     fn filter(self) -> FeedFilter {
         let words = |text: &str| {
             let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
@@ -50,13 +50,13 @@ impl FollowQuery {
 /// Streams the events of all executions; an event's id is the position to resume after it.
 #[utoipa::path(
     get, path = "/api/stream", tag = "executions",
-    params(FollowQuery,
+    params(AllEventsQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "go on after this event")),
     responses((status = 200, content_type = "text/event-stream", body = String))
 )]
 async fn follow_everything(
     State(state): State<AppState>,
-    InQuery(query): InQuery<FollowQuery>,
+    InQuery(query): InQuery<AllEventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let from = resumed(&headers).or(query.from.as_deref()).unwrap_or("end").to_owned();

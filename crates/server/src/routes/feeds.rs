@@ -125,7 +125,7 @@ async fn read_feed(
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct FollowQuery {
+struct FeedFollowQuery {
     /// Read after this cursor instead of the feed's own; `Last-Event-ID` takes precedence.
     after: Option<String>,
 }
@@ -133,13 +133,13 @@ struct FollowQuery {
 /// Streams the events of a feed; an event's id is the cursor to resume after it.
 #[utoipa::path(
     get, path = "/api/feeds/{name}/stream", tag = "feeds",
-    params(("name" = String, Path), FollowQuery),
+    params(("name" = String, Path), FeedFollowQuery),
     responses((status = 200, content_type = "text/event-stream", body = String))
 )]
 async fn follow_feed(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
-    InQuery(query): InQuery<FollowQuery>,
+    InQuery(query): InQuery<FeedFollowQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let after = resumed(&headers).or(query.after.as_deref());

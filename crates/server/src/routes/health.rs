@@ -74,11 +74,11 @@ async fn api_health(State(state): State<AppState>) -> Response {
 #[derive(Serialize, ToSchema)]
 struct Readiness {
     ready: bool,
-    checks: Vec<Check>,
+    checks: Vec<HealthCheck>,
 }
 
 #[derive(Serialize, ToSchema)]
-struct Check {
+struct HealthCheck {
     name: &'static str,
     ok: bool,
     /// The cause of the failure.
@@ -86,7 +86,7 @@ struct Check {
     cause: Option<String>,
 }
 
-impl Check {
+impl HealthCheck {
     fn of(name: &'static str, checked: Result<(), String>) -> Self {
         Self { name, ok: checked.is_ok(), cause: checked.err() }
     }
@@ -104,9 +104,9 @@ async fn readyz(State(state): State<AppState>) -> Response {
     let draining = state.draining().is_cancelled();
     let takes_work = if draining { Err("the server is shutting down".to_owned()) } else { Ok(()) };
     let checks = vec![
-        Check::of("store", answers),
-        Check::of("storage", writable),
-        Check::of("not draining", takes_work),
+        HealthCheck::of("store", answers),
+        HealthCheck::of("storage", writable),
+        HealthCheck::of("not draining", takes_work),
     ];
     let ready = checks.iter().all(|check| check.ok);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

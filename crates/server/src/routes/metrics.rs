@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use axum::extract::State;
 use axum::http::{HeaderName, header};
-use noetl_app::{Backlog, pool_of};
+use noetl_app::{MessageBacklog, pool_of};
 use noetl_control::OutcomeCounts;
 use noetl_model::Pool;
 use serde::Deserialize;
@@ -50,7 +50,7 @@ async fn metrics(
             .expect("a string takes everything");
     };
     let of_pool = format!("{{pool=\"{pool}\"}}");
-    if let Some((Backlog { ready, owed }, age)) = known {
+    if let Some((MessageBacklog { ready, owed }, age)) = known {
         add("noetl_commands_ready", &of_pool, "Commands that wait for a worker.", ready);
         add("noetl_messages_owed", "", "Messages to others that are not sent yet.", owed);
         let age = age.as_secs();

@@ -59,7 +59,7 @@ async fn show_schedule(
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct EventsQuery {
+struct ScheduleEventsQuery {
     /// The schedule's path.
     path: String,
     /// List events before this seq.
@@ -69,14 +69,14 @@ struct EventsQuery {
 
 /// Lists the events of a schedule, newest first.
 #[utoipa::path(
-    get, path = "/api/schedules/events", tag = "schedules", params(EventsQuery),
+    get, path = "/api/schedules/events", tag = "schedules", params(ScheduleEventsQuery),
     responses((status = 200, body = ScheduleEvents))
 )]
 async fn schedule_events(
     State(state): State<AppState>,
-    InQuery(query): InQuery<EventsQuery>,
+    InQuery(query): InQuery<ScheduleEventsQuery>,
 ) -> Result<Json<ScheduleEvents>, ApiError> {
-    let EventsQuery { path, before, limit } = query;
+    let ScheduleEventsQuery { path, before, limit } = query;
     Ok(Json(state.app().schedule_events(&path, before, limit).await?))
 }
 

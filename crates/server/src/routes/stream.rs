@@ -30,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct FollowQuery {
+struct StreamQuery {
     /// Stream events after this seq; `Last-Event-ID` takes precedence.
     #[serde(default)]
     after: u64,
@@ -39,7 +39,7 @@ struct FollowQuery {
 /// Streams the events of an execution until its end; an event's id is its seq, to resume after.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/stream", tag = "executions",
-    params(("execution_id" = String, Path), FollowQuery),
+    params(("execution_id" = String, Path), StreamQuery),
     responses(
         (status = 200, content_type = "text/event-stream", body = String),
         (status = 204, description = "the execution has ended and there is no event left")
@@ -48,7 +48,7 @@ struct FollowQuery {
 async fn follow_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    InQuery(query): InQuery<FollowQuery>,
+    InQuery(query): InQuery<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let execution = ExecutionId::from(id);

@@ -27,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Serialize, ToSchema)]
 struct Status {
     system: System,
-    process: Process,
+    process: ProcessReport,
 }
 
 /// Figures of the machine; null if the operating system does not provide them.
@@ -41,7 +41,7 @@ struct System {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Process {
+struct ProcessReport {
     pid: u32,
     cpu_percent: Option<f64>,
     memory_rss_mb: Option<f64>,
@@ -78,7 +78,7 @@ async fn system_status(State(state): State<AppState>) -> Json<Status> {
             used_memory_mb: used.map(mib),
             available_memory_mb: memory.as_ref().map(|it| mib(it.available)),
         },
-        process: Process {
+        process: ProcessReport {
             pid: std::process::id(),
             cpu_percent: share(|usage| usage.own),
             memory_rss_mb: process.as_ref().map(|it| mib(it.resident)),

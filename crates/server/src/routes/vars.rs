@@ -90,14 +90,14 @@ async fn show_variable(
 #[serde(untagged)]
 enum SetRequest {
     Typed {
-        variables: Vec<NewVariable>,
+        variables: Vec<VariableBody>,
     },
     #[schema(value_type = Object)]
     Bare(Map<String, Value>),
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
-struct NewVariable {
+struct VariableBody {
     var_name: String,
     #[schema(value_type = Object)]
     var_value: Value,
@@ -107,9 +107,9 @@ struct NewVariable {
     source_step: Option<String>,
 }
 
-impl From<NewVariable> for noetl_app::NewVariable {
-    fn from(new: NewVariable) -> Self {
-        let NewVariable { var_name: name, var_value: value, var_type: kind, source_step } = new;
+impl From<VariableBody> for noetl_app::NewVariable {
+    fn from(new: VariableBody) -> Self {
+        let VariableBody { var_name: name, var_value: value, var_type: kind, source_step } = new;
         Self { name, value, kind, source_step }
     }
 }

@@ -43,14 +43,14 @@ impl Default for RotateRequest {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct Rotated {
-    credential: TableRotated,
-    keychain: TableRotated,
+    credential: RotatedTableBody,
+    keychain: RotatedTableBody,
     /// The key version that all rewrapped secrets use.
     key_version: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct TableRotated {
+struct RotatedTableBody {
     processed: u64,
     rewrapped: u64,
     skipped: u64,
@@ -60,7 +60,7 @@ struct TableRotated {
     complete: bool,
 }
 
-impl From<RotationProgress> for TableRotated {
+impl From<RotationProgress> for RotatedTableBody {
     fn from(progress: RotationProgress) -> Self {
         let RotationProgress { processed, rewrapped, skipped, failed, last, is_complete } =
             progress;

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{Answer, LEASE, Server};
-use crate::{Access, Hosts, Limits, Settings, serve};
+use crate::{Authentication, Hosts, Limits, ServerSettings, serve};
 
 const BODY: &str = r#"{"name":"ada"}"#;
 const KEY: &str = "s3cret";
@@ -204,7 +204,8 @@ pub(super) async fn each_abuse_of_a_webhook_gets_its_answer_and_leaves_nothing(s
 /// Starts a server that waits 200 ms for bodies.
 async fn listening() -> (Server, String) {
     let limits = Limits { body_wait: Duration::from_millis(200), ..Limits::default() };
-    let settings = Settings { limits, ..Settings::new(Access::Open, Hosts::Any, LEASE) };
+    let settings =
+        ServerSettings { limits, ..ServerSettings::new(Authentication::Open, Hosts::Any, LEASE) };
     let server = Server::set(settings);
     prepare(&server).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");

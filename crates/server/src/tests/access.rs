@@ -7,7 +7,7 @@ use axum::http::{Request, header};
 use serde_json::json;
 
 use super::{LEASE, Server};
-use crate::{Access, Hosts, Limits, Origins, Rate, Scope, Settings, Token};
+use crate::{Authentication, Hosts, Limits, Origins, Rate, Scope, ServerSettings, Token};
 
 fn guarded() -> Server {
     let tokens = vec![
@@ -16,7 +16,7 @@ fn guarded() -> Server {
         Token::new("worker", [Scope::Work]),
         Token::new("root", [Scope::Admin]),
     ];
-    Server::with(Access::Tokens(tokens), Hosts::Any)
+    Server::with(Authentication::Tokens(tokens), Hosts::Any)
 }
 
 async fn check(request: axum::http::request::Builder, expected: &str) {
@@ -66,7 +66,7 @@ async fn a_token_is_good_for_its_scopes_only() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_on_loopback_answers_to_its_own_names_only() {
-    let server = Server::with(Access::Open, Hosts::Loopback);
+    let server = Server::with(Authentication::Open, Hosts::Loopback);
     let check = async |host: &str, expected: u16| {
         let request = Request::get("/health").header(header::HOST, host);
         let answer = server.send(request.body(Body::empty()).expect("a request")).await;
@@ -80,7 +80,7 @@ async fn a_server_on_loopback_answers_to_its_own_names_only() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_on_loopback_answers_no_page_of_another_site() {
-    let server = Server::with(Access::Open, Hosts::Loopback);
+    let server = Server::with(Authentication::Open, Hosts::Loopback);
     let check = async |origin: &str, expected: u16| {
         let request = Request::get("/health").header(header::HOST, "localhost:8082");
         let request = request.header(header::ORIGIN, origin).body(Body::empty());
@@ -120,7 +120,7 @@ pub(super) async fn every_answer_carries_the_id_of_its_request(server: Server) {
 }
 
 /// Checks the answer of an internal route to a token.
-async fn internal(settings: Settings, token: Option<&str>, expected: &str) {
+async fn internal(settings: ServerSettings, token: Option<&str>, expected: &str) {
     let mut request = Request::post("/api/internal/container-callback/1/start");
     if let Some(token) = token {
         request = request.header(header::AUTHORIZATION, format!("bearer {token}"));
@@ -133,9 +133,12 @@ async fn internal(settings: Settings, token: Option<&str>, expected: &str) {
     assert_eq!(found, expected, "{token:?}");
 }
 
-fn tokens(tokens: Vec<Token>, internal: Option<&str>) -> Settings {
+fn tokens(tokens: Vec<Token>, internal: Option<&str>) -> ServerSettings {
     let internal = internal.map(|secret| Token::new(secret, [Scope::Internal]));
-    Settings { internal, ..Settings::new(Access::Tokens(tokens), Hosts::Any, LEASE) }
+    ServerSettings {
+        internal,
+        ..ServerSettings::new(Authentication::Tokens(tokens), Hosts::Any, LEASE)
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,9 +166,10 @@ async fn whoever_may_do_everything_may_use_internal_routes() {
 
 #[tokio::test(start_paused = true)]
 async fn an_open_server_guards_its_internal_routes_once_they_have_a_token() {
-    let open = Settings::new(Access::Open, Hosts::Any, LEASE);
+    let open = ServerSettings::new(Authentication::Open, Hosts::Any, LEASE);
     internal(open.clone(), None, "ok").await;
-    let guarded = Settings { internal: Some(Token::new("internal", [Scope::Internal])), ..open };
+    let guarded =
+        ServerSettings { internal: Some(Token::new("internal", [Scope::Internal])), ..open };
     internal(guarded.clone(), None, "403 forbidden").await;
     internal(guarded, Some("internal"), "ok").await;
 }
@@ -173,7 +177,10 @@ async fn an_open_server_guards_its_internal_routes_once_they_have_a_token() {
 #[tokio::test(start_paused = true)]
 async fn who_asks_too_often_is_told_how_long_to_wait() {
     let limits = Limits { requests: Some(Rate::per_second(1, 2)), ..Limits::default() };
-    let server = Server::set(Settings { limits, ..Settings::new(Access::Open, Hosts::Any, LEASE) });
+    let server = Server::set(ServerSettings {
+        limits,
+        ..ServerSettings::new(Authentication::Open, Hosts::Any, LEASE)
+    });
     for _ in 0..2 {
         assert_eq!(server.get("/api/executions").await.status, 200);
     }
@@ -189,7 +196,7 @@ async fn who_asks_too_often_is_told_how_long_to_wait() {
 async fn who_guesses_tokens_is_told_to_wait_and_who_knows_one_is_not() {
     let limits = Limits { refusals: Rate::per_second(1, 3), ..Limits::default() };
     let set = tokens(vec![Token::new("known", [Scope::Read])], None);
-    let server = Server::set(Settings { limits, ..set });
+    let server = Server::set(ServerSettings { limits, ..set });
     let ask = async |token: &str| {
         let request = bearer(&format!("Bearer {token}"), "/api/executions");
         server.send(request.body(Body::empty()).expect("a request")).await
@@ -217,7 +224,10 @@ async fn every_answer_tells_browsers_to_run_and_frame_nothing() {
 /// Creates a server for loopback that requires no token.
 fn open_loopback(origins: &[&str]) -> Server {
     let origins = Origins(origins.iter().map(|&it| it.to_owned()).collect());
-    Server::set(Settings { origins, ..Settings::new(Access::Open, Hosts::Loopback, LEASE) })
+    Server::set(ServerSettings {
+        origins,
+        ..ServerSettings::new(Authentication::Open, Hosts::Loopback, LEASE)
+    })
 }
 
 async fn told(server: &Server, request: axum::http::request::Builder, body: &str) -> String {
@@ -238,7 +248,7 @@ async fn a_forwarded_request_is_refused_where_no_token_is_asked_for() {
         let message = Request::post("/ingress/orders").header(name, "1.1 a");
         assert_eq!(told(&server, message, "").await, "404 unknown-listener", "{name}");
         let tokens = vec![Token::new("root", [Scope::Admin])];
-        let guarded = Server::with(Access::Tokens(tokens), Hosts::Loopback);
+        let guarded = Server::with(Authentication::Tokens(tokens), Hosts::Loopback);
         let request = request().header(header::AUTHORIZATION, "Bearer root");
         assert_eq!(told(&guarded, request, "").await, "ok", "{name}");
     }
@@ -295,8 +305,9 @@ async fn a_page_of_another_origin_reads_nothing_and_a_link_to_the_server_can_be_
 async fn pages_of_other_sites_are_answered_only_if_an_operator_names_them() {
     let ask = async |origins: &[&str]| {
         let origins = Origins(origins.iter().map(|&it| it.to_owned()).collect());
-        let settings = Settings::new(Access::Tokens(Vec::new()), Hosts::Loopback, LEASE);
-        let server = Server::set(Settings { origins, ..settings });
+        let settings =
+            ServerSettings::new(Authentication::Tokens(Vec::new()), Hosts::Loopback, LEASE);
+        let server = Server::set(ServerSettings { origins, ..settings });
         let request = Request::options("/api/execute")
             .header(header::HOST, "localhost")
             .header(header::ORIGIN, "https://ops.example")

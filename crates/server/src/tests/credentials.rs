@@ -7,7 +7,7 @@ use noetl_secrets::{DeliveryKey, SealedEnvelope};
 use serde_json::{Value, json};
 
 use super::Server;
-use crate::{Access, Hosts, Scope, Token};
+use crate::{Authentication, Hosts, Scope, Token};
 
 /// A playbook with keychain entries of all kinds.
 const KEYCHAIN: &str = "\
@@ -193,7 +193,7 @@ async fn secrets_and_internal_routes_want_a_token_of_their_scope() {
         Token::new("worker", [Scope::Work]),
         Token::new("part", [Scope::Internal]),
     ];
-    let server = Server::with(Access::Tokens(tokens), Hosts::Any);
+    let server = Server::with(Authentication::Tokens(tokens), Hosts::Any);
     let check = async |token: &str, path: &str, expected: u16| {
         let request = Request::get(path).header(header::AUTHORIZATION, format!("Bearer {token}"));
         let answer = server.send(request.body(Body::empty()).expect("a request")).await;
@@ -217,7 +217,7 @@ async fn the_secret_of_a_sender_is_a_stored_credential() {
     let server = with_postgres(Server::new()).await;
     let put = json!({ "name": "orders_key", "type": "secret", "data": { "secret": "s3cret" } });
     server.post("/api/credentials", put).await;
-    let secrets: &dyn crate::Secrets = server.state.app().secrets();
+    let secrets: &dyn crate::SecretSource = server.state.app().secrets();
     assert_eq!(secrets.secret("orders_key").await, Ok("s3cret".to_owned()));
     assert!(secrets.secret("pg").await.is_err(), "it has no one secret");
     assert!(secrets.secret("nobody").await.is_err());

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::stores::Backing;
 use super::{HELLO, Server, in_memory, settings};
-use crate::{Access, Hosts, Settings};
+use crate::{Authentication, Hosts, ServerSettings};
 
 /// Maximum time for events to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -131,7 +131,8 @@ async fn a_feed_that_cannot_be_delivered_delays_no_other_and_is_dead_in_the_end(
     *broker.refused.lock().expect("nobody panics") = vec!["bad"];
     *broker.unanswered.lock().expect("nobody panics") = vec!["mute"];
     let (store, clock) = in_memory();
-    let server = Server::on(settings(Access::Open, Hosts::Any), store, broker.clone(), clock);
+    let server =
+        Server::on(settings(Authentication::Open, Hosts::Any), store, broker.clone(), clock);
     server.register(HELLO).await;
     for name in ["bad", "good", "mute"] {
         let subject = format!("noetl.events.{name}");
@@ -175,9 +176,9 @@ async fn a_feed_that_cannot_be_delivered_delays_no_other_and_is_dead_in_the_end(
 async fn a_feed_goes_onto_subjects_below_the_prefix_of_the_operator_and_onto_no_others() {
     let broker = Arc::new(PartBroker::default());
     let (store, clock) = in_memory();
-    let wide = settings(Access::Open, Hosts::Any);
+    let wide = settings(Authentication::Open, Hosts::Any);
     let prefix = SubjectPrefix::parse("audit").expect("a prefix");
-    let narrow = Settings { feed_prefix: prefix, ..wide.clone() };
+    let narrow = ServerSettings { feed_prefix: prefix, ..wide.clone() };
     let server = Server::on(wide, store.clone(), broker.clone(), clock.clone());
     for subject in ["$JS.API.STREAM.PURGE.X", "orders.new", "noetl.events.*", "noetl.events"] {
         let feed = json!({ "name": "out", "subject": subject });
@@ -203,7 +204,8 @@ async fn a_feed_goes_onto_subjects_below_the_prefix_of_the_operator_and_onto_no_
 async fn a_server_whose_turn_it_is_not_leaves_the_failures_of_a_feed_alone() {
     let broker = Arc::new(PartBroker::default());
     let (store, clock) = in_memory();
-    let server = Server::on(settings(Access::Open, Hosts::Any), store, broker.clone(), clock);
+    let server =
+        Server::on(settings(Authentication::Open, Hosts::Any), store, broker.clone(), clock);
     server.register(HELLO).await;
     let feed = json!({ "name": "bad", "from": "start", "subject": "noetl.events.bad" });
     assert_eq!(server.post("/api/feeds", feed).await.status, StatusCode::OK);

@@ -10,14 +10,14 @@ use serde_json::json;
 use sha2::Sha256;
 
 use super::{Answer, Server, Way};
-use crate::{Secrets, app};
+use crate::{SecretSource, app};
 
 const BODY: &str = r#"{"name":"ada","message":"mine"}"#;
 
 struct OneSecret;
 
 #[async_trait]
-impl Secrets for OneSecret {
+impl SecretSource for OneSecret {
     async fn secret(&self, name: &str) -> Result<String, String> {
         if name == "orders_key" { Ok("s3cret".to_owned()) } else { Err("no such key".to_owned()) }
     }

@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
 use super::{LEASE, Server};
-use crate::{Access, Hosts, Limits, Settings, Tls, TlsFiles, serve};
+use crate::{Authentication, Hosts, Limits, ServerSettings, Tls, TlsFiles, serve};
 
 /// Timeout for events that must happen; long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,7 +25,7 @@ struct Listening {
 }
 
 impl Listening {
-    async fn with(settings: Settings) -> Self {
+    async fn with(settings: ServerSettings) -> Self {
         let server = Server::set(settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address").to_string();
@@ -58,8 +58,8 @@ async fn ended(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&told).into_owned()
 }
 
-fn settings(limits: Limits) -> Settings {
-    Settings { limits, ..Settings::new(Access::Open, Hosts::Loopback, LEASE) }
+fn settings(limits: Limits) -> ServerSettings {
+    ServerSettings { limits, ..ServerSettings::new(Authentication::Open, Hosts::Loopback, LEASE) }
 }
 
 const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
@@ -218,7 +218,7 @@ async fn secured(authority: &Authority, client_ca: Option<&Path>) -> Listening {
     let (cert, key) = authority.sign("server");
     let files = TlsFiles { cert, key, client_ca: client_ca.map(Path::to_owned) };
     let tls = Tls::load(files).expect("certificates");
-    let settings = Settings { tls: Some(Arc::new(tls)), ..settings(Limits::default()) };
+    let settings = ServerSettings { tls: Some(Arc::new(tls)), ..settings(Limits::default()) };
     Listening::with(settings).await
 }
 

@@ -8,12 +8,15 @@ use expect_test::expect_file;
 use serde_json::{Value, json};
 
 use super::{LEASE, Server};
-use crate::{Access, Hosts, Limits, Rate, Scope, Settings, Token};
+use crate::{Authentication, Hosts, Limits, Rate, Scope, ServerSettings, Token};
 
 /// Creates a server with tokens and a high limit of refusals.
 fn guarded(tokens: Vec<Token>) -> Server {
     let limits = Limits { refusals: Rate::per_second(1, 10_000), ..Limits::default() };
-    Server::set(Settings { limits, ..Settings::new(Access::Tokens(tokens), Hosts::Any, LEASE) })
+    Server::set(ServerSettings {
+        limits,
+        ..ServerSettings::new(Authentication::Tokens(tokens), Hosts::Any, LEASE)
+    })
 }
 
 /// Returns all operations of the OpenAPI document.

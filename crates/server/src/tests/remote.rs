@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
 use super::Server;
-use crate::{Access, Hosts, Scope, Token, serve};
+use crate::{Authentication, Hosts, Scope, Token, serve};
 
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -28,7 +28,7 @@ impl Remote {
         // An error means that another test of this process has installed a provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let tokens = vec![Token::new("secret", Scope::ALL)];
-        let server = Server::with(Access::Tokens(tokens), Hosts::Loopback);
+        let server = Server::with(Authentication::Tokens(tokens), Hosts::Loopback);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let base = Url::parse(&format!("http://{address}")).expect("a URL");

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::listen::serve;
+use crate::serve;
 
 /// SQL that empties a database after a case. Rows written by migrations stay.
 const EMPTY: &str = "
@@ -110,7 +110,7 @@ impl Backing {
                 (Arc::new(shards(databases).await), bus)
             }
         };
-        let settings = settings(Access::Open, Hosts::Loopback);
+        let settings = settings(Authentication::Open, Hosts::Loopback);
         let server = Server::idle(settings, store, bus, clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{HELLO, Server, SimulatedClock, settings};
-use crate::{Access, Hosts};
+use crate::{Authentication, Hosts};
 
 /// Reads a stream to its end; returns id and name of each event.
 async fn heard(server: &Server, id: &str, last: Option<&str>) -> String {
@@ -94,7 +94,7 @@ async fn resumed(server: &Server, path: &str, last: &str) -> (u16, String) {
 async fn who_goes_on_after_events_that_the_store_has_lost_is_told_so() {
     let clock = Arc::new(SimulatedClock { begun: Instant::now() });
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let settings = settings(Access::Open, Hosts::Any);
+    let settings = settings(Authentication::Open, Hosts::Any);
     let server = Server::on(settings, store.clone(), Arc::new(LocalBus::new()), clock);
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use noetl_control::{PlaybookChoice, Settings, StartError, StartRequest};
+use noetl_control::{ControlSettings, PlaybookChoice, StartError, StartRequest};
 use noetl_model::IdGenerator;
 use noetl_store::{StartKey, SystemClock};
 use noetl_store_postgres::{PgSettings, PgStore, PoolSettings, TimeSource};
@@ -103,7 +103,7 @@ async fn counted_control() -> (Control, CountingProxy) {
     let settings = PgSettings { database, pool };
     let store = PgStore::connect(settings, TimeSource::Database).await.expect("a store");
     // The backlog is counted at intervals, not for each start.
-    let settings = Settings { backlog_max: None, ..Settings::default() };
+    let settings = ControlSettings { backlog_max: None, ..ControlSettings::default() };
     let ids = Arc::new(IdGenerator::new(1));
     let bus = Arc::new(LocalBus::new());
     let control = Control::new(Arc::new(store), bus, Arc::new(SystemClock), ids, settings);

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteCo
 use tempfile::TempDir;
 
 use super::stores::Backing;
-use super::{Access, Everything, HELLO, Hosts, LEASE, LocalBus, Server, Settings};
+use super::{Authentication, Everything, HELLO, Hosts, LEASE, LocalBus, Server, ServerSettings};
 
 /// SQL that turns a database into one of the previous release.
 const UNDO: &str = "
@@ -24,7 +24,7 @@ const UNDO: &str = "
     DELETE FROM schema_migration WHERE version = 50;";
 
 fn server_on(store: Arc<dyn Everything>) -> Server {
-    let settings = Settings::new(Access::Open, Hosts::Any, LEASE);
+    let settings = ServerSettings::new(Authentication::Open, Hosts::Any, LEASE);
     Server::idle(settings, store, Arc::new(LocalBus::new()), Arc::new(SystemClock))
 }
 

@@ -15,10 +15,10 @@ use crate::append::find_children;
 use crate::pool::PooledTransaction;
 use crate::row::store_error;
 
-type Answer = Result<(), AppendError>;
+type ShardAnswer = Result<(), AppendError>;
 
 impl Shards {
-    pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<Answer>, StoreError> {
+    pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<ShardAnswer>, StoreError> {
         let parents: Vec<CommandKey> = batch.iter().filter_map(Append::starts_child_of).collect();
         if parents.is_empty() || self.shards.len() == 1 {
             return self.append_parts(batch, Ok(&HashMap::new())).await;
@@ -90,10 +90,10 @@ impl Shards {
         &self,
         batch: &[Append],
         children: Result<&HashMap<CommandKey, ExecutionId>, &AppendError>,
-    ) -> Result<Vec<Answer>, StoreError> {
+    ) -> Result<Vec<ShardAnswer>, StoreError> {
         let mut parts: Vec<Part<'_>> = self.shards.iter().map(|_| Part::default()).collect();
         let mut starting = HashMap::new();
-        let mut answers: Vec<Answer> = Vec::with_capacity(batch.len());
+        let mut answers: Vec<ShardAnswer> = Vec::with_capacity(batch.len());
         for (place, append) in batch.iter().enumerate() {
             let answer = self
                 .check_home(append)
@@ -132,7 +132,7 @@ impl Shards {
     }
 
     /// Rejects a start key that belongs to another shard than its execution.
-    fn check_home(&self, append: &Append) -> Answer {
+    fn check_home(&self, append: &Append) -> ShardAnswer {
         match append.starts_under() {
             Some(key) if !self.admits(append.execution, key) => Err(AppendError::Conflict),
             Some(_) | None => Ok(()),
@@ -146,7 +146,7 @@ impl Shards {
         append: &Append,
         children: Result<&HashMap<CommandKey, ExecutionId>, &AppendError>,
         starting: &mut HashMap<CommandKey, usize>,
-    ) -> Answer {
+    ) -> ShardAnswer {
         let Some(parent) = append.starts_child_of() else {
             return Ok(());
         };

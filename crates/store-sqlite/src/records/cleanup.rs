@@ -7,7 +7,7 @@ use noetl_store::{Collected, Horizon, PAGE_MAX, StoreError, remove_all_but};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, array};
+use crate::row::{NamedRow, array};
 
 impl SqliteStore {
     pub(crate) async fn collect(
@@ -48,7 +48,7 @@ impl SqliteStore {
                 query(include_str!("../../sql/find_kept_payloads.sql")).bind(array(digests));
             let rows = self.rows(statement).await?;
             let kept: Vec<Digest> =
-                rows.iter().map(|row| Named(row).digest("sha256")).collect::<Result<_, _>>()?;
+                rows.iter().map(|row| NamedRow(row).digest("sha256")).collect::<Result<_, _>>()?;
             gone += remove_all_but(&kept, digests, blobs, before).await?;
         }
         Ok(gone)

@@ -9,7 +9,7 @@ use noetl_store::{
 use sqlx::{query, query_as};
 
 use crate::SqliteStore;
-use crate::row::{Named, array, get, store_error};
+use crate::row::{NamedRow, array, get, store_error};
 
 impl SqliteStore {
     pub(crate) async fn put_credential(
@@ -34,7 +34,7 @@ impl SqliteStore {
             .fetch_optional(&mut *writer)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(Named).map(from_row::credential).transpose()
+        row.as_ref().map(NamedRow).map(from_row::credential).transpose()
     }
 
     pub(crate) async fn credential(
@@ -48,7 +48,7 @@ impl SqliteStore {
             }
         };
         let row = self.row(statement).await?;
-        row.as_ref().map(Named).map(from_row::credential).transpose()
+        row.as_ref().map(NamedRow).map(from_row::credential).transpose()
     }
 
     pub(crate) async fn credentials(
@@ -61,7 +61,7 @@ impl SqliteStore {
             .bind(filter.text.as_ref().map(|text| text.to_lowercase()))
             .bind(at_most(limit, PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::credential).collect()
+        rows.iter().map(NamedRow).map(from_row::credential).collect()
     }
 
     pub(crate) async fn remove_credential(&self, id: i64) -> Result<bool, StoreError> {
@@ -99,7 +99,7 @@ impl SqliteStore {
         rows.iter()
             .map(|row| {
                 let (key, id) = (get(row, "key")?, get(row, "id")?);
-                Ok(SealedRow { key, id, sealed: from_row::sealed(Named(row))? })
+                Ok(SealedRow { key, id, sealed: from_row::sealed(NamedRow(row))? })
             })
             .collect()
     }

@@ -7,7 +7,7 @@ use noetl_store::{FailedMark, FailedMessage, PAGE_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, array};
+use crate::row::{NamedRow, array};
 
 impl SqliteStore {
     pub(crate) async fn put_failed_message(
@@ -40,7 +40,7 @@ impl SqliteStore {
             .bind(array(named))
             .bind(array(order_keys));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::failed_mark).collect()
+        rows.iter().map(NamedRow).map(from_row::failed_mark).collect()
     }
 
     pub(crate) async fn failed_message(
@@ -52,7 +52,7 @@ impl SqliteStore {
             .bind(subscription.0)
             .bind(once);
         let row = self.row(statement).await?;
-        row.as_ref().map(|row| from_row::failed_message(Named(row), subscription)).transpose()
+        row.as_ref().map(|row| from_row::failed_message(NamedRow(row), subscription)).transpose()
     }
 
     pub(crate) async fn failed_messages(
@@ -66,7 +66,7 @@ impl SqliteStore {
             .bind(after)
             .bind(at_most(limit, PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(|row| from_row::failed_message(Named(row), subscription)).collect()
+        rows.iter().map(|row| from_row::failed_message(NamedRow(row), subscription)).collect()
     }
 
     pub(crate) async fn remove_failed_messages(

@@ -7,7 +7,7 @@ use noetl_store::{AUDIT_PAGE_MAX, AuditEntry, AuditFilter, KeychainEntry, PAGE_M
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, store_error};
+use crate::row::{NamedRow, store_error};
 
 impl SqliteStore {
     pub(crate) async fn put_keychain_entry(&self, entry: &KeychainEntry) -> Result<(), StoreError> {
@@ -42,7 +42,7 @@ impl SqliteStore {
             .fetch_optional(&mut *writer)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(Named).map(from_row::keychain_entry).transpose()
+        row.as_ref().map(NamedRow).map(from_row::keychain_entry).transpose()
     }
 
     pub(crate) async fn keychain_entries(
@@ -54,7 +54,7 @@ impl SqliteStore {
             .bind(catalog_id.0)
             .bind(at_most(limit, PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::keychain_entry).collect()
+        rows.iter().map(NamedRow).map(from_row::keychain_entry).collect()
     }
 
     pub(crate) async fn remove_keychain_entry(&self, cache_key: &str) -> Result<bool, StoreError> {
@@ -93,6 +93,6 @@ impl SqliteStore {
             .bind(filter.to.map(Timestamp::as_micros))
             .bind(at_most(limit, AUDIT_PAGE_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::audit_entry).collect()
+        rows.iter().map(NamedRow).map(from_row::audit_entry).collect()
     }
 }

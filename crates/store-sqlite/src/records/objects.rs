@@ -6,7 +6,7 @@ use noetl_store::{NamedResult, Object, ObjectKey, ResultRef, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, store_error};
+use crate::row::{NamedRow, store_error};
 use crate::store::begin;
 
 impl SqliteStore {
@@ -44,7 +44,7 @@ impl SqliteStore {
             .await
             .map_err(store_error)?;
         transaction.commit().await.map_err(store_error)?;
-        from_row::named_result(Named(&row))
+        from_row::named_result(NamedRow(&row))
     }
 
     pub(crate) async fn result(
@@ -58,7 +58,7 @@ impl SqliteStore {
             .bind(reference.id)
             .bind(now.as_micros());
         let row = self.row(statement).await?;
-        row.as_ref().map(Named).map(from_row::named_result).transpose()
+        row.as_ref().map(NamedRow).map(from_row::named_result).transpose()
     }
 }
 
@@ -84,6 +84,6 @@ impl SqliteStore {
             .bind(key.as_str())
             .bind(now.as_micros());
         let row = self.row(statement).await?;
-        row.as_ref().map(|row| from_row::object(Named(row), key)).transpose()
+        row.as_ref().map(|row| from_row::object(NamedRow(row), key)).transpose()
     }
 }

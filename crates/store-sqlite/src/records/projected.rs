@@ -7,7 +7,7 @@ use noetl_store::{PROJECT_MAX, StoreError};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, array};
+use crate::row::{NamedRow, array};
 
 impl SqliteStore {
     pub(crate) async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError> {
@@ -31,7 +31,7 @@ impl SqliteStore {
             .bind(at_most(limit, PROJECT_MAX));
         let rows = self.rows(statement).await?;
         let what = || format!("a projected event of execution {execution}");
-        rows.iter().map(|row| Named(row).json("envelope", what)).collect()
+        rows.iter().map(|row| NamedRow(row).json("envelope", what)).collect()
     }
 
     pub(crate) async fn forget_projected(

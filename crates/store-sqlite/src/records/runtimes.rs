@@ -8,7 +8,7 @@ use serde_json::Value;
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, store_error};
+use crate::row::{NamedRow, store_error};
 
 impl SqliteStore {
     pub(crate) async fn put_runtime(&self, runtime: &Runtime) -> Result<Runtime, StoreError> {
@@ -30,7 +30,7 @@ impl SqliteStore {
             .fetch_one(&mut *writer)
             .await
             .map_err(store_error)?;
-        from_row::runtime(Named(&row))
+        from_row::runtime(NamedRow(&row))
     }
 
     pub(crate) async fn heard_runtime(
@@ -53,7 +53,7 @@ impl SqliteStore {
         let statement =
             query(include_str!("../../sql/find_runtime.sql")).bind(&key.kind).bind(&key.name);
         let row = self.row(statement).await?;
-        row.as_ref().map(Named).map(from_row::runtime).transpose()
+        row.as_ref().map(NamedRow).map(from_row::runtime).transpose()
     }
 
     pub(crate) async fn runtimes(&self, kind: &str) -> Result<Vec<Runtime>, StoreError> {
@@ -61,7 +61,7 @@ impl SqliteStore {
             .bind(kind)
             .bind(at_most(RUNTIMES_MAX, RUNTIMES_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::runtime).collect()
+        rows.iter().map(NamedRow).map(from_row::runtime).collect()
     }
 
     pub(crate) async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError> {

@@ -7,7 +7,7 @@ use noetl_store::{StoreError, VARIABLES_MAX, Variable};
 use sqlx::query;
 
 use crate::SqliteStore;
-use crate::row::{Named, array, store_error};
+use crate::row::{NamedRow, array, store_error};
 
 impl SqliteStore {
     pub(crate) async fn put_variables(
@@ -33,7 +33,7 @@ impl SqliteStore {
             .bind(execution.0)
             .bind(at_most(VARIABLES_MAX, VARIABLES_MAX));
         let rows = self.rows(statement).await?;
-        rows.iter().map(Named).map(from_row::variable).collect()
+        rows.iter().map(NamedRow).map(from_row::variable).collect()
     }
 
     pub(crate) async fn variable(
@@ -50,7 +50,7 @@ impl SqliteStore {
             .fetch_optional(&mut *writer)
             .await
             .map_err(store_error)?;
-        row.as_ref().map(Named).map(from_row::variable).transpose()
+        row.as_ref().map(NamedRow).map(from_row::variable).transpose()
     }
 
     pub(crate) async fn remove_variables(

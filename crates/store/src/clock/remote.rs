@@ -13,7 +13,7 @@ const DRIFT_ONE_IN: u32 = 2000;
 
 /// A time that a store answered with. The store read its clock between `asked` and `answered`.
 #[derive(Debug, Clone, Copy)]
-pub struct Reading {
+pub struct ClockReading {
     pub at: Timestamp,
     pub asked: Instant,
     pub answered: Instant,
@@ -37,7 +37,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn of(reading: Reading) -> Self {
+    fn of(reading: ClockReading) -> Self {
         let error = reading.answered.saturating_duration_since(reading.asked) / 2;
         Self { at: reading.at, when: reading.asked + error, error }
     }
@@ -68,12 +68,12 @@ fn earlier(at: Timestamp, duration: Duration) -> Timestamp {
 }
 
 impl RemoteClock {
-    pub fn new(first: Reading) -> Self {
+    pub fn new(first: ClockReading) -> Self {
         Self { estimate: Mutex::new(Estimate::of(first)) }
     }
 
     /// Adds a reading.
-    pub fn observe(&self, reading: Reading) {
+    pub fn observe(&self, reading: ClockReading) {
         let newer = Estimate::of(reading);
         let mut estimate = self.estimate();
         if estimate.is_replaced_by(&newer) {
@@ -102,10 +102,10 @@ mod tests {
     }
 
     /// Returns a reading with a round trip of `took` milliseconds.
-    async fn reading(at: Timestamp, took: u64) -> Reading {
+    async fn reading(at: Timestamp, took: u64) -> ClockReading {
         let asked = Instant::now();
         tokio::time::advance(millis(took)).await;
-        Reading { at, asked, answered: Instant::now() }
+        ClockReading { at, asked, answered: Instant::now() }
     }
 
     #[tokio::test(start_paused = true)]

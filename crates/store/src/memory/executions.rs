@@ -2,7 +2,7 @@
 
 use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, TimerId, Timestamp};
 
-use super::{ExecutionRow, MemoryStore, Tables};
+use super::{MemoryExecution, MemoryStore, MemoryTables};
 use crate::{ExecutionFilter, PAGE_MAX, Page, StoreError};
 
 impl ExecutionFilter {
@@ -17,15 +17,15 @@ impl ExecutionFilter {
     }
 }
 
-impl ExecutionRow {
+impl MemoryExecution {
     fn last_event_at(&self) -> Timestamp {
         self.log.last().map_or(self.summary.started_at, |recorded| recorded.at)
     }
 }
 
-impl Tables {
+impl MemoryTables {
     /// True if a running execution has no open work that could move it.
-    fn is_stalled(&self, execution: ExecutionId, row: &ExecutionRow, before: Timestamp) -> bool {
+    fn is_stalled(&self, execution: ExecutionId, row: &MemoryExecution, before: Timestamp) -> bool {
         let timers = (execution, TimerId(0))..=(execution, TimerId(u64::MAX));
         row.summary.status == ExecutionStatus::Running
             && row.last_event_at() < before

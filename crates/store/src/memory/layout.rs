@@ -3,7 +3,7 @@
 use noetl_model::ExecutionStatus;
 
 use super::MemoryStore;
-use crate::{Connections, StoreError, Tables};
+use crate::{ConnectionFigures, StoreError, Tables};
 
 impl MemoryStore {
     pub(crate) async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
@@ -28,7 +28,7 @@ impl MemoryStore {
         1
     }
 
-    pub(crate) fn connections(&self) -> Option<Connections> {
+    pub(crate) fn connections(&self) -> Option<ConnectionFigures> {
         None
     }
 }

@@ -13,12 +13,12 @@ use crate::{
 
 #[derive(Clone, Default)]
 pub(super) struct CommandTable {
-    rows: BTreeMap<(ExecutionId, CommandId), CommandRow>,
+    rows: BTreeMap<(ExecutionId, CommandId), MemoryCommand>,
     last_position: u64,
 }
 
 #[derive(Clone)]
-struct CommandRow {
+struct MemoryCommand {
     /// The insertion order of the command.
     position: u64,
     open: OpenCommand,
@@ -49,7 +49,7 @@ impl CommandTable {
                 (Some(open), Some(row)) => row.open = open,
                 (Some(open), None) => {
                     self.last_position += 1;
-                    self.rows.insert(key, CommandRow { position: self.last_position, open });
+                    self.rows.insert(key, MemoryCommand { position: self.last_position, open });
                 }
                 (None, _) => {
                     self.rows.remove(&key);
@@ -75,7 +75,7 @@ impl CommandTable {
         &'a self,
         pool: &'a Pool,
         now: Timestamp,
-    ) -> impl Iterator<Item = (PlaceWithin, (ExecutionId, CommandId), &'a CommandRow)> {
+    ) -> impl Iterator<Item = (PlaceWithin, (ExecutionId, CommandId), &'a MemoryCommand)> {
         let in_pool = self.rows.iter().filter(move |(_, row)| row.open.pool == *pool);
         in_pool.filter_map(move |(key, row)| {
             let place = match row.open.holder {
@@ -102,7 +102,7 @@ impl CommandTable {
         &'a self,
         pool: &'a Pool,
         now: Timestamp,
-    ) -> Vec<(usize, (ExecutionId, CommandId), &'a CommandRow)> {
+    ) -> Vec<(usize, (ExecutionId, CommandId), &'a MemoryCommand)> {
         let mut executions: BTreeMap<ExecutionId, Vec<_>> = BTreeMap::new();
         for (place, key, row) in self.ready(pool, now) {
             executions.entry(key.0).or_default().push((place, key, row));
@@ -164,7 +164,7 @@ impl CommandTable {
         let mut expired: Vec<_> = self
             .rows
             .iter()
-            .filter_map(|(&(execution, command), CommandRow { position, open })| {
+            .filter_map(|(&(execution, command), MemoryCommand { position, open })| {
                 match open.holder {
                     Holder::Worker { lease_until, .. } if lease_until <= now => {
                         let held = Held { execution, command, attempt: open.attempt };

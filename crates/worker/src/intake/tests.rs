@@ -103,7 +103,7 @@ impl World {
 struct FakeDesk(Arc<World>);
 
 #[async_trait]
-impl Desk for FakeDesk {
+impl IntakeControl for FakeDesk {
     async fn attend(&self, _runtime: &WorkerId, _path: &str) -> Result<Assignment, ControlError> {
         Ok(self.0.assignment.lock().unwrap().clone())
     }

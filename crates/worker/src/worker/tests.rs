@@ -243,14 +243,14 @@ struct Running {
 }
 
 impl Running {
-    fn start(control: &Arc<Control>, change: impl FnOnce(&mut Settings)) -> Self {
+    fn start(control: &Arc<Control>, change: impl FnOnce(&mut WorkerSettings)) -> Self {
         let (open, at_gate) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
         let gate = Gate { control: control.clone(), open: open.clone(), running: at_gate.clone() };
         let registry =
             Registry::standard(noetl_tools::ToolSettings::from_environment(std::env::vars()))
                 .with(ToolKind::Wasm, gate)
                 .with(ToolKind::Agent, Panics);
-        let mut settings = Settings::new(WorkerId::new("w1"), 4);
+        let mut settings = WorkerSettings::new(WorkerId::new("w1"), 4);
         settings.heartbeat = Duration::from_millis(10);
         settings.lease_wait = Duration::from_millis(10);
         change(&mut settings);
@@ -501,7 +501,8 @@ async fn what_does_not_finish_in_time_is_stopped_and_left_to_its_lease() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_tells_of_itself_again_and_again() {
     let control = Control::new(Vec::new());
-    let settings = Settings { pool: Pool::new("gpu"), ..Settings::new(WorkerId::new("w"), 3) };
+    let settings =
+        WorkerSettings { pool: Pool::new("gpu"), ..WorkerSettings::new(WorkerId::new("w"), 3) };
     let registry =
         Registry::standard(noetl_tools::ToolSettings::from_environment(std::env::vars()));
     let worker = Worker::new(control.clone(), registry, settings);

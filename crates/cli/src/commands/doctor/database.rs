@@ -8,7 +8,7 @@ use noetl_store::{Clock as _, ExecutionFilter, Executions as _, Page, StoreError
 use noetl_store_sqlite::{OpenError, SqliteStore};
 
 use super::machine::bytes;
-use super::{Check, chain};
+use super::{DoctorCheck, chain};
 use crate::config::Config;
 
 /// The most executions counted.
@@ -18,7 +18,7 @@ const STALL: Duration = Duration::from_secs(30);
 /// The most a stored event may be ahead of the clock.
 const AHEAD: Duration = Duration::from_secs(5);
 
-pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
+pub(super) async fn checks(config: &Config, db: &Path) -> Vec<DoctorCheck> {
     let shown = config.short(db);
     let store = match SqliteStore::open_read_only(db).await {
         Ok(store) => store,
@@ -28,12 +28,12 @@ pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
     let now = SystemClock.now();
     match contents(&store, now).await {
         Ok(found) => {
-            let opened = Check::ok("database", format!("{shown} can be read, {size}"));
+            let opened = DoctorCheck::ok("database", format!("{shown} can be read, {size}"));
             std::iter::once(opened).chain(found).collect()
         }
         Err(error) => {
             let found = format!("{shown} cannot be read: {}", chain(&error));
-            vec![Check::fail(
+            vec![DoctorCheck::fail(
                 "database",
                 found,
                 "restore it from a copy, or name another with --db",
@@ -42,28 +42,30 @@ pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
     }
 }
 
-fn unopened(shown: &str, error: &OpenError) -> Check {
+fn unopened(shown: &str, error: &OpenError) -> DoctorCheck {
     match error {
         OpenError::Missing { .. } => {
-            Check::ok("database", format!("none yet; the first run makes {shown}"))
+            DoctorCheck::ok("database", format!("none yet; the first run makes {shown}"))
         }
         OpenError::Older { .. } => {
             let found = format!("{shown} is of an older version");
-            Check::warn("database", found, "the next run brings it up to date")
+            DoctorCheck::warn("database", found, "the next run brings it up to date")
         }
-        OpenError::Newer { .. } => Check::fail("database", error.to_string(), "use that version"),
+        OpenError::Newer { .. } => {
+            DoctorCheck::fail("database", error.to_string(), "use that version")
+        }
         OpenError::InUse { .. }
         | OpenError::NotOurs { .. }
         | OpenError::Lock { .. }
         | OpenError::Make { .. }
         | OpenError::Connect { .. }
         | OpenError::Migrate { .. } => {
-            Check::fail("database", chain(error), "name another with --db PATH or NOETL_DB")
+            DoctorCheck::fail("database", chain(error), "name another with --db PATH or NOETL_DB")
         }
     }
 }
 
-async fn contents(store: &SqliteStore, now: Timestamp) -> Result<Vec<Check>, StoreError> {
+async fn contents(store: &SqliteStore, now: Timestamp) -> Result<Vec<DoctorCheck>, StoreError> {
     let page = Page { before: None, limit: COUNT_MAX };
     let running = ExecutionFilter { status: Some(ExecutionStatus::Running), ..Default::default() };
     let unfinished = store.list(&running, page).await?.len();
@@ -75,34 +77,34 @@ async fn contents(store: &SqliteStore, now: Timestamp) -> Result<Vec<Check>, Sto
     Ok(vec![whole(damage), order(latest.first(), now), open(unfinished), stuck(stalled)])
 }
 
-fn whole(damage: Option<String>) -> Check {
+fn whole(damage: Option<String>) -> DoctorCheck {
     match damage {
-        None => Check::ok("integrity", "no page is damaged"),
+        None => DoctorCheck::ok("integrity", "no page is damaged"),
         Some(damage) => {
             let help = "restore the database from a copy, and look at the disk";
-            Check::fail("integrity", damage, help)
+            DoctorCheck::fail("integrity", damage, help)
         }
     }
 }
 
 /// Checks that the latest execution is not ahead of the clock.
-fn order(latest: Option<&Summary>, now: Timestamp) -> Check {
-    let Some(latest) = latest else { return Check::ok("executions", "none yet") };
+fn order(latest: Option<&Summary>, now: Timestamp) -> DoctorCheck {
+    let Some(latest) = latest else { return DoctorCheck::ok("executions", "none yet") };
     let at = latest.ended_at.unwrap_or(latest.started_at);
     if at.since(now) > AHEAD {
-        return Check::warn(
+        return DoctorCheck::warn(
             "executions",
             format!("the latest is from {at}, which lies ahead of the clock"),
             "look at the clock of this machine",
         );
     }
-    Check::ok("executions", format!("the latest is from {at}"))
+    DoctorCheck::ok("executions", format!("the latest is from {at}"))
 }
 
-fn open(unfinished: usize) -> Check {
+fn open(unfinished: usize) -> DoctorCheck {
     match unfinished {
-        0 => Check::ok("unfinished", "none"),
-        count => Check::warn(
+        0 => DoctorCheck::ok("unfinished", "none"),
+        count => DoctorCheck::warn(
             "unfinished",
             format!("{count}"),
             "`noetl resume` continues those that no other process runs",
@@ -110,10 +112,10 @@ fn open(unfinished: usize) -> Check {
     }
 }
 
-fn stuck(stalled: usize) -> Check {
+fn stuck(stalled: usize) -> DoctorCheck {
     match stalled {
-        0 => Check::ok("stalled", "none"),
-        count => Check::fail(
+        0 => DoctorCheck::ok("stalled", "none"),
+        count => DoctorCheck::fail(
             "stalled",
             format!("{count} have nothing under way that could move them"),
             "`noetl resume` tries to; `noetl executions cancel ID` ends one",

@@ -10,7 +10,7 @@ use noetl_model::Timestamp;
 use noetl_store::{Clock as _, SystemClock, WRITE_CHECK_LEN, owner_only};
 use tokio::process::Command;
 
-use super::Check;
+use super::DoctorCheck;
 use crate::config::Config;
 
 /// Free disk space below which a warning is shown.
@@ -24,7 +24,7 @@ const VERSION_WAIT: Duration = Duration::from_secs(10);
 /// The earliest plausible time of a clock: 2026-01-01T00:00:00Z.
 const EARLIEST: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
-pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
+pub(super) async fn checks(config: &Config, db: &Path) -> Vec<DoctorCheck> {
     let directory = db.parent().filter(|path| !path.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     vec![
@@ -37,28 +37,28 @@ pub(super) async fn checks(config: &Config, db: &Path) -> Vec<Check> {
     ]
 }
 
-fn clock(now: Timestamp) -> Check {
+fn clock(now: Timestamp) -> DoctorCheck {
     if now < EARLIEST {
-        return Check::fail("clock", format!("it is {now}"), "set the clock of this machine");
+        return DoctorCheck::fail("clock", format!("it is {now}"), "set the clock of this machine");
     }
-    Check::ok("clock", now.to_string())
+    DoctorCheck::ok("clock", now.to_string())
 }
 
-fn files() -> Check {
+fn files() -> DoctorCheck {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     match limit {
-        Some(limit) if limit < FILES_WANTED => Check::warn(
+        Some(limit) if limit < FILES_WANTED => DoctorCheck::warn(
             "open files",
             format!("at most {limit}"),
             format!("raise the limit: ulimit -n {FILES_WANTED}"),
         ),
-        Some(limit) => Check::ok("open files", format!("at most {limit}")),
-        None => Check::ok("open files", "no limit"),
+        Some(limit) => DoctorCheck::ok("open files", format!("at most {limit}")),
+        None => DoctorCheck::ok("open files", "no limit"),
     }
 }
 
 /// Checks that files can be written in the directory of the database.
-fn data_directory(config: &Config, directory: &Path) -> Check {
+fn data_directory(config: &Config, directory: &Path) -> DoctorCheck {
     let shown = config.short(directory);
     let probe = directory.join(format!(".noetl-doctor-{}", std::process::id()));
     let written = owner_only::create_directory(directory).and_then(|()| {
@@ -68,8 +68,8 @@ fn data_directory(config: &Config, directory: &Path) -> Check {
         written.and(std::fs::remove_file(&probe))
     });
     match written {
-        Ok(()) => Check::ok("data directory", format!("{shown} can be written to")),
-        Err(error) => Check::fail(
+        Ok(()) => DoctorCheck::ok("data directory", format!("{shown} can be written to")),
+        Err(error) => DoctorCheck::fail(
             "data directory",
             format!("{shown} cannot be written to: {error}"),
             "name a database elsewhere with --db PATH or NOETL_DB",
@@ -77,37 +77,41 @@ fn data_directory(config: &Config, directory: &Path) -> Check {
     }
 }
 
-fn disk(directory: &Path) -> Check {
+fn disk(directory: &Path) -> DoctorCheck {
     let free = match rustix::fs::statvfs(directory) {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         Err(error) => {
             let found = format!("free space is not known: {}", io::Error::from(error));
-            return Check::warn("disk", found, "make the directory, or name another with --db");
+            return DoctorCheck::warn(
+                "disk",
+                found,
+                "make the directory, or name another with --db",
+            );
         }
     };
     let found = format!("{} free", bytes(free));
     let help = "make room, or name a database on another disk with --db PATH";
     match free {
-        free if free < FREE_BYTES_NEEDED => Check::fail("disk", found, help),
-        free if free < FREE_BYTES_WANTED => Check::warn("disk", found, help),
-        _ => Check::ok("disk", found),
+        free if free < FREE_BYTES_NEEDED => DoctorCheck::fail("disk", found, help),
+        free if free < FREE_BYTES_WANTED => DoctorCheck::warn("disk", found, help),
+        _ => DoctorCheck::ok("disk", found),
     }
 }
 
-async fn shell() -> Check {
+async fn shell() -> DoctorCheck {
     match first_line("sh", &["-c", "command -v sh"]).await {
-        Ok(path) => Check::ok("shell", path),
+        Ok(path) => DoctorCheck::ok("shell", path),
         Err(error) => {
-            Check::warn("shell", format!("sh does not run: {error}"), "shell steps will fail")
+            DoctorCheck::warn("shell", format!("sh does not run: {error}"), "shell steps will fail")
         }
     }
 }
 
-async fn python(config: &Config) -> Check {
+async fn python(config: &Config) -> DoctorCheck {
     let name = config.python();
     match first_line(name, &["--version"]).await {
-        Ok(version) => Check::ok("python", format!("{version} ({name})")),
-        Err(error) => Check::warn(
+        Ok(version) => DoctorCheck::ok("python", format!("{version} ({name})")),
+        Err(error) => DoctorCheck::warn(
             "python",
             format!("{name} does not run: {error}"),
             "python steps will fail; install Python 3, or set NOETL_PYTHON to an interpreter",
@@ -148,7 +152,7 @@ pub(super) fn bytes(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::Verdict;
+    use crate::commands::doctor::CheckStatus;
 
     #[test]
     fn sizes_are_in_the_largest_unit_that_fits() {
@@ -159,15 +163,15 @@ mod tests {
 
     #[test]
     fn a_clock_that_has_lost_its_battery_fails() {
-        assert_eq!(clock(Timestamp::from_millis(0)).verdict, Verdict::Fail);
-        assert_eq!(clock(EARLIEST).verdict, Verdict::Ok);
+        assert_eq!(clock(Timestamp::from_millis(0)).verdict, CheckStatus::Fail);
+        assert_eq!(clock(EARLIEST).verdict, CheckStatus::Ok);
     }
 
     #[tokio::test]
     async fn an_interpreter_that_is_not_there_is_a_warning_with_a_way_out() {
         let config = Config::of(&[("NOETL_PYTHON", "/no/such/python")]);
         let check = python(&config).await;
-        assert_eq!(check.verdict, Verdict::Warn);
+        assert_eq!(check.verdict, CheckStatus::Warn);
         assert!(check.found.contains("/no/such/python"));
         assert!(check.help.is_some_and(|help| help.contains("NOETL_PYTHON")));
     }

@@ -4,14 +4,14 @@ use noetl_api::{Client, ClientError, ServerReadiness};
 use serde_json::Value;
 use url::Url;
 
-use super::Check;
+use super::DoctorCheck;
 use crate::config::{Config, NamedBy};
 use crate::remote::Remote;
 use crate::show::failure::Failure;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Failure> {
+pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<DoctorCheck>, Failure> {
     let remote = Remote::new(url.clone(), NamedBy::Flag, config)?;
     let client = remote.client();
     let health = match client.health().await {
@@ -19,67 +19,69 @@ pub(super) async fn checks(url: &Url, config: &Config) -> Result<Vec<Check>, Fai
         // `/readyz` gives the full reason.
         Err(ClientError::Foreign { .. }) | Err(ClientError::Refused { .. }) => {
             let help = "look at its log, and at its database";
-            let unhealthy = Check::fail("server", format!("{url} is not healthy"), help);
+            let unhealthy = DoctorCheck::fail("server", format!("{url} is not healthy"), help);
             return Ok(vec![unhealthy, ready(client).await]);
         }
         Err(error) => {
             let help = "start it with `noetl server`, or name another with --server URL";
-            return Ok(vec![Check::fail("server", super::chain(&error), help)]);
+            return Ok(vec![DoctorCheck::fail("server", super::chain(&error), help)]);
         }
     };
     let mut checks = vec![version(url, &health), database(&health), bus(&health)];
     checks.extend(super::clock::of_server(&health));
     checks.push(ready(client).await);
     checks.push(match remote.client().summaries(&Default::default()).await {
-        Ok(_) => Check::ok("access", "executions can be read"),
-        Err(error @ ClientError::Refused { status: 401 | 403, .. }) => Check::warn(
+        Ok(_) => DoctorCheck::ok("access", "executions can be read"),
+        Err(error @ ClientError::Refused { status: 401 | 403, .. }) => DoctorCheck::warn(
             "access",
             error.to_string(),
             "set NOETL_API_TOKEN to a token of this server",
         ),
-        Err(error) => Check::fail("access", super::chain(&error), "look at its log"),
+        Err(error) => DoctorCheck::fail("access", super::chain(&error), "look at its log"),
     });
     Ok(checks)
 }
 
-async fn ready(client: &Client) -> Check {
+async fn ready(client: &Client) -> DoctorCheck {
     match client.readiness().await {
-        Ok(ServerReadiness { is_ready: true, .. }) => Check::ok("ready", "it takes requests"),
+        Ok(ServerReadiness { is_ready: true, .. }) => DoctorCheck::ok("ready", "it takes requests"),
         Ok(ServerReadiness { is_ready: false, causes }) => {
             let help = "docs/operations.md says what to do about each cause";
-            Check::fail("ready", format!("it takes no requests: {}", causes.join("; ")), help)
+            DoctorCheck::fail("ready", format!("it takes no requests: {}", causes.join("; ")), help)
         }
-        Err(error) => Check::fail("ready", super::chain(&error), "look at its log"),
+        Err(error) => DoctorCheck::fail("ready", super::chain(&error), "look at its log"),
     }
 }
 
-fn version(url: &Url, health: &Value) -> Check {
+fn version(url: &Url, health: &Value) -> DoctorCheck {
     match health["version"].as_str() {
-        Some(VERSION) => Check::ok("server", format!("{url} answers, noetl {VERSION}")),
-        Some(other) => Check::warn(
+        Some(VERSION) => DoctorCheck::ok("server", format!("{url} answers, noetl {VERSION}")),
+        Some(other) => DoctorCheck::warn(
             "server",
             format!("{url} answers, noetl {other}"),
             format!("this is noetl {VERSION}: use the same version"),
         ),
-        None => Check::warn("server", format!("{url} answers"), "it does not say its version"),
+        None => {
+            DoctorCheck::warn("server", format!("{url} answers"), "it does not say its version")
+        }
     }
 }
 
-fn database(health: &Value) -> Check {
+fn database(health: &Value) -> DoctorCheck {
     match health["database"].as_str() {
-        Some("connected") => Check::ok("database", "it answers the server"),
-        _ => Check::fail("database", "it does not answer the server", "look at the database"),
+        Some("connected") => DoctorCheck::ok("database", "it answers the server"),
+        _ => DoctorCheck::fail("database", "it does not answer the server", "look at the database"),
     }
 }
 
-fn bus(health: &Value) -> Check {
+fn bus(health: &Value) -> DoctorCheck {
     match health["nats"].as_str() {
-        Some("connected") => Check::ok("nats", "it answers the server"),
-        Some("disconnected") => Check::warn(
+        Some("connected") => DoctorCheck::ok("nats", "it answers the server"),
+        Some("disconnected") => DoctorCheck::warn(
             "nats",
             "it does not answer the server",
             "work goes on, more slowly; look at the broker",
         ),
-        _ => Check::ok("nats", "none is configured"),
+        _ => DoctorCheck::ok("nats", "none is configured"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::Check;
+use super::DoctorCheck;
 use crate::config::settings::{Secrecy, TABLE};
 use crate::config::trust::Withheld;
 use crate::config::{Config, Source};
@@ -10,12 +10,12 @@ use crate::config::{Config, Source};
 /// The permission bits that let other users read a file.
 const READ_BY_OTHERS: u32 = 0o044;
 
-pub(super) fn check(config: &Config) -> Check {
+pub(super) fn check(config: &Config) -> DoctorCheck {
     if config.files().is_empty() {
-        return Check::ok("settings", "no noetl.toml; the environment and the defaults hold");
+        return DoctorCheck::ok("settings", "no noetl.toml; the environment and the defaults hold");
     }
     if let Some(withheld) = config.withheld() {
-        return Check::warn("settings", withheld.to_string(), Withheld::WAY_OUT);
+        return DoctorCheck::warn("settings", withheld.to_string(), Withheld::WAY_OUT);
     }
     let readable = config.files().iter().find(|path| {
         let mode = std::fs::metadata(path).map_or(0, |file| file.permissions().mode());
@@ -29,12 +29,12 @@ pub(super) fn check(config: &Config) -> Check {
         && has_secrets
     {
         let shown = config.short(path);
-        return Check::warn(
+        return DoctorCheck::warn(
             "settings",
             format!("{shown} has secrets that other users can read"),
             format!("chmod 600 {shown}"),
         );
     }
     let shown: Vec<String> = config.files().iter().map(|path| config.short(path)).collect();
-    Check::ok("settings", shown.join(", "))
+    DoctorCheck::ok("settings", shown.join(", "))
 }

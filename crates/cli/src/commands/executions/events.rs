@@ -24,7 +24,7 @@ pub(crate) async fn events(
 ) -> Result<Exit, Failure> {
     let (chosen, history, _) = backend::chosen(&args.client, args.execution, config).await?;
     let execution = chosen.execution;
-    let mut log = Log { history, execution, after: args.after, left: args.limit };
+    let mut log = EventLines { history, execution, after: args.after, left: args.limit };
     let mut all = Vec::new();
     while let Some(page) = log.next(args.follow).await? {
         match args.output {
@@ -46,7 +46,7 @@ pub(crate) async fn events(
 }
 
 /// The events of an execution, read page by page.
-struct Log {
+struct EventLines {
     history: History,
     execution: ExecutionId,
     after: Seq,
@@ -54,7 +54,7 @@ struct Log {
     left: Option<u64>,
 }
 
-impl Log {
+impl EventLines {
     /// Returns the next events; `None` at the end of the log or, with `follow`, of the execution.
     async fn next(&mut self, follow: bool) -> Result<Option<Vec<Recorded>>, Failure> {
         if self.left == Some(0) {

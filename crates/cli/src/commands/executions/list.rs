@@ -20,7 +20,7 @@ const ERROR_CHARS_MAX: usize = 60;
 
 /// One execution of the list, for programs.
 #[derive(Serialize)]
-struct Entry {
+struct ListedExecution {
     execution_id: String,
     status: ExecutionStatus,
     path: String,
@@ -56,7 +56,7 @@ pub(crate) async fn list(
     let summaries = history.list_started(which, &filter, started, limit).await?;
     match args.output.document() {
         Some(format) => {
-            let entries: Vec<Entry> = summaries.iter().map(entry).collect();
+            let entries: Vec<ListedExecution> = summaries.iter().map(entry).collect();
             terminal.data(&document(format, &entries))?;
         }
         None if summaries.is_empty() => terminal.say("no executions"),
@@ -65,9 +65,9 @@ pub(crate) async fn list(
     Ok(Exit::Completed)
 }
 
-fn entry(summary: &Summary) -> Entry {
+fn entry(summary: &Summary) -> ListedExecution {
     let duration = summary.ended_at.map(|ended_at| ended_at.since(summary.started_at));
-    Entry {
+    ListedExecution {
         execution_id: summary.execution.to_string(),
         status: summary.status,
         path: summary.playbook.path.clone(),

@@ -1,7 +1,7 @@
 //! Formats a replay as text.
 
 use noetl_compat::ReplayState;
-use noetl_replay::{Change, Difference};
+use noetl_replay::{Difference, StateChange};
 
 use crate::show::output::table::{line, table};
 use crate::show::terminal::{BAD, CAREFUL, FAINT, GOOD, STRONG, paint};
@@ -74,7 +74,7 @@ pub(crate) fn changes(difference: &Difference) -> String {
     if difference.changes.is_empty() {
         return "no difference\n".to_owned();
     }
-    let shown = difference.changes.iter().map(|change: &Change| {
+    let shown = difference.changes.iter().map(|change: &StateChange| {
         let style = match (&change.before, &change.after) {
             (None, _) => GOOD,
             (Some(_), None) => BAD,

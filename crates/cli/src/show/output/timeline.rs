@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use noetl_model::Timestamp;
-use noetl_replay::{CommandSpan, ForkGap, Outcome, Spent, StepSpan, Timeline};
+use noetl_replay::{CommandSpan, ForkGap, Spent, StepSpan, Timeline, TimelineOutcome};
 
 use crate::show::output::table::{line, table};
 use crate::show::output::time::took_finely;
@@ -52,12 +52,12 @@ pub(crate) fn drawn(timeline: &Timeline) -> String {
     text
 }
 
-fn ended(outcome: Outcome) -> String {
+fn ended(outcome: TimelineOutcome) -> String {
     match outcome {
-        Outcome::Completed => String::new(),
-        Outcome::Running => "running".to_owned(),
-        Outcome::Failed => paint(BAD, "failed"),
-        Outcome::Cancelled => "cancelled".to_owned(),
+        TimelineOutcome::Completed => String::new(),
+        TimelineOutcome::Running => "running".to_owned(),
+        TimelineOutcome::Failed => paint(BAD, "failed"),
+        TimelineOutcome::Cancelled => "cancelled".to_owned(),
     }
 }
 

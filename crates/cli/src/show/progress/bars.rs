@@ -7,7 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use noetl_model::ExecutionId;
 
 use super::{NAME_WIDTH, write_line};
-use crate::show::overview::{Change, Overview, StepView};
+use crate::show::overview::{Overview, OverviewChange, StepView};
 use crate::show::terminal::shown;
 
 /// Interval of the animation.
@@ -34,14 +34,18 @@ impl Bars {
         Self { all: MultiProgress::with_draw_target(target), running: BTreeMap::new(), color }
     }
 
-    pub(super) fn update(&mut self, overview: &Overview, change: Change) {
+    pub(super) fn update(&mut self, overview: &Overview, change: OverviewChange) {
         let execution = overview.execution;
         match change {
-            Change::Nothing | Change::Retrying(..) => {}
-            Change::StepEntered(step) => self.begin((execution, step), &overview.steps[step]),
-            Change::ItemsEnded(step) => self.count((execution, step), &overview.steps[step]),
-            Change::StepEnded(step) => self.end((execution, step)),
-            Change::ExecutionEnded => {
+            OverviewChange::Nothing | OverviewChange::Retrying(..) => {}
+            OverviewChange::StepEntered(step) => {
+                self.begin((execution, step), &overview.steps[step])
+            }
+            OverviewChange::ItemsEnded(step) => {
+                self.count((execution, step), &overview.steps[step])
+            }
+            OverviewChange::StepEnded(step) => self.end((execution, step)),
+            OverviewChange::ExecutionEnded => {
                 (0..overview.steps.len()).for_each(|step| self.end((execution, step)));
             }
         }

@@ -43,7 +43,7 @@ pub enum UnusableFold {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Body {
+struct SavedBody {
     #[serde(rename = "wording")]
     events: ReplayEvents,
     state: ReplayState,
@@ -61,7 +61,7 @@ impl Replayer {
         if self.fold.len() + self.events.len() > ENTRIES_MAX {
             return None;
         }
-        let body = Body {
+        let body = SavedBody {
             events: self.events.clone(),
             state: self.fold.state().clone(),
             head: digest_of(last),
@@ -85,7 +85,7 @@ impl Replayer {
         if Digest::of(json).as_bytes() != checksum {
             return Err(UnusableFold::Checksum);
         }
-        let Body { events, state, head } =
+        let SavedBody { events, state, head } =
             serde_json::from_slice(json).map_err(UnusableFold::Body)?;
         let is_its = events.execution() == question.execution
             && state.execution_id == question.execution.0

@@ -22,7 +22,7 @@ pub(super) struct Past {
 }
 
 /// The result of reading a log for a fork.
-pub(super) enum Reading {
+pub(super) enum PastReading {
     Past(Box<Past>),
     /// The execution is itself a fork, and the requested event is in its first decision, which
     /// cannot be told apart from the shared events.
@@ -159,7 +159,7 @@ impl Control {
         &self,
         execution: ExecutionId,
         at: ForkAt,
-    ) -> Result<Reading, ForkError> {
+    ) -> Result<PastReading, ForkError> {
         let summary = self.parts.store.summary(execution).await;
         let summary = summary.map_err(|error| LoadError::of_store(execution, error))?;
         let summary = summary.ok_or(LoadError::NotFound(execution))?;
@@ -213,7 +213,7 @@ struct PastReader<'a> {
 
 impl PastReader<'_> {
     /// Returns the result if the fork has to start before this event.
-    fn leaves_before(&mut self, recorded: &Recorded) -> Option<Reading> {
+    fn leaves_before(&mut self, recorded: &Recorded) -> Option<PastReading> {
         match (&recorded.event, self.at) {
             // Work that timed out is repeated with its full timeout.
             (Event::StepFailed { handled: false, .. }, ForkAt::Failure) if self.is_timed_out() => {
@@ -228,7 +228,7 @@ impl PastReader<'_> {
                 self.open = None;
                 let state = self.state.clone()?;
                 let beginning = Beginning::Settled { again };
-                Some(Reading::Past(Box::new(Past { state, beginning })))
+                Some(PastReading::Past(Box::new(Past { state, beginning })))
             }
             (
                 Event::ExecutionCompleted { .. }
@@ -250,11 +250,11 @@ impl PastReader<'_> {
     }
 
     /// Returns the state before the decision that is being read.
-    fn left_before_decision(&mut self) -> Option<Reading> {
+    fn left_before_decision(&mut self) -> Option<PastReading> {
         match self.open.take() {
             Some(OpenRuns::Decision { before: Some(before), .. }) => {
                 let beginning = Beginning::Settled { again: Vec::new() };
-                Some(Reading::Past(Box::new(Past { state: *before, beginning })))
+                Some(PastReading::Past(Box::new(Past { state: *before, beginning })))
             }
             open => {
                 self.open = open;
@@ -264,16 +264,16 @@ impl PastReader<'_> {
     }
 
     /// Returns the state as read so far.
-    fn left(&mut self) -> Option<Reading> {
+    fn left(&mut self) -> Option<PastReading> {
         let state = self.state.take()?;
         let beginning = match self.open.take() {
             Some(OpenRuns::Decision { before, cause, since }) => {
                 Beginning::Within { before, input: cause, since }
             }
-            Some(OpenRuns::Fork(begun)) => return Some(Reading::Begun(begun)),
+            Some(OpenRuns::Fork(begun)) => return Some(PastReading::Begun(begun)),
             None => Beginning::Settled { again: Vec::new() },
         };
-        Some(Reading::Past(Box::new(Past { state, beginning })))
+        Some(PastReading::Past(Box::new(Past { state, beginning })))
     }
 
     /// Folds an event; `next` is the event after it, if known.

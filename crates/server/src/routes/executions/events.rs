@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct EventsQuery {
+struct ExecutionEventsQuery {
     /// List events after this seq.
     #[serde(default)]
     after: u64,
@@ -49,13 +49,13 @@ enum Order {
 /// if they are large; `next_after` or `next_before` is the position of the next page.
 #[utoipa::path(
     get, path = "/api/executions/{execution_id}/events", tag = "executions",
-    params(("execution_id" = String, Path), EventsQuery),
+    params(("execution_id" = String, Path), ExecutionEventsQuery),
     responses((status = 200, body = EventPage))
 )]
 async fn list_events(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    InQuery(query): InQuery<EventsQuery>,
+    InQuery(query): InQuery<ExecutionEventsQuery>,
 ) -> Result<Json<EventPage>, ApiError> {
     let query = EventQuery {
         after: query.after,

@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ListQuery {
+struct ExecutionListQuery {
     catalog_id: Option<AnyId>,
     /// A part of the path, ignoring case.
     path: Option<String>,
@@ -47,12 +47,12 @@ struct ListQuery {
 
 /// Lists executions, newest first.
 #[utoipa::path(
-    get, path = "/api/executions", tag = "executions", params(ListQuery),
+    get, path = "/api/executions", tag = "executions", params(ExecutionListQuery),
     responses((status = 200, body = Vec<ExecutionItem>))
 )]
 async fn list_executions(
     State(state): State<AppState>,
-    InQuery(query): InQuery<ListQuery>,
+    InQuery(query): InQuery<ExecutionListQuery>,
 ) -> Result<(HeaderMap, Json<Vec<ExecutionItem>>), ApiError> {
     let query = ExecutionQuery {
         filter: ExecutionFilter {

@@ -39,7 +39,7 @@ struct Side {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct ComparisonAnswer {
     from: Side,
     to: Side,
     /// The changes as text, one per line.
@@ -56,7 +56,7 @@ struct Answer {
 async fn replay_diff(
     State(state): State<AppState>,
     InQuery(query): InQuery<DiffQuery>,
-) -> Result<Json<Answer>, ApiError> {
+) -> Result<Json<ComparisonAnswer>, ApiError> {
     let one = ExecutionId::from(query.execution_id);
     let other = query.other_execution_id.map_or(one, ExecutionId::from);
     let before = picture(&state, one, cutoff_of("from", query.from.as_deref())?).await?;
@@ -66,7 +66,7 @@ async fn replay_diff(
         execution_id: execution.0,
         event_count: picture.event_count(),
     };
-    Ok(Json(Answer {
+    Ok(Json(ComparisonAnswer {
         from: side(one, &before),
         to: side(other, &after),
         text: difference.changes.iter().map(|change| format!("{change}\n")).collect(),

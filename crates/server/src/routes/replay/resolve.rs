@@ -14,12 +14,12 @@ const RESOLVED_MAX: usize = 100;
 /// The payloads that were looked up.
 #[derive(Debug, Serialize)]
 pub(super) struct Resolved {
-    payload_resolution: Vec<Lookup>,
-    payload_resolution_summary: Summary,
+    payload_resolution: Vec<PayloadLookup>,
+    payload_resolution_summary: ResolutionSummary,
 }
 
 #[derive(Debug, Serialize)]
-struct Lookup {
+struct PayloadLookup {
     scope: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     event_id: Option<i64>,
@@ -44,7 +44,7 @@ struct Resolution {
 }
 
 #[derive(Debug, Serialize)]
-struct Summary {
+struct ResolutionSummary {
     total: usize,
     resolved: usize,
     unresolved: usize,
@@ -70,7 +70,7 @@ pub(super) async fn resolve(
     replayed: &ReplayState,
 ) -> Result<Resolved, ApiError> {
     let mut seen: Vec<Option<Value>> = Vec::new();
-    let mut found: Vec<Lookup> = Vec::new();
+    let mut found: Vec<PayloadLookup> = Vec::new();
     let mut truncated = false;
     for mention in mentions(replayed) {
         let summary = mention.reference.summary();
@@ -83,7 +83,7 @@ pub(super) async fn resolve(
         }
         seen.push(summary.locator.clone());
         let resolution = look_up(state, mention.reference, summary.locator.clone()).await?;
-        found.push(Lookup {
+        found.push(PayloadLookup {
             scope: mention.scope,
             event_id: mention.event_id,
             frame_id: mention.frame_id,
@@ -93,7 +93,7 @@ pub(super) async fn resolve(
         });
     }
     let resolved = found.iter().filter(|lookup| lookup.resolution.resolved).count();
-    let summary = Summary {
+    let summary = ResolutionSummary {
         total: found.len(),
         resolved,
         unresolved: found.len() - resolved,

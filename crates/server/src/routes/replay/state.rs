@@ -48,7 +48,7 @@ struct StateQuery {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct StateAnswer {
     #[serde(flatten)]
     state: ReplayState,
     #[serde(flatten)]
@@ -79,7 +79,7 @@ async fn replay_state(
     Ok(match resolved {
         // Flattening copies the whole answer, so it is avoided if nothing is added.
         None => large_json(replayed, alone),
-        Some(_) => large_json(Answer { state: replayed, resolved }, alone),
+        Some(_) => large_json(StateAnswer { state: replayed, resolved }, alone),
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use noetl_model::{Digest, Timestamp};
 
-use super::super::{KeptPayload, MemoryStore, Tables};
+use super::super::{KeptPayload, MemoryStore, MemoryTables};
 use crate::{Collected, Horizon, StoreError};
 
 impl MemoryStore {
@@ -14,7 +14,7 @@ impl MemoryStore {
         limit: usize,
     ) -> Result<Collected, StoreError> {
         let mut tables = self.lock();
-        let Tables { records, payloads, .. } = &mut *tables;
+        let MemoryTables { records, payloads, .. } = &mut *tables;
         let ended = |end: Option<_>| end.is_some_and(|end| end < horizon.expired);
         let results = drain(&mut records.results, limit, |it| ended(it.expires_at));
         let named: HashSet<Digest> = records.results.values().map(|it| it.digest).collect();
