@@ -1,9 +1,13 @@
 //! The operations that commands use: [`Backend`], with an implementation in this process
-//! ([`Session`]) and one that calls a server ([`Remote`]).
+//! ([`Session`]) and one that calls a server ([`Remote`]). A command that only reads uses a
+//! [`BackendReader`], which can also read a database that another process writes.
 
 mod credentials;
 mod feeds;
+pub(crate) mod local;
 mod outbox;
+mod reader;
+pub(crate) mod remote;
 mod schedules;
 mod subscriptions;
 mod url;
@@ -12,28 +16,29 @@ use std::path::{Path, PathBuf};
 
 use ::url::Url;
 use async_trait::async_trait;
-use noetl_control::{Follow, ForkRequest, PlaybookChoice, StartRequest};
-use noetl_model::{Below, CatalogId, ExecutionId, Recorded, Summary};
+use noetl_control::{Follow, ForkRequest, StartRequest};
+use noetl_model::{Below, ExecutionId, PlaybookRef, Recorded, Summary};
 
 use crate::args::{Chosen, ClientArgs};
 use crate::config::{Config, NamedBy};
-use crate::history::History;
-use crate::remote::{Remote, RemoteFollow};
-use crate::session::{Session, Work};
 use crate::show::failure::Failure;
 use crate::wiring::database::{self, Opened};
+
+use local::{LocalReader, Session, WorkerMode};
+use remote::{Remote, RemoteFollow};
 
 pub(crate) use credentials::{Credentials, RotatedTable};
 pub(crate) use feeds::Feeds;
 pub(crate) use outbox::Outbox;
+pub(crate) use reader::{BackendReader, PlaybookDocument, Started, Which};
 pub(crate) use schedules::Schedules;
 pub(crate) use subscriptions::{Subscriptions, subscription_id};
 
 /// The place where the history of executions is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum HistoryLocation {
     /// In memory only, until the command ends.
-    Nowhere,
+    Memory,
     File(PathBuf),
     Server(Url),
 }
@@ -43,15 +48,10 @@ pub(crate) enum Home {
 pub(crate) trait Backend:
     Credentials + Feeds + Outbox + Schedules + Subscriptions + Send + Sync
 {
-    fn home(&self) -> &Home;
-
-    fn history(&self) -> History;
+    fn reader(&self) -> &dyn BackendReader;
 
     /// Stores a document in the catalog; `file` is its name in messages.
-    async fn register(&self, file: &Path, content: &str) -> Result<CatalogPlaybook, Failure>;
-
-    /// Returns the text of a catalog document; the newest version if none is given.
-    async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure>;
+    async fn register(&self, file: &Path, content: &str) -> Result<PlaybookRef, Failure>;
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure>;
 
@@ -86,20 +86,6 @@ pub(crate) trait Backend:
     async fn close(self: Box<Self>);
 }
 
-/// A registered playbook version.
-#[derive(Debug, Clone)]
-pub(crate) struct CatalogPlaybook {
-    pub(crate) catalog_id: CatalogId,
-    pub(crate) path: String,
-    pub(crate) version: u32,
-}
-
-impl From<&CatalogPlaybook> for PlaybookChoice {
-    fn from(kept: &CatalogPlaybook) -> Self {
-        PlaybookChoice::Id(kept.catalog_id)
-    }
-}
-
 /// The events of one execution in order; waits for new ones.
 pub(crate) enum Follower {
     Here(Follow),
@@ -127,7 +113,7 @@ pub(crate) fn server_of(args: &ClientArgs, config: &Config) -> Result<Option<Rem
 }
 
 /// True if the server is configured or the database exists.
-pub(crate) fn is_there(args: &ClientArgs, config: &Config) -> bool {
+pub(crate) fn exists(args: &ClientArgs, config: &Config) -> bool {
     let names_server = args.server.is_some() || config.server().is_some();
     let is_local = args.local || args.database.db.is_some();
     (names_server && !is_local) || database::path_of(&args.database, config).exists()
@@ -137,7 +123,7 @@ pub(crate) fn is_there(args: &ClientArgs, config: &Config) -> bool {
 /// If a server has the database open, that server is used.
 pub(crate) async fn open(
     args: &ClientArgs,
-    work: Work,
+    workers: WorkerMode,
     config: &Config,
 ) -> Result<Box<dyn Backend>, Failure> {
     if let Some(remote) = server_of(args, config)? {
@@ -145,29 +131,30 @@ pub(crate) async fn open(
     }
     let path = database::path_of(&args.database, config);
     match database::open_or_served(&path, config).await? {
-        Opened::Ours(store) => Ok(Box::new(Session::on(store, &path, work, config).await?)),
+        Opened::Ours(store) => Ok(Box::new(Session::on(store, &path, workers, config).await?)),
         Opened::ServedAt(url) => Ok(Box::new(Remote::new(url, NamedBy::Database, config)?)),
     }
 }
 
-/// Opens the history that a command should read.
-pub(crate) async fn history(
+/// Opens a reader of the server or the embedded database that a command should use.
+pub(crate) async fn open_reader(
     args: &ClientArgs,
     config: &Config,
-) -> Result<(History, Home), Failure> {
+) -> Result<Box<dyn BackendReader>, Failure> {
     if let Some(remote) = server_of(args, config)? {
-        return Ok((remote.history(), remote.home().clone()));
+        return Ok(Box::new(remote));
     }
     let path = database::path_of(&args.database, config);
-    Ok((History::open(&path, config).await?, Home::File(path)))
+    let store = database::reader(&path, config).await?;
+    Ok(Box::new(LocalReader { store, location: HistoryLocation::File(path) }))
 }
 
-/// Loads one execution, with the history it was found in.
+/// Loads one execution, with a reader of the place where it was found.
 pub(crate) async fn chosen(
     args: &ClientArgs,
     execution: Chosen,
     config: &Config,
-) -> Result<(Summary, History, Home), Failure> {
-    let (history, home) = history(args, config).await?;
-    Ok((history.chosen(execution).await?, history, home))
+) -> Result<(Summary, Box<dyn BackendReader>), Failure> {
+    let reader = open_reader(args, config).await?;
+    Ok((reader.chosen(execution).await?, reader))
 }

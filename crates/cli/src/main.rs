@@ -2,15 +2,11 @@
 
 mod args;
 mod backend;
-mod catalog;
 mod commands;
 mod config;
 #[cfg(test)]
 mod deploy_files;
-mod history;
 mod input;
-mod remote;
-mod session;
 mod show;
 mod wiring;
 

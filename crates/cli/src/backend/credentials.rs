@@ -9,9 +9,9 @@ use noetl_secrets::{NewCredential, RotationProgress, SecretAccess, SecretOperati
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::local::Session;
+use super::remote::{Remote, refused};
 use super::url::segment;
-use crate::remote::{Remote, refused};
-use crate::session::Session;
 use crate::show::failure::Failure;
 
 /// One credential, for programs. Secret fields are included only on request.

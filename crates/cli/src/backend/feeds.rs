@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::local::Session;
+use super::remote::Remote;
 use super::url::segment;
-use crate::remote::Remote;
-use crate::session::Session;
 use crate::show::failure::Failure;
 
 /// A page of events, and the position after it.

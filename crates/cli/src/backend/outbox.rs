@@ -5,8 +5,8 @@ use noetl_api::wire::{OutboxChanged, OutboxPage};
 use noetl_app::OutboxError;
 use serde_json::json;
 
-use crate::remote::Remote;
-use crate::session::Session;
+use super::local::Session;
+use super::remote::Remote;
 use crate::show::failure::Failure;
 
 /// The operations on pending messages.

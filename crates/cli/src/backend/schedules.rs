@@ -9,9 +9,9 @@ use noetl_control::{ScheduleAction, ScheduleError, StartError};
 use noetl_model::Timestamp;
 use serde_json::json;
 
+use super::local::Session;
+use super::remote::Remote;
 use super::url::segment;
-use crate::remote::Remote;
-use crate::session::Session;
 use crate::show::failure::Failure;
 
 /// The operations on schedules.

@@ -11,9 +11,9 @@ use noetl_engine::SubscriptionAction;
 use noetl_model::ExecutionId;
 use serde_json::json;
 
+use super::local::Session;
+use super::remote::Remote;
 use super::url::segment;
-use crate::remote::Remote;
-use crate::session::Session;
 use crate::show::failure::Failure;
 
 /// The operations on subscriptions.

@@ -3,7 +3,7 @@
 use noetl_model::{ExecutionStatus, Summary};
 
 use crate::args::WatchArgs;
-use crate::backend::{Backend, Home};
+use crate::backend::{Backend, HistoryLocation};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::execution::{
@@ -52,7 +52,7 @@ impl<'a> Conclusion<'a> {
                     terminal.data(&document(format, &shown))?;
                 }
                 None => {
-                    let output = output_of(overview, &self.backend.history()).await?;
+                    let output = output_of(overview, self.backend.reader()).await?;
                     if let Some(result) = result_text(&output) {
                         terminal.data(&result)?;
                     }
@@ -83,7 +83,7 @@ impl<'a> Conclusion<'a> {
     }
 
     async fn document(&self, overview: &Overview) -> Result<ExecutionDocument, Failure> {
-        document_of(overview, &self.backend.history(), self.backend.home()).await
+        document_of(overview, self.backend.reader()).await
     }
 
     async fn documents(
@@ -114,9 +114,11 @@ impl<'a> Conclusion<'a> {
                 Err(Exit::Aborted)
             }
             Watched::Stopped => {
-                terminal.say(match self.backend.home() {
-                    Home::Nowhere | Home::File(_) => "stopped; `noetl resume` continues from here",
-                    Home::Server(_) => "no longer watched; the server goes on",
+                terminal.say(match self.backend.reader().location() {
+                    HistoryLocation::Memory | HistoryLocation::File(_) => {
+                        "stopped; `noetl resume` continues from here"
+                    }
+                    HistoryLocation::Server(_) => "no longer watched; the server goes on",
                 });
                 Err(Exit::Stopped)
             }
@@ -138,10 +140,10 @@ impl<'a> Conclusion<'a> {
             duration.unwrap_or_default(),
             paint(FAINT, format!("execution {} of {}", overview.execution, overview.playbook.path)),
         ));
-        let history = match self.backend.home() {
-            Home::Nowhere => return,
-            Home::File(db) => format!("history in {}", self.config.short(db)),
-            Home::Server(url) => format!("history at {url}"),
+        let history = match self.backend.reader().location() {
+            HistoryLocation::Memory => return,
+            HistoryLocation::File(db) => format!("history in {}", self.config.short(db)),
+            HistoryLocation::Server(url) => format!("history at {url}"),
         };
         terminal.say(paint(FAINT, history));
         terminal.say(paint(FAINT, format!("more: {}", self.hint(overview))));
@@ -152,12 +154,16 @@ impl<'a> Conclusion<'a> {
             Ending::None | Ending::Completed { .. } => "get",
             Ending::Failed { .. } | Ending::Cancelled { .. } => "events",
         };
-        let place = match self.backend.home() {
-            Home::File(db) if *db != self.config.database() => format!(" --db {}", db.display()),
-            Home::Server(url) if self.config.server().as_ref() != Some(url) => {
+        let place = match self.backend.reader().location() {
+            HistoryLocation::File(db) if *db != self.config.database() => {
+                format!(" --db {}", db.display())
+            }
+            HistoryLocation::Server(url) if self.config.server().as_ref() != Some(url) => {
                 format!(" --server {url}")
             }
-            Home::Nowhere | Home::File(_) | Home::Server(_) => String::new(),
+            HistoryLocation::Memory | HistoryLocation::File(_) | HistoryLocation::Server(_) => {
+                String::new()
+            }
         };
         format!("noetl executions {verb} {}{place}", overview.execution)
     }

@@ -12,10 +12,10 @@ use crate::args::{
     ClientArgs, CredentialCommand, CredentialGetArgs, CredentialListArgs, CredentialNameArgs,
     CredentialRotateArgs, CredentialSetArgs,
 };
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend, RotatedTable};
 use crate::config::Config;
 use crate::input::nearest::nearest;
-use crate::session::Work;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::table::{line, table};
 use crate::show::output::{DocumentFormat, document};
@@ -85,7 +85,7 @@ pub(crate) async fn credential(
         CredentialCommand::Delete(args) => CredentialTask::Delete(args),
         CredentialCommand::Rotate(args) => CredentialTask::Rotate(args),
     };
-    let backend = backend::open(client_of(command), Work::Nowhere, config).await?;
+    let backend = backend::open(client_of(command), WorkerMode::None, config).await?;
     let done = match task {
         CredentialTask::Set(new) => set(&*backend, *new, terminal).await,
         CredentialTask::List(args) => list(&*backend, args, terminal).await,

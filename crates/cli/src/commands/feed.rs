@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::stopped;
 use crate::args::{FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs, FeedSeekArgs};
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::session::Work;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::table::table;
@@ -29,14 +29,14 @@ pub(crate) async fn feed(
         FeedCommand::Read(args) => read(args, config, terminal).await,
         FeedCommand::Seek(args) => seek(args, config, terminal).await,
         FeedCommand::Retry(args) => {
-            let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+            let backend = backend::open(&args.client, WorkerMode::None, config).await?;
             let retried = backend.retry_feed(&args.name).await;
             backend.close().await;
             terminal.say(format!("the feed {} is delivered again", retried?.name));
             Ok(Exit::Completed)
         }
         FeedCommand::Remove(args) => {
-            let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+            let backend = backend::open(&args.client, WorkerMode::None, config).await?;
             let removed = backend.remove_feed(&args.name).await;
             backend.close().await;
             removed?;
@@ -51,7 +51,7 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let listed = backend.feeds().await;
     backend.close().await;
     let feeds = listed?;
@@ -113,7 +113,7 @@ async fn add(
         from: Some(args.from.clone()),
         subject: args.subject.clone(),
     };
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let added = backend.add_feed(new).await;
     backend.close().await;
     let feed = added?;
@@ -126,7 +126,7 @@ async fn seek(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let moved = backend.seek_feed(&args.name, &args.to).await;
     backend.close().await;
     let feed = moved?;
@@ -139,7 +139,7 @@ async fn read(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let stop = stopped()?;
     let read = read_at(&*backend, args, &stop, terminal).await;
     backend.close().await;

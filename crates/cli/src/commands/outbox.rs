@@ -3,9 +3,9 @@
 use noetl_api::wire::OutboxMessage;
 
 use crate::args::{OutboxChoiceArgs, OutboxCommand, OutboxListArgs};
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::session::Work;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::table::{line, table};
@@ -40,7 +40,7 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let page = backend.messages(args.status.as_deref(), 0, args.limit.into()).await;
     backend.close().await;
     let messages = page?.messages;
@@ -75,7 +75,7 @@ async fn change(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let changed = change_at(&*backend, args, change).await;
     backend.close().await;
     let what = match change {

@@ -7,10 +7,10 @@ use noetl_playbook::{Problems, parse_document};
 use serde::Serialize;
 
 use crate::args::RegisterArgs;
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::config::Config;
 use crate::input::files;
-use crate::session::Work;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::{document, problems};
 use crate::show::terminal::{GOOD, Terminal, paint};
@@ -52,7 +52,7 @@ pub(crate) async fn register(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let documents = documents_of(&args.paths, terminal)?;
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let entries = register_all(&*backend, &documents).await;
     backend.close().await;
     let entries = entries?;

@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use super::conclude::Conclusion;
 use crate::args::RunArgs;
-use crate::backend::{self, Backend, CatalogPlaybook};
+use crate::backend::local::{Session, UNKNOWN_PLAYBOOK_HELP, WorkerMode};
+use crate::backend::{self, Backend};
 use crate::config::Config;
 use crate::input::called_playbooks::{PlaybookFile, called_by};
 use crate::input::files;
 use crate::input::workload::{check_declared, payload_of};
-use crate::session::{Session, Work};
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::problems;
 use crate::show::terminal::{CAREFUL, Terminal, paint};
@@ -48,7 +48,7 @@ pub(crate) async fn run(
         if let Target::Catalog { choice, others } = &target {
             expect_catalog(args, choice, others, config)?;
         }
-        backend::open(&args.client, Work::Here, config).await?
+        backend::open(&args.client, WorkerMode::Embedded, config).await?
     };
     let mut conclusion = Conclusion::new(&*backend, &args.watch, config)?;
     let ended = run_in(&mut conclusion, args, target, payload, terminal).await;
@@ -139,7 +139,8 @@ async fn check_names(
         return check_declared(&args.workload, &document.playbook.workload, path);
     }
     // A missing or invalid document is reported when it is started.
-    let Some(content) = backend.content(path, version).await? else { return Ok(()) };
+    let Some(known) = backend.reader().playbook(path, version).await? else { return Ok(()) };
+    let content = known.content.unwrap_or_default();
     match noetl_playbook::parse_for(TargetWorkers::Any, path, content.as_bytes()) {
         Ok(checked) => check_declared(&args.workload, &checked.playbook.workload, path),
         Err(_) => Ok(()),
@@ -165,7 +166,7 @@ async fn registered(
                 backend.register(&other.file, &other.content).await?;
             }
             for path in missing {
-                if backend.content(&path, None).await?.is_none() {
+                if backend.reader().playbook(&path, None).await?.is_none() {
                     let warning = paint(CAREFUL, "warning:");
                     terminal.say(format!(
                         "{warning} a step calls the playbook {path}, which is neither beside \
@@ -174,12 +175,12 @@ async fn registered(
                     ));
                 }
             }
-            let kept: CatalogPlaybook = backend.register(&document.file, &document.content).await?;
+            let registered = backend.register(&document.file, &document.content).await?;
             let warnings = &document.warnings;
             if !warnings.is_empty() && !is_quiet {
                 terminal.say(problems::render(warnings, terminal.stderr_color).trim_end());
             }
-            Ok(PlaybookChoice::from(&kept))
+            Ok(PlaybookChoice::Id(registered.catalog_id))
         }
     }
 }
@@ -196,12 +197,11 @@ fn expect_catalog(
         PlaybookChoice::Id(_) => return Ok(()),
     };
     let comes_along = others.iter().any(|other| other.playbook.metadata.path == *path);
-    if comes_along || backend::is_there(&args.client, config) {
+    if comes_along || backend::exists(&args.client, config) {
         return Ok(());
     }
-    Err(Failure::bad_input(anyhow!("there is no file and no playbook {path}")).help(
-        "name a playbook file, or the path of a playbook that has been run from a file before",
-    ))
+    Err(Failure::bad_input(anyhow!("there is no file and no playbook {path}"))
+        .help(UNKNOWN_PLAYBOOK_HELP))
 }
 
 #[cfg(test)]

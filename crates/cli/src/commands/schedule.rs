@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::args::{
     BackfillArgs, ScheduleArgs, ScheduleCommand, ScheduleListArgs, ScheduleNextArgs,
 };
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::config::Config;
-use crate::input::nearest::nearest;
-use crate::session::Work;
+use crate::input::nearest::suggest;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::table::table;
@@ -52,7 +52,7 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let listed = backend.schedules().await;
     backend.close().await;
     let schedules = listed?;
@@ -80,7 +80,7 @@ async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let told = told(&*backend, &args.path).await;
     backend.close().await;
     let told = told?;
@@ -143,7 +143,7 @@ async fn next(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let (after, limit) = (args.after.as_deref(), args.limit.into());
     let next = backend.next_instants(&args.path, after, limit).await;
     let next = meant(&*backend, &args.path, next).await;
@@ -166,7 +166,7 @@ async fn moved(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let moved = backend.move_schedule(&args.path, action).await;
     let moved = meant(&*backend, &args.path, moved).await;
     backend.close().await;
@@ -188,7 +188,7 @@ async fn backfill(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let wanted = Backfill {
         path: args.path.clone(),
         from: args.from.clone(),
@@ -232,8 +232,6 @@ async fn meant<T>(
         return Err(failure);
     }
     let failure = Failure::bad_input(anyhow!("there is no schedule {path}"));
-    Err(match nearest(path, schedules.iter().map(|it| it.path.as_str())) {
-        Some(near) => failure.help(format!("did you mean {near}?")),
-        None => failure.help("`noetl register FILE` keeps the document of one"),
-    })
+    let paths = schedules.iter().map(|it| it.path.as_str());
+    Err(suggest(failure, path, paths, "`noetl register FILE` registers one"))
 }

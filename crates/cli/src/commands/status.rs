@@ -40,8 +40,8 @@ pub(crate) async fn status(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (summary, history, _) = backend::chosen(&args.client, args.execution, config).await?;
-    let hint = history.hint(summary.execution, summary.status).await;
+    let (summary, reader) = backend::chosen(&args.client, args.execution, config).await?;
+    let hint = reader.hint(summary.execution, summary.status).await;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &standing(&summary, hint)))?,
         None => {

@@ -8,10 +8,10 @@ use noetl_engine::SubscriptionAction;
 use serde::Serialize;
 
 use crate::args::{SubscriptionArgs, SubscriptionCommand, SubscriptionListArgs};
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend, subscription_id};
 use crate::config::Config;
-use crate::input::nearest::nearest;
-use crate::session::Work;
+use crate::input::nearest::suggest;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::table::table;
@@ -59,7 +59,7 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let listed = backend.subscriptions().await;
     backend.close().await;
     let subscriptions = listed?;
@@ -85,7 +85,7 @@ async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let told = told(&*backend, &args.subscription).await;
     backend.close().await;
     let told = told?;
@@ -117,7 +117,7 @@ async fn register(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let registered = backend.subscribe(&args.subscription).await;
     backend.close().await;
     show(args, registered?, terminal)
@@ -129,7 +129,7 @@ async fn moved(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let moved = moved_at(&*backend, &args.subscription, action).await;
     backend.close().await;
     show(args, moved?, terminal)
@@ -167,8 +167,6 @@ async fn found(backend: &dyn Backend, name: &str) -> Result<SubscriptionView, Fa
         return Ok(subscription.clone());
     }
     let failure = Failure::bad_input(anyhow!("there is no subscription {name}"));
-    Err(match nearest(name, subscriptions.iter().map(|it| it.path.as_str())) {
-        Some(near) => failure.help(format!("did you mean {near}?")),
-        None => failure.help("`noetl subscription register PATH` begins one"),
-    })
+    let paths = subscriptions.iter().map(|it| it.path.as_str());
+    Err(suggest(failure, name, paths, "`noetl subscription register PATH` creates one"))
 }

@@ -2,16 +2,13 @@
 
 use std::sync::Mutex;
 
-use anyhow::anyhow;
-use noetl_api::wire::{Verification, VerificationQuery};
+use noetl_api::wire::Verification;
 use noetl_app::{ExecutionFilter, PAGE_MAX, Page};
 use noetl_model::{Digest, ExecutionId};
 
 use crate::args::VerifyArgs;
-use crate::backend;
+use crate::backend::{self, BackendReader};
 use crate::config::Config;
-use crate::history::History;
-use crate::remote::refused;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
@@ -25,12 +22,12 @@ pub(crate) async fn verify(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (history, _) = backend::history(&args.client, config).await?;
+    let reader = backend::open_reader(&args.client, config).await?;
     match args.execution {
-        None => all(&history, args, terminal).await,
+        None => all(&*reader, args, terminal).await,
         Some(chosen) => {
-            let execution = history.chosen(chosen).await?.execution;
-            let found = verified(&history, execution, args.expect, terminal).await?;
+            let execution = reader.chosen(chosen).await?.execution;
+            let found = verified(&*reader, execution, args.expect, terminal).await?;
             let shown = match args.output.document() {
                 Some(format) => document(format, &found),
                 None => text(&found),
@@ -45,20 +42,13 @@ fn exit(is_valid: bool) -> Exit {
     if is_valid { Exit::Completed } else { Exit::Failed }
 }
 
-/// Verifies one execution, here or on the server that has it.
+/// Verifies one execution; shows progress if it is read in this process.
 async fn verified(
-    history: &History,
+    reader: &dyn BackendReader,
     execution: ExecutionId,
     expected: Option<Digest>,
     terminal: &mut Terminal,
 ) -> Result<Verification, Failure> {
-    let store = match history {
-        History::Store(store) => store,
-        History::Server(client) => {
-            let query = VerificationQuery { expect: expected.map(|kept| kept.to_string()) };
-            return client.verification(execution, &query).await.map_err(refused);
-        }
-    };
     let terminal = Mutex::new(terminal);
     let progress = |events: u64| {
         let mut terminal = terminal.lock().expect("nothing panics while it speaks");
@@ -66,15 +56,12 @@ async fn verified(
             terminal.say(format!("{execution}: {events} events"));
         }
     };
-    let found = store.verify(execution, expected, progress).await;
-    found
-        .map_err(Failure::broken)?
-        .ok_or_else(|| Failure::broken(anyhow!("execution {execution} has vanished")))
+    reader.verify(execution, expected, &progress).await
 }
 
 /// Verifies all executions, newest first; text output lists only those that are wrong.
 async fn all(
-    history: &History,
+    reader: &dyn BackendReader,
     args: &VerifyArgs,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
@@ -83,11 +70,11 @@ async fn all(
     let mut before = None;
     loop {
         let page = Page { before, limit: PAGE_MAX };
-        let listed = history.listed(&ExecutionFilter::default(), page).await?;
+        let listed = reader.summaries(&ExecutionFilter::default(), page).await?;
         let Some(last) = listed.last() else { break };
         before = Some(last.execution);
         for summary in listed {
-            let found = verified(history, summary.execution, None, terminal).await?;
+            let found = verified(reader, summary.execution, None, terminal).await?;
             checked += 1;
             wrong += u64::from(!found.valid);
             unproven += u64::from(found.proven_from != Some(1));

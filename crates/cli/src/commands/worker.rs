@@ -11,9 +11,9 @@ use noetl_worker::{Worker, WorkerSettings};
 
 use super::stopped;
 use crate::args::WorkerArgs;
+use crate::backend::local::tool_settings;
+use crate::backend::remote::Remote;
 use crate::config::{Config, NamedBy};
-use crate::remote::Remote;
-use crate::session::tool_settings;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 use crate::wiring::network::client_tls;

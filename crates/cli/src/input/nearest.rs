@@ -1,5 +1,7 @@
 //! Finds the name that was probably meant by a misspelt one.
 
+use crate::show::failure::Failure;
+
 /// Names longer than this are not compared.
 const NAME_CHARS_MAX: usize = 128;
 
@@ -20,6 +22,19 @@ pub(crate) fn nearest<'a>(
         .filter(|(edits, _)| *edits <= allowed)
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// Adds a help text to a failure: the nearest candidate, or `otherwise` if none is near.
+pub(crate) fn suggest<'a>(
+    failure: Failure,
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    otherwise: &str,
+) -> Failure {
+    match nearest(name, candidates) {
+        Some(near) => failure.help(format!("did you mean {near}?")),
+        None => failure.help(otherwise),
+    }
 }
 
 /// Returns the edit distance: characters added, removed or replaced.

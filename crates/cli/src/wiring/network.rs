@@ -14,8 +14,8 @@ use noetl_server::{
 };
 use rustix::process::{Resource, getrlimit};
 
+use crate::backend::local::LEASE;
 use crate::config::Config;
-use crate::session::LEASE;
 use crate::show::failure::Failure;
 
 /// The scopes of the token shared by parts of the system: all that existing workers need.

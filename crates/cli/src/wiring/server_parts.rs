@@ -16,8 +16,8 @@ use noetl_store_postgres::{
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ServerArgs;
+use crate::backend::local::{SealedStore, embedded_worker};
 use crate::config::Config;
-use crate::session::{SealedStore, embedded_worker};
 use crate::show::failure::Failure;
 use crate::wiring::database;
 use crate::wiring::keys;

@@ -196,7 +196,7 @@ fn an_unknown_execution_is_explained() {
         2,
         &expect![[r#"
             error: there is no execution 12 in this database
-             help: `noetl executions list` shows those there are
+             help: `noetl executions list` lists the executions
         "#]],
     );
 }

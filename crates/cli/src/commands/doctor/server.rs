@@ -5,8 +5,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::DoctorCheck;
+use crate::backend::remote::Remote;
 use crate::config::{Config, NamedBy};
-use crate::remote::Remote;
 use crate::show::failure::Failure;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -6,9 +6,8 @@ use noetl_model::{Event, ExecutionId, Recorded, Seq};
 use serde::Serialize;
 
 use crate::args::{EventsArgs, EventsFormat};
-use crate::backend;
+use crate::backend::{self, BackendReader};
 use crate::config::Config;
-use crate::history::History;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::events::event_line;
 use crate::show::output::{compact, pretty};
@@ -22,9 +21,9 @@ pub(crate) async fn events(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (chosen, history, _) = backend::chosen(&args.client, args.execution, config).await?;
+    let (chosen, reader) = backend::chosen(&args.client, args.execution, config).await?;
     let execution = chosen.execution;
-    let mut log = EventLines { history, execution, after: args.after, left: args.limit };
+    let mut log = EventLines { reader, execution, after: args.after, left: args.limit };
     let mut all = Vec::new();
     while let Some(page) = log.next(args.follow).await? {
         match args.output {
@@ -47,7 +46,7 @@ pub(crate) async fn events(
 
 /// The events of an execution, read page by page.
 struct EventLines {
-    history: History,
+    reader: Box<dyn BackendReader>,
     execution: ExecutionId,
     after: Seq,
     /// The number of events still to return; `None` for no limit.
@@ -63,9 +62,9 @@ impl EventLines {
         loop {
             // Loaded before the events: if the execution has ended by then, the page cannot miss
             // later events.
-            let summary = self.history.summary(self.execution).await?;
+            let summary = self.reader.summary(self.execution).await?;
             let has_ended = summary.is_none_or(|summary| summary.status.is_terminal());
-            let mut page = self.history.page(self.execution, self.after).await?;
+            let mut page = self.reader.events(self.execution, self.after).await?;
             if let Some(left) = &mut self.left {
                 page.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= u64::try_from(page.len()).unwrap_or(*left);

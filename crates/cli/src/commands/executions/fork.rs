@@ -7,12 +7,12 @@ use noetl_control::{ForkAt, ForkRequest, PlaybookChoice};
 use noetl_model::Summary;
 
 use crate::args::{ChangeArgs, Chosen, ForkArgs, RetryArgs};
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
 use crate::input::files;
 use crate::input::workload::{by_key, check_declared, payload_of};
-use crate::session::Work;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 
@@ -42,7 +42,7 @@ async fn forked(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Here, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::Embedded, config).await?;
     let mut conclusion = Conclusion::new(&*backend, &args.watch, config)?;
     let ended = match begun(&*backend, execution, at, args).await {
         Ok(fork) => conclusion.of_one(fork, terminal).await,
@@ -60,11 +60,11 @@ async fn begun(
     at: ForkAt,
     args: &ChangeArgs,
 ) -> Result<Summary, Failure> {
-    let history = backend.history();
-    let origin = history.chosen(execution).await?;
+    let reader = backend.reader();
+    let origin = reader.chosen(execution).await?;
     let workload = payload_of(&args.workload).map_err(Failure::bad_input)?;
     if args.workload.must_be_declared() {
-        let declared = history.workload(&origin).await?;
+        let declared = reader.workload(&origin).await?;
         check_declared(&args.workload, &declared, &format!("execution {}", origin.execution))?;
     }
     let context = by_key(&args.ctx);

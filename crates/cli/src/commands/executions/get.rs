@@ -13,14 +13,14 @@ pub(crate) async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (summary, history, home) = backend::chosen(&args.client, args.execution, config).await?;
-    let overview = history.overview(&summary).await?;
+    let (summary, reader) = backend::chosen(&args.client, args.execution, config).await?;
+    let overview = reader.overview(&summary).await?;
     let shown = match args.output.document() {
-        Some(format) => document(format, &document_of(&overview, &history, &home).await?),
+        Some(format) => document(format, &document_of(&overview, &*reader).await?),
         None => {
-            let hint = history.hint(overview.execution, overview.status()).await;
+            let hint = reader.hint(overview.execution, overview.status()).await;
             let hint = hint.map(|hint| format!("\n{}\n", paint(CAREFUL, hint)));
-            let shown = text(&overview, &output_of(&overview, &history).await?);
+            let shown = text(&overview, &output_of(&overview, &*reader).await?);
             shown + hint.unwrap_or_default().as_str()
         }
     };

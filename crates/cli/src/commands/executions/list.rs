@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::args::ListArgs;
 use crate::backend;
+use crate::backend::{Started, Which};
 use crate::config::Config;
-use crate::history::{Started, Which};
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::execution::status;
@@ -43,7 +43,7 @@ pub(crate) async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (history, _) = backend::history(&args.client, config).await?;
+    let reader = backend::open_reader(&args.client, config).await?;
     let filter = ExecutionFilter {
         status: args.status,
         path: args.path.clone().map(PathFilter::Part),
@@ -53,7 +53,7 @@ pub(crate) async fn list(
     let which = if args.all || args.parent.is_some() { Which::All } else { Which::Requested };
     let started = Started { since: args.since, until: args.until };
     let limit = args.limit.into();
-    let summaries = history.list_started(which, &filter, started, limit).await?;
+    let summaries = reader.list(which, &filter, started, limit).await?;
     match args.output.document() {
         Some(format) => {
             let entries: Vec<ListedExecution> = summaries.iter().map(entry).collect();

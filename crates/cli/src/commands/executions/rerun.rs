@@ -6,11 +6,11 @@ use noetl_model::{Event, Seq, Summary};
 use serde_json::{Map, Value};
 
 use crate::args::RerunArgs;
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
 use crate::input::workload::{check_declared, merge, payload_of};
-use crate::session::Work;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 
@@ -20,7 +20,7 @@ pub(crate) async fn rerun(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let over = payload_of(&args.workload).map_err(Failure::bad_input)?;
-    let backend = backend::open(&args.client, Work::Here, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::Embedded, config).await?;
     let mut conclusion = Conclusion::new(&*backend, &args.watch, config)?;
     let ended = match again(&*backend, args, over).await {
         Ok(execution) => conclusion.of_one(execution, terminal).await,
@@ -38,16 +38,16 @@ async fn again(
     args: &RerunArgs,
     over: Map<String, Value>,
 ) -> Result<Summary, Failure> {
-    let history = backend.history();
-    let earlier = history.chosen(args.execution).await?;
+    let reader = backend.reader();
+    let earlier = reader.chosen(args.execution).await?;
     let id = earlier.execution;
-    let first = history.page(id, Seq::ZERO).await?.into_iter().next();
+    let first = reader.events(id, Seq::ZERO).await?.into_iter().next();
     let Some(Event::ExecutionStarted { error_mode, pool, .. }) =
         first.map(|recorded| recorded.event)
     else {
         return Err(Failure::broken(anyhow!("execution {id} does not begin with a start")));
     };
-    let mut payload = history.workload(&earlier).await?;
+    let mut payload = reader.workload(&earlier).await?;
     check_declared(&args.workload, &payload, &format!("execution {id}"))?;
     merge(&mut payload, over);
     let request = StartRequest {

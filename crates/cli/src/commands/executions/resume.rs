@@ -2,9 +2,9 @@
 
 use crate::args::ResumeArgs;
 use crate::backend::Backend as _;
+use crate::backend::local::Session;
 use crate::commands::conclude::Conclusion;
 use crate::config::Config;
-use crate::session::Session;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 use crate::wiring::database;
@@ -31,7 +31,7 @@ async fn resume_in(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     if let Some(chosen) = args.execution {
-        let execution = conclusion.backend.history().chosen(chosen).await?;
+        let execution = conclusion.backend.reader().chosen(chosen).await?;
         return conclusion.of_one(execution, terminal).await;
     }
     let unfinished = conclusion.backend.unfinished().await?;

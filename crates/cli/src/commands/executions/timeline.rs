@@ -15,16 +15,16 @@ pub(crate) async fn timeline(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (history, _) = backend::history(&args.client, config).await?;
-    let execution = history.chosen(args.execution).await?.execution;
+    let reader = backend::open_reader(&args.client, config).await?;
+    let execution = reader.chosen(args.execution).await?.execution;
     let mut fold = TimelineFold::new(execution);
-    history
+    reader
         .read(execution, |recorded| {
             fold.see(recorded);
             Ok(Wanted::More)
         })
         .await?;
-    let timeline = fold.finish(Some(history.now().await?));
+    let timeline = fold.finish(Some(reader.now().await?));
     let shown = match args.output.document() {
         Some(format) => document(format, &timeline),
         None => drawn(&timeline),

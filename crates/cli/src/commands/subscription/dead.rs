@@ -4,9 +4,9 @@ use noetl_api::wire::{DeadRetried, FailedMessageView};
 
 use super::found;
 use crate::args::{DeadChoiceArgs, DeadCommand, SubscriptionArgs};
+use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend, subscription_id};
 use crate::config::Config;
-use crate::session::Work;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::table::{line, table};
@@ -34,7 +34,7 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let messages = failed(&*backend, &args.subscription).await;
     backend.close().await;
     let messages = messages?;
@@ -83,7 +83,7 @@ async fn retry(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let retried = retry_at(&*backend, args).await;
     backend.close().await;
     let DeadRetried { started, duplicates, failed } = retried?;
@@ -99,7 +99,7 @@ async fn drop_all(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, Work::Nowhere, config).await?;
+    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let dropped = drop_at(&*backend, args).await;
     backend.close().await;
     terminal.say(format!("{} dropped", dropped?));

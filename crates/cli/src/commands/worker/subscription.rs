@@ -9,9 +9,9 @@ use noetl_tools::{FixedCredentials, StandardSources};
 use noetl_worker::{IntakeEnd, IntakeRuntime, PlaneCredentials};
 
 use super::super::stopped;
+use crate::backend::remote::Remote;
 use crate::backend::{Subscriptions as _, subscription_id};
 use crate::config::Config;
-use crate::remote::Remote;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 

@@ -7,8 +7,7 @@ use serde_json::Value;
 use super::pretty;
 use super::table::{line, table};
 use super::time::{day, seconds, took};
-use crate::backend::Home;
-use crate::history::History;
+use crate::backend::{BackendReader, HistoryLocation};
 use crate::show::failure::Failure;
 use crate::show::overview::{CommandFailure, Ending, Overview, StepView};
 use crate::show::terminal::{BAD, CAREFUL, FAINT, GOOD, STRONG, paint};
@@ -85,18 +84,17 @@ struct ErrorDocument {
 /// Builds the document of an execution.
 pub(crate) async fn document_of(
     overview: &Overview,
-    history: &History,
-    home: &Home,
+    reader: &dyn BackendReader,
 ) -> Result<ExecutionDocument, Failure> {
-    let output = output_of(overview, history).await?;
+    let output = output_of(overview, reader).await?;
     let reason = match &overview.ending {
         Ending::Cancelled { reason } => Some(reason.clone()),
         Ending::None | Ending::Completed { .. } | Ending::Failed { .. } => None,
     };
-    let (db, server) = match home {
-        Home::Nowhere => (None, None),
-        Home::File(path) => (Some(path.display().to_string()), None),
-        Home::Server(url) => (None, Some(url.to_string())),
+    let (db, server) = match reader.location() {
+        HistoryLocation::Memory => (None, None),
+        HistoryLocation::File(path) => (Some(path.display().to_string()), None),
+        HistoryLocation::Server(url) => (None, Some(url.to_string())),
     };
     Ok(ExecutionDocument {
         execution_id: overview.execution.to_string(),
@@ -112,16 +110,19 @@ pub(crate) async fn document_of(
         forked_from: overview.fork.map(|fork| fork.execution.to_string()),
         forked_at: overview.fork.map(|fork| fork.seq.0),
         steps: overview.steps.iter().map(step_document).collect(),
-        hint: history.hint(overview.execution, overview.status()).await,
+        hint: reader.hint(overview.execution, overview.status()).await,
         db,
         server,
     })
 }
 
 /// Returns the output of an execution; null unless it has completed.
-pub(crate) async fn output_of(overview: &Overview, history: &History) -> Result<Value, Failure> {
+pub(crate) async fn output_of(
+    overview: &Overview,
+    reader: &dyn BackendReader,
+) -> Result<Value, Failure> {
     match &overview.ending {
-        Ending::Completed { output } => history.value(output).await,
+        Ending::Completed { output } => reader.value(output).await,
         Ending::None | Ending::Failed { .. } | Ending::Cancelled { .. } => Ok(Value::Null),
     }
 }

@@ -1,4 +1,6 @@
-//! A control plane on a remote server, used by commands.
+//! The backend on a server, called over HTTP.
+
+mod reader;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -10,15 +12,13 @@ use async_trait::async_trait;
 use noetl_api::wire::{ForkBody, StartCall, WantedPlaybook};
 use noetl_api::{AnyId, Client, ClientError, ClientSettings, Method};
 use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
-use noetl_model::{Below, ExecutionId, Recorded, Seq, Summary};
+use noetl_model::{Below, ExecutionId, PlaybookRef, Recorded, Seq, Summary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use crate::backend::{Backend, CatalogPlaybook, Follower, Home};
+use super::{Backend, BackendReader, Follower, HistoryLocation};
 use crate::config::{Config, NamedBy};
-use crate::history::History;
-use crate::input::nearest::nearest;
 use crate::show::failure::Failure;
 
 /// How long one request waits for the next event.
@@ -27,13 +27,11 @@ const EVENT_WAIT: Duration = Duration::from_secs(20);
 const LOST_MAX: Duration = Duration::from_secs(60);
 /// The delay between two such requests.
 const LOST_PAUSE: Duration = Duration::from_secs(1);
-/// The most catalog paths compared with an unknown one for a suggestion.
-const PATHS_MAX: usize = 500;
 
 /// A remote server.
 pub(crate) struct Remote {
     client: Arc<Client>,
-    home: Home,
+    location: HistoryLocation,
 }
 
 impl Remote {
@@ -50,7 +48,7 @@ impl Remote {
         let token = config.token_for(&url, named)?.map(str::to_owned);
         let settings = ClientSettings { base: url.clone(), token, ca };
         let client = Client::new(settings).map_err(Failure::bad_input)?;
-        Ok(Self { client: Arc::new(client), home: Home::Server(url) })
+        Ok(Self { client: Arc::new(client), location: HistoryLocation::Server(url) })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -108,19 +106,8 @@ impl Remote {
         let (workload, context) = (Some(workload), Some(context.into_iter().collect()));
         let body = ForkBody { at_event, workload, context, version, catalog_id, content };
         let fork = self.client.fork(origin, &body).await.map_err(refused)?;
-        let summary = self.history().summary(fork).await?;
-        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has vanished")))
-    }
-
-    /// Returns the failure for an unknown playbook, with a suggestion if the catalog has a similar
-    /// path.
-    async fn unknown(&self, detail: &str, name: &str) -> Failure {
-        let failure = Failure::bad_input(anyhow!("{detail}"));
-        let entries = self.client.catalog(None, PATHS_MAX, 0).await.unwrap_or_default();
-        match nearest(name, entries.iter().map(|entry| entry.path.as_str())) {
-            Some(near) => failure.help(format!("did you mean {near}?")),
-            None => failure.help("`noetl catalog list` shows those there are"),
-        }
+        let summary = self.summary(fork).await?;
+        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has been deleted")))
     }
 }
 
@@ -143,23 +130,14 @@ pub(crate) fn refused(error: ClientError) -> Failure {
 
 #[async_trait]
 impl Backend for Remote {
-    fn home(&self) -> &Home {
-        &self.home
+    fn reader(&self) -> &dyn BackendReader {
+        self
     }
 
-    fn history(&self) -> History {
-        History::of_server(self.client.clone())
-    }
-
-    async fn register(&self, _file: &Path, content: &str) -> Result<CatalogPlaybook, Failure> {
-        let kept = self.client.register(content).await.map_err(refused)?;
-        let (path, version) = (kept.path.clone(), kept.version);
-        Ok(CatalogPlaybook { catalog_id: kept.into(), path, version })
-    }
-
-    async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure> {
-        let item = self.client.catalog_item(path, version).await.map_err(refused)?;
-        Ok(item.map(|item| item.content.unwrap_or_default()))
+    async fn register(&self, _file: &Path, content: &str) -> Result<PlaybookRef, Failure> {
+        let registered = self.client.register(content).await.map_err(refused)?;
+        let (path, version) = (registered.path.clone(), registered.version);
+        Ok(PlaybookRef { catalog_id: registered.into(), path, version })
     }
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
@@ -178,7 +156,9 @@ impl Backend for Remote {
         match self.client.start(&call).await {
             Ok(summary) => Ok(summary),
             Err(ClientError::Refused { status: 404, detail, .. }) => {
-                Err(self.unknown(&detail, &name).await)
+                let failure = Failure::bad_input(anyhow!("{detail}"));
+                let help = "`noetl catalog list` lists the registered playbooks";
+                Err(self.reader().suggest_playbook(failure, &name, help).await)
             }
             Err(error) => Err(refused(error)),
         }

@@ -1,6 +1,8 @@
-//! A store, a control plane and a worker in one process, from opening to closing.
+//! The backend in this process: a store, a control plane and a worker, from opening to closing.
 //!
-//! Every request of a command to an embedded control plane goes through a session.
+//! Every request of a command to an embedded control plane goes through a [`Session`].
+
+mod reader;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,14 +11,15 @@ use std::time::Duration;
 use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::ControlPlane;
-use noetl_app::{App, AppSettings, EndError, EntryChoice, ExecutionFilter, ForkPlaybook, Services};
+use noetl_app::{App, AppSettings, EndError, ExecutionFilter, ForkPlaybook, Services};
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
     Control, ControlSettings, ForkError, ForkRequest, RegisterError, Registered, StartError,
     StartRequest,
 };
 use noetl_model::{
-    Below, ExecutionId, ExecutionStatus, IdGenerator, Seq, Summary, WorkerId, machine_id_of,
+    Below, ExecutionId, ExecutionStatus, IdGenerator, PlaybookRef, Seq, Summary, WorkerId,
+    machine_id_of,
 };
 use noetl_secrets::{EncryptionKey, ExternalCredentials, Keyring, Vault};
 use noetl_store::{Bounded, MemoryStore, Records, SteadyClock, Store, SystemClock, WorkQueue as _};
@@ -27,10 +30,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{Backend, CatalogPlaybook, Follower, Home};
+use super::{Backend, BackendReader, Follower, HistoryLocation, Started, Which};
 use crate::config::Config;
-use crate::history::{History, Which};
-use crate::input::nearest::nearest;
 use crate::show::failure::Failure;
 use crate::wiring::database;
 use crate::wiring::embedded::Embedded;
@@ -38,6 +39,8 @@ use crate::wiring::intake::IntakeHost;
 use crate::wiring::keys;
 use crate::wiring::server_parts::{Foundation, Machine};
 use crate::wiring::tools::Tools;
+
+pub(crate) use reader::LocalReader;
 
 /// The lease time of a command; a worker must send a heartbeat within it.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -49,8 +52,9 @@ const SETTLE_MAX: Duration = Duration::from_secs(2);
 const SETTLE_LOOK: Duration = Duration::from_millis(10);
 /// The most unfinished executions loaded.
 const UNFINISHED_MAX: usize = 10_000;
-/// The most catalog paths compared with an unknown one for a suggestion.
-const PATHS_MAX: usize = 500;
+/// The help for a playbook that is neither a file nor in the catalog.
+pub(crate) const UNKNOWN_PLAYBOOK_HELP: &str =
+    "name a playbook file, or the path of a playbook that has been registered or run before";
 
 /// A control plane in this process, perhaps with a worker.
 pub(crate) struct Session {
@@ -59,7 +63,7 @@ pub(crate) struct Session {
     services: Services,
     /// Renews the claim of the machine number for as long as ids are generated.
     numbering: Background,
-    home: Home,
+    reader: LocalReader,
     /// The background loops of the control plane.
     loops: Background,
     worker: Background,
@@ -131,10 +135,11 @@ impl EmbeddedWorker {
 
 /// The place where a session runs the steps of its executions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
-    Here,
+pub(crate) enum WorkerMode {
+    /// A worker in this process.
+    Embedded,
     /// No worker: the session only changes stored data.
-    Nowhere,
+    None,
 }
 
 /// Returns the settings of a control plane in this process.
@@ -165,25 +170,26 @@ impl Background {
 impl Session {
     /// Opens a database to run executions on it.
     pub(crate) async fn open(path: &Path, config: &Config) -> Result<Self, Failure> {
-        Self::on(database::open(path, config).await?, path, Work::Here, config).await
+        Self::on(database::open(path, config).await?, path, WorkerMode::Embedded, config).await
     }
 
     /// Creates a session on a database that was opened at `path`.
     pub(crate) async fn on(
         store: SqliteStore,
         path: &Path,
-        work: Work,
+        workers: WorkerMode,
         config: &Config,
     ) -> Result<Self, Failure> {
         let store = Arc::new(store);
         let held = SealedStore::of(store.clone(), keys::embedded(path, config)?, config);
-        let home = Home::File(path.to_owned());
-        match work {
-            Work::Nowhere => Ok(Self::local(held, home, config)),
-            Work::Here => {
+        let location = HistoryLocation::File(path.to_owned());
+        match workers {
+            WorkerMode::None => Ok(Self::local(held, location, config)),
+            WorkerMode::Embedded => {
                 // Only one process opens a database, so its previous embedded worker is gone.
                 store.release(&embedded_worker()).await.map_err(Failure::broken)?;
-                Self::local(held, home, config).with_worker(EmbeddedWorker::of_command(), config)
+                Self::local(held, location, config)
+                    .with_worker(EmbeddedWorker::of_command(), config)
             }
         }
     }
@@ -193,14 +199,15 @@ impl Session {
         let clock = Arc::new(SteadyClock::default());
         let keyring = Keyring::new(EncryptionKey::generate(), Vec::new());
         let held = SealedStore::of(Arc::new(MemoryStore::new(clock)), keyring, config);
-        Self::local(held, Home::Nowhere, config).with_worker(EmbeddedWorker::of_command(), config)
+        Self::local(held, HistoryLocation::Memory, config)
+            .with_worker(EmbeddedWorker::of_command(), config)
     }
 
     /// Creates a control plane that is the only user of its store.
-    fn local(held: SealedStore, home: Home, config: &Config) -> Self {
+    fn local(held: SealedStore, location: HistoryLocation, config: &Config) -> Self {
         let machine = Machine::Unrivalled(machine_id_of(&config.host()));
         let (settings, given) = (settings(config), given(config));
-        Self::new(held, Arc::new(LocalBus::new()), settings, machine, (home, given))
+        Self::new(held, Arc::new(LocalBus::new()), settings, machine, (location, given))
     }
 
     /// Creates the control plane of a server.
@@ -208,7 +215,7 @@ impl Session {
         let Foundation { kept, bus, sharing: _, upkeep, machine } = foundation;
         let settings = settings(config);
         let given = given(config);
-        let mut session = Self::new(kept, bus, settings, machine, (Home::Nowhere, given));
+        let mut session = Self::new(kept, bus, settings, machine, (HistoryLocation::Memory, given));
         let (app, stop) = (session.app.clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(async move { app.clean_up_records(stop).await });
         let (control, stop) = (session.app.control().clone(), session.loops.stop.clone());
@@ -225,7 +232,7 @@ impl Session {
         bus: Arc<dyn Bus>,
         settings: ControlSettings,
         machine: Machine,
-        (home, given): (Home, ExternalCredentials),
+        (location, given): (HistoryLocation, ExternalCredentials),
     ) -> Self {
         let SealedStore { store, records, keyring } = held;
         let ids = Arc::new(IdGenerator::new(machine.number()));
@@ -242,7 +249,8 @@ impl Session {
         let vault = Arc::new(vault.with_given(given));
         let services = Services { control, store, records, vault, bus, ids };
         let app = App::new(services.clone(), AppSettings::new(LEASE));
-        Self { app, services, numbering, home, loops, worker }
+        let reader = LocalReader { store: app.reader(), location };
+        Self { app, services, numbering, reader, loops, worker }
     }
 
     /// Adds a worker in this process.
@@ -303,20 +311,6 @@ impl Session {
         self.services.clone()
     }
 
-    /// Returns the failure for an unknown playbook, with a suggestion if the catalog has a similar
-    /// path.
-    async fn unknown(&self, name: &str) -> Failure {
-        let failure = Failure::bad_input(anyhow!("there is no file and no playbook {name}"));
-        let entries = self.app.newest_entries(PATHS_MAX).await.unwrap_or_default();
-        let paths = entries.iter().map(|entry| entry.path.as_str());
-        match nearest(name, paths) {
-            Some(near) => failure.help(format!("did you mean {near}?")),
-            None => failure.help(
-                "name a playbook file, or the path of a playbook that has been run from a file before",
-            ),
-        }
-    }
-
     /// Waits until the outbox is empty, for example until cancellations are delivered, up to
     /// `SETTLE_MAX`.
     async fn settle(&self) {
@@ -331,17 +325,13 @@ impl Session {
 
 #[async_trait]
 impl Backend for Session {
-    fn home(&self) -> &Home {
-        &self.home
+    fn reader(&self) -> &dyn BackendReader {
+        &self.reader
     }
 
-    fn history(&self) -> History {
-        History::of(self.app.reader())
-    }
-
-    async fn register(&self, file: &Path, content: &str) -> Result<CatalogPlaybook, Failure> {
+    async fn register(&self, file: &Path, content: &str) -> Result<PlaybookRef, Failure> {
         match self.app.register_file(&file.display().to_string(), content).await {
-            Ok(Registered { entry, warnings: _ }) => Ok(CatalogPlaybook {
+            Ok(Registered { entry, warnings: _ }) => Ok(PlaybookRef {
                 catalog_id: entry.catalog_id,
                 path: entry.path,
                 version: entry.version,
@@ -350,16 +340,14 @@ impl Backend for Session {
         }
     }
 
-    async fn content(&self, path: &str, version: Option<u32>) -> Result<Option<String>, Failure> {
-        let choice = EntryChoice::Path { path: path.to_owned(), version };
-        let entry = self.app.find_entry(&choice).await.map_err(Failure::broken)?;
-        Ok(entry.map(|entry| entry.content))
-    }
-
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
         match self.app.start(request).await {
             Ok(started) => Ok(started),
-            Err(StartError::UnknownPlaybook(name)) => Err(self.unknown(&name).await),
+            Err(StartError::UnknownPlaybook(name)) => {
+                let failure =
+                    Failure::bad_input(anyhow!("there is no file and no playbook {name}"));
+                Err(self.reader().suggest_playbook(failure, &name, UNKNOWN_PLAYBOOK_HELP).await)
+            }
             Err(
                 error @ (StartError::PayloadTooLarge
                 | StartError::PayloadTooNested
@@ -394,7 +382,9 @@ impl Backend for Session {
     async fn unfinished(&self) -> Result<Vec<Summary>, Failure> {
         let filter =
             ExecutionFilter { status: Some(ExecutionStatus::Running), ..Default::default() };
-        let mut running = self.history().list(Which::Requested, &filter, UNFINISHED_MAX).await?;
+        let started = Started::default();
+        let running = self.reader().list(Which::Requested, &filter, started, UNFINISHED_MAX);
+        let mut running = running.await?;
         running.reverse();
         Ok(running)
     }

@@ -1,0 +1,130 @@
+//! Reads a local store, also one that another process writes.
+
+use anyhow::anyhow;
+use async_trait::async_trait;
+use noetl_api::wire::Verification;
+use noetl_app::{
+    CatalogEntry, EntryChoice, ExecutionFilter, Page, ReadValueError, StoreError, StoreReader,
+};
+use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, ReplayState, Replayer};
+use noetl_model::{
+    Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Summary, Timestamp,
+};
+use serde_json::Value;
+
+use crate::backend::{BackendReader, HistoryLocation, PlaybookDocument};
+use crate::show::failure::Failure;
+
+/// The most playbooks listed.
+const PLAYBOOKS_MAX: usize = 10_000;
+
+/// A reader of a store in this process.
+pub(crate) struct LocalReader {
+    pub(crate) store: StoreReader,
+    pub(crate) location: HistoryLocation,
+}
+
+impl From<CatalogEntry> for PlaybookDocument {
+    fn from(entry: CatalogEntry) -> Self {
+        Self {
+            path: entry.path,
+            version: entry.version,
+            catalog_id: entry.catalog_id.to_string(),
+            created_at: entry.created_at.to_string(),
+            content: Some(entry.content).filter(|content| !content.is_empty()),
+        }
+    }
+}
+
+fn unread(error: StoreError) -> Failure {
+    Failure::broken(anyhow::Error::new(error).context("cannot read the history"))
+        .help("`noetl doctor` checks the database")
+}
+
+#[async_trait]
+impl BackendReader for LocalReader {
+    fn location(&self) -> &HistoryLocation {
+        &self.location
+    }
+
+    async fn summary(&self, id: ExecutionId) -> Result<Option<Summary>, Failure> {
+        self.store.summary(id).await.map_err(unread)
+    }
+
+    async fn summaries(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, Failure> {
+        self.store.summaries(filter, page).await.map_err(unread)
+    }
+
+    async fn now(&self) -> Result<Timestamp, Failure> {
+        Ok(self.store.now())
+    }
+
+    async fn events(&self, execution: ExecutionId, after: Seq) -> Result<Vec<Recorded>, Failure> {
+        self.store.log(execution, after).await.map_err(unread)
+    }
+
+    /// Returns nothing: only a server knows its workers.
+    async fn hint(&self, _execution: ExecutionId, _status: ExecutionStatus) -> Option<String> {
+        None
+    }
+
+    async fn payload(&self, reference: &PayloadRef) -> Result<Value, Failure> {
+        self.store.value(reference).await.map_err(|error| match error {
+            ReadValueError::Store(error) => unread(error),
+            ReadValueError::Missing(_) | ReadValueError::NotJson(_) => Failure::broken(error),
+        })
+    }
+
+    async fn replay(
+        &self,
+        execution: ExecutionId,
+        cutoff: Cutoff,
+        projection: Projection,
+    ) -> Result<ReplayState, Failure> {
+        let mut replayer = Replayer::new(&ReplayQuestion {
+            execution,
+            tenant: DEFAULT_TENANT.to_owned(),
+            organization: DEFAULT_TENANT.to_owned(),
+            cutoff,
+            projection,
+            limit: u64::MAX,
+        });
+        let reader: &dyn BackendReader = self;
+        reader.read(execution, |recorded| Ok(replayer.see(recorded))).await?;
+        Ok(replayer.finish())
+    }
+
+    async fn verify(
+        &self,
+        execution: ExecutionId,
+        expected: Option<Digest>,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<Verification, Failure> {
+        let found = self.store.verify(execution, expected, progress).await;
+        found
+            .map_err(Failure::broken)?
+            .ok_or_else(|| Failure::broken(anyhow!("execution {execution} has been deleted")))
+    }
+
+    async fn playbooks(&self, part: Option<&str>) -> Result<Vec<PlaybookDocument>, Failure> {
+        let part = part.map(str::to_lowercase);
+        let matches =
+            |path: &str| part.as_ref().is_none_or(|part| path.to_lowercase().contains(part));
+        let entries = self.store.paths(None, PLAYBOOKS_MAX).await.map_err(Failure::broken)?;
+        Ok(entries.into_iter().filter(|it| matches(&it.path)).map(Into::into).collect())
+    }
+
+    async fn playbook(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<PlaybookDocument>, Failure> {
+        let choice = EntryChoice::Path { path: path.to_owned(), version };
+        let entry = self.store.find_entry(&choice).await.map_err(Failure::broken)?;
+        Ok(entry.map(Into::into))
+    }
+}

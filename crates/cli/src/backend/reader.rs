@@ -1,0 +1,259 @@
+//! The reading part of a backend: executions, their events and values, and the catalog.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use async_trait::async_trait;
+use noetl_api::wire::Verification;
+use noetl_app::{ExecutionFilter, FORKS_MAX, PAGE_MAX, Page};
+use noetl_compat::{Projection, ReplayState};
+use noetl_model::{
+    Cutoff, Digest, Event, ExecutionId, ExecutionStatus, Payload, PayloadRef, Recorded, Seq,
+    Summary, Timestamp, first_id_at,
+};
+use noetl_replay::Wanted;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::HistoryLocation;
+use crate::args::Chosen;
+use crate::input::nearest::suggest;
+use crate::show::failure::Failure;
+use crate::show::overview::Overview;
+
+/// The operations of a backend that change nothing. A local database can be read while another
+/// process writes to it.
+#[async_trait]
+pub(crate) trait BackendReader: Send + Sync {
+    fn location(&self) -> &HistoryLocation;
+
+    /// Loads the summary of an execution; `None` if it does not exist.
+    async fn summary(&self, id: ExecutionId) -> Result<Option<Summary>, Failure>;
+
+    /// Loads a page of executions, newest first.
+    async fn summaries(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<Summary>, Failure>;
+
+    /// Returns the time by the clock that stamps events.
+    async fn now(&self) -> Result<Timestamp, Failure>;
+
+    /// Loads a page of events after `after`, in order; empty if there are none.
+    async fn events(&self, execution: ExecutionId, after: Seq) -> Result<Vec<Recorded>, Failure>;
+
+    /// Returns the reason why a running execution does not proceed, as far as its server knows.
+    async fn hint(&self, execution: ExecutionId, status: ExecutionStatus) -> Option<String>;
+
+    /// Loads a value that is stored by reference.
+    async fn payload(&self, reference: &PayloadRef) -> Result<Value, Failure>;
+
+    /// Returns the published projections of an execution as of a cutoff.
+    async fn replay(
+        &self,
+        execution: ExecutionId,
+        cutoff: Cutoff,
+        projection: Projection,
+    ) -> Result<ReplayState, Failure>;
+
+    /// Verifies the stored history of an execution; `expected` is the digest of its last event, if
+    /// a copy was kept. `progress` is called with the number of events read in this process.
+    async fn verify(
+        &self,
+        execution: ExecutionId,
+        expected: Option<Digest>,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<Verification, Failure>;
+
+    /// Lists the playbooks whose path contains a text, each at its newest version, sorted by path.
+    async fn playbooks(&self, part: Option<&str>) -> Result<Vec<PlaybookDocument>, Failure>;
+
+    /// Loads a playbook with its text; the newest version if none is given.
+    async fn playbook(
+        &self,
+        path: &str,
+        version: Option<u32>,
+    ) -> Result<Option<PlaybookDocument>, Failure>;
+}
+
+/// A playbook of the catalog.
+#[derive(Serialize)]
+pub(crate) struct PlaybookDocument {
+    pub(crate) path: String,
+    pub(crate) version: u32,
+    pub(crate) catalog_id: String,
+    pub(crate) created_at: String,
+    /// The text; left out of lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<String>,
+}
+
+/// The choice of executions in a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// Only executions that were started by a request, without child executions.
+    Requested,
+}
+
+/// The range of times in which an execution was started.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Started {
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
+}
+
+impl Started {
+    fn admits(self, summary: &Summary) -> bool {
+        self.since.is_none_or(|since| since <= summary.started_at)
+            && self.until.is_none_or(|until| summary.started_at <= until)
+    }
+
+    /// Returns the lowest id after `until`: ids contain the millisecond of their creation.
+    fn before_id(self) -> Option<ExecutionId> {
+        self.until.map(|until| ExecutionId(first_id_at(until.after(MILLISECOND))))
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+impl dyn BackendReader + '_ {
+    /// Loads the chosen execution; fails if it does not exist.
+    pub(crate) async fn chosen(&self, chosen: Chosen) -> Result<Summary, Failure> {
+        let place = match self.location() {
+            HistoryLocation::Memory | HistoryLocation::File(_) => "in this database",
+            HistoryLocation::Server(_) => "on this server",
+        };
+        match chosen {
+            Chosen::Id(id) => self.summary(id).await?.ok_or_else(|| {
+                Failure::bad_input(anyhow!("there is no execution {id} {place}"))
+                    .help("`noetl executions list` lists the executions")
+            }),
+            Chosen::Last => {
+                let (filter, started) = (ExecutionFilter::default(), Started::default());
+                let latest = self.list(Which::Requested, &filter, started, 1).await?;
+                latest.into_iter().next().ok_or_else(|| {
+                    Failure::bad_input(anyhow!("there is no execution {place} yet"))
+                        .help("`noetl run FILE` starts one")
+                })
+            }
+        }
+    }
+
+    /// Adds the most similar path of the catalog to a failure; `otherwise` if there is none.
+    pub(crate) async fn suggest_playbook(
+        &self,
+        failure: Failure,
+        name: &str,
+        otherwise: &str,
+    ) -> Failure {
+        let playbooks = self.playbooks(None).await.unwrap_or_default();
+        suggest(failure, name, playbooks.iter().map(|it| it.path.as_str()), otherwise)
+    }
+
+    /// Lists executions that were started within a time range, newest first.
+    pub(crate) async fn list(
+        &self,
+        which: Which,
+        filter: &ExecutionFilter,
+        started: Started,
+        limit: usize,
+    ) -> Result<Vec<Summary>, Failure> {
+        let mut listed: Vec<Summary> = Vec::new();
+        let mut before = started.before_id();
+        // The page is larger than the limit because some of its executions may be filtered out.
+        let page_limit = PAGE_MAX.min(2 * limit + 20);
+        while listed.len() < limit {
+            let page = self.summaries(filter, Page { before, limit: page_limit }).await?;
+            let Some(last) = page.last() else { break };
+            before = Some(last.execution);
+            let is_beyond = started.since.is_some_and(|since| last.started_at < since);
+            listed.extend(page.into_iter().filter(|summary| match which {
+                Which::All => started.admits(summary),
+                Which::Requested => started.admits(summary) && summary.parent.is_none(),
+            }));
+            if is_beyond {
+                break;
+            }
+        }
+        listed.truncate(limit);
+        Ok(listed)
+    }
+
+    /// Returns the workload of an execution. A fork may have replaced the workload of its origin.
+    pub(crate) async fn workload(&self, summary: &Summary) -> Result<Map<String, Value>, Failure> {
+        let id = summary.execution;
+        let mut fork = summary.fork;
+        let mut after = Seq::ZERO;
+        let mut until = summary.seq;
+        for _ in 0..=FORKS_MAX {
+            let Some(point) = fork else { break };
+            // A fork that its descendant left before the first event of the fork has changed
+            // nothing.
+            if point.seq < until {
+                let event = self.events(id, point.seq).await?.into_iter().next();
+                if let Some(Event::ExecutionForked { workload: Some(_), .. }) =
+                    event.map(|recorded| recorded.event)
+                {
+                    after = point.seq;
+                    break;
+                }
+                until = point.seq;
+            }
+            fork = self.summary(point.execution).await?.and_then(|origin| origin.fork);
+        }
+        let event = self.events(id, after).await?.into_iter().next().map(|recorded| recorded.event);
+        let workload = match event {
+            Some(Event::ExecutionStarted { workload, .. }) => Some(workload),
+            Some(Event::ExecutionForked { workload, .. }) => workload,
+            Some(_) | None => None,
+        };
+        let Some(workload) = workload else {
+            return Err(Failure::broken(anyhow!("execution {id} does not begin with a start")));
+        };
+        match self.value(&workload).await? {
+            Value::Object(workload) => Ok(workload),
+            _ => Err(Failure::broken(anyhow!("the workload of execution {id} is not a map"))),
+        }
+    }
+
+    /// Reads the events of an execution in order, page by page, until the end or until `see` has
+    /// enough.
+    pub(crate) async fn read(
+        &self,
+        execution: ExecutionId,
+        mut see: impl FnMut(&Recorded) -> Result<Wanted, Failure> + Send,
+    ) -> Result<(), Failure> {
+        let mut after = Seq::ZERO;
+        loop {
+            let page = self.events(execution, after).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.seq;
+            for recorded in &page {
+                if see(recorded)? == Wanted::Enough {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Returns the overview of an execution, folded from all its events.
+    pub(crate) async fn overview(&self, summary: &Summary) -> Result<Overview, Failure> {
+        let mut overview = Overview::of(summary);
+        self.read(summary.execution, |recorded| {
+            overview.see(recorded);
+            Ok(Wanted::More)
+        })
+        .await?;
+        Ok(overview)
+    }
+
+    /// Loads a value, inline or stored by reference.
+    pub(crate) async fn value(&self, payload: &Payload) -> Result<Value, Failure> {
+        match payload {
+            Payload::Inline(value) => Ok((**value).clone()),
+            Payload::Ref(reference) => self.payload(reference).await,
+        }
+    }
+}
