@@ -66,7 +66,8 @@ pub(crate) struct Arguments {
     /// When to use colours; NO_COLOR=1 also switches them off
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
-    /// Settings file [default: noetl.toml here or in a parent directory, over the user's]
+    /// Settings file [default: noetl.toml in the working directory or a parent directory, and the
+    /// user's noetl.toml]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Use the server of this name in the settings
@@ -124,10 +125,10 @@ pub(crate) enum CliCommand {
     /// Follow the events of all executions
     #[command(subcommand, after_help = FEED_EXAMPLES)]
     Feed(FeedCommand),
-    /// List subscriptions, start and stop their messages
+    /// List subscriptions, start and stop taking their messages
     #[command(subcommand, visible_alias = "subscriptions", after_help = SUBSCRIPTION_EXAMPLES)]
     Subscription(SubscriptionCommand),
-    /// List schedules, pause them, run missed instants
+    /// List and pause schedules, start executions for missed instants
     #[command(subcommand, visible_alias = "schedules", after_help = SCHEDULE_EXAMPLES)]
     Schedule(ScheduleCommand),
     /// Install libraries that tools need besides this binary
@@ -145,7 +146,7 @@ pub(crate) enum CliCommand {
     Completions(CompletionsArgs),
     /// Check that everything noetl needs is present, or that a server is healthy
     Doctor(DoctorArgs),
-    /// Show the settings, trust those of a project
+    /// Show the settings, trust the settings file of a project
     #[command(subcommand, after_help = CONFIG_EXAMPLES)]
     Config(ConfigCommand),
 }
@@ -385,17 +386,17 @@ Examples:
   noetl executions list
   noetl executions events last
 
-Data goes to standard output, talk to standard error.
+Results go to standard output, progress and messages to standard error.
 Exit codes: 0 completed, 1 failed, 2 bad input, 130 cancelled.";
 
 const RUN_HELP: &str = "\
 A FILE is registered in the catalog, together with the playbooks beside it that its steps call,
-and then run. The history is kept in the database; executions that an earlier command left
-unfinished there are continued at the same time (`noetl resume` waits for them).
+and then run. The history is stored in the database. Executions of the same database that an
+earlier command left unfinished continue at the same time (`noetl resume` waits for them).
 
-With --server, or once one is configured (`noetl config show`), the server keeps and runs it.
+With --server, or if a server is configured (`noetl config show`), the server stores and runs it.
 
-The first Ctrl-C cancels the execution, the second one ends the command at once.
+The first Ctrl-C cancels the execution, the second one ends the command immediately.
 Exit codes: 0 completed, 1 failed, 2 bad input, 130 cancelled.
 
 Examples:
@@ -408,7 +409,7 @@ Examples:
   noetl run try.yaml --ephemeral";
 
 const VALIDATE_EXAMPLES: &str = "\
-Exit codes: 0 all can be run (there may be warnings), 2 at least one cannot.
+Exit codes: 0 all files are valid (there may be warnings), 2 at least one is not.
 
 Examples:
   noetl validate examples/hello_world.yaml
@@ -421,11 +422,12 @@ Examples:
   noetl graph examples/branching.yaml --format svg > branching.svg";
 
 const SERVER_EXAMPLES: &str = "\
-Whoever may start a playbook may run programs on this machine. On an address that other machines
-can reach, NOETL_API_TOKEN has to be set; clients send it as Authorization: Bearer. There, tools
-reach the public internet only, and what NOETL_EGRESS_ALLOW names.
+Anyone who can start a playbook can run programs on this machine. If other machines can reach the
+address, NOETL_API_TOKEN must be set, and clients send it as `Authorization: Bearer`. Tools of such a
+server can connect to the public internet and to the addresses in NOETL_EGRESS_ALLOW only.
 
-Told to end, it says so at /readyz and finishes what is under way; told twice, it ends at once.
+On SIGTERM or Ctrl-C the server reports at /readyz that it is stopping and finishes its running
+commands. A second signal ends it immediately.
 
 Examples:
   noetl server
@@ -434,10 +436,11 @@ Examples:
   NOETL_API_TOKEN=... noetl server --listen 0.0.0.0:8082 --no-worker";
 
 const WORKER_EXAMPLES: &str = "\
-NOETL_API_TOKEN is sent to the server, if it is set. For a server that is not on this machine, tools
-reach the public internet only, and what NOETL_EGRESS_ALLOW names.
+If NOETL_API_TOKEN is set, the worker sends it to the server. For a server on another machine, tools
+can connect to the public internet and to the addresses in NOETL_EGRESS_ALLOW only.
 
-Told to end, it finishes what it runs; told twice, it ends at once, and others do it again.
+On SIGTERM or Ctrl-C the worker finishes its running commands. A second signal ends it immediately;
+other workers then run these commands again.
 
 Examples:
   noetl worker
@@ -463,7 +466,7 @@ Examples:
   noetl completions fish > ~/.config/fish/completions/noetl.fish";
 
 const DOCTOR_EXAMPLES: &str = "\
-Exit codes: 0 nothing has failed, 1 something has.
+Exit codes: 0 no check failed, 1 at least one check failed.
 
 Examples:
   noetl doctor

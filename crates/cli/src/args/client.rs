@@ -113,9 +113,9 @@ pub(crate) fn parse_server(text: &str) -> Result<Url, String> {
 }
 
 const REGISTER_EXAMPLES: &str = "\
-Every file is checked before the first is registered. A text that is the newest version already is
-not registered again.
-Exit codes: 0 all are registered, 2 at least one cannot be.
+All files are checked before the first one is registered. A file that equals the newest version in
+the catalog does not become a new version.
+Exit codes: 0 all files are registered, 2 at least one is invalid and none is registered.
 
 Examples:
   noetl register examples/hello_world.yaml
@@ -144,20 +144,21 @@ Examples:
   noetl status 380247909993574400 --output json --server http://localhost:8082";
 
 pub(super) const CONFIG_EXAMPLES: &str = "\
-A flag wins over the environment, the environment over the project's noetl.toml, that over the
-user's, that over the default. The project's file is in the working directory or above it, the user's
-is noetl/noetl.toml in the user's configuration directory. --config FILE or $NOETL_CONFIG names one
-that is used instead of both. A project's file sets programs, servers, tokens, databases and egress
-only once you have trusted it as it is.
+Settings come from, in order of precedence: flags, environment variables, the project's noetl.toml,
+the user's noetl.toml, defaults. The project's file is in the working directory or a parent
+directory; the user's is noetl/noetl.toml in the user's configuration directory. --config FILE or
+$NOETL_CONFIG replaces both. Programs, servers, tokens, databases and egress rules of a project's file
+have an effect only after `noetl config trust`.
 
 Examples:
   noetl config show
   noetl config trust";
 
 const CONFIG_TRUST_EXAMPLES: &str = "\
-Read the file first: it may name programs that noetl runs as you, and servers it talks to. Path and
-content are remembered in noetl/trusted in the user's configuration directory; a file that has changed
-needs to be trusted again. `noetl config show` lists what an untrusted file would set.
+Read the file first: it may name programs that noetl runs with your rights, and servers it connects
+to. The path and a digest of the content are stored in noetl/trusted in the user's configuration
+directory; a changed file must be trusted again. `noetl config show` lists the settings of an
+untrusted file that have no effect.
 
 Examples:
   noetl config trust

@@ -91,8 +91,8 @@ pub(crate) struct CredentialRotateArgs {
 }
 
 pub(super) const CREDENTIAL_EXAMPLES: &str = "\
-Secrets are sealed under NOETL_ENCRYPTION_KEY (32 bytes in base64), or, if it is not set, under a
-key that is made and kept beside the database, in a file that only you can read.
+Secrets are encrypted with NOETL_ENCRYPTION_KEY (32 bytes in base64). If it is not set, a key is
+generated and stored next to the database, in a file that only you can read.
 
 Examples:
   noetl credential set warehouse --type postgres --data @warehouse.json
@@ -100,8 +100,8 @@ Examples:
   noetl credential delete warehouse";
 
 const SET_EXAMPLES: &str = "\
-In a step, `auth: warehouse` or `credential: warehouse` names it. A variable of the environment,
-NOETL_CREDENTIAL_WAREHOUSE, wins over it.
+A step uses the credential by its name: `auth: warehouse` or `credential: warehouse`. The environment
+variable NOETL_CREDENTIAL_WAREHOUSE takes precedence over a stored credential `warehouse`.
 
 Examples:
   noetl credential set warehouse --type postgres --data @warehouse.json
@@ -113,7 +113,7 @@ Examples:
   noetl credential list --type postgres --output json";
 
 const GET_EXAMPLES: &str = "\
-Every look at what is secret is noted in the audit.
+Every access to secret fields is recorded in the audit log.
 
 Examples:
   noetl credential get warehouse
@@ -124,8 +124,8 @@ Examples:
   noetl credential delete warehouse";
 
 const ROTATE_EXAMPLES: &str = "\
-Put the new key into NOETL_ENCRYPTION_KEY and the one before into NOETL_ENCRYPTION_KEYS_OLD, then
-rotate. Secrets themselves are not opened; a rotation that was interrupted is just called again.
+Set NOETL_ENCRYPTION_KEY to the new key and NOETL_ENCRYPTION_KEYS_OLD to the previous one, then
+rotate. The secrets themselves are not decrypted. If a rotation is interrupted, run it again.
 
 Examples:
   noetl credential rotate

@@ -211,8 +211,8 @@ pub(crate) struct SubscriptionArgs {
 }
 
 const DEAD_EXAMPLES: &str = "\
-A message that cannot be dispatched is tried again after a while, and is dead after as many failures
-as `dispatch.max_failures` says, five if it says nothing.
+A message that cannot be dispatched is retried after a delay. After `dispatch.max_failures`
+failures (default: 5) it is dead: it is kept, and retried only on request.
 
 Examples:
   noetl subscription dead list subscriptions/orders
@@ -220,7 +220,8 @@ Examples:
   noetl subscription dead drop subscriptions/orders ORDERS:17@1763200000000000000";
 
 pub(super) const OUTBOX_EXAMPLES: &str = "\
-A message that could not be sent is tried again after a while, and is dead after twenty tries.
+A message that could not be sent is retried with increasing delays. After twenty attempts it is dead:
+it is kept, and retried only on request.
 
 Examples:
   noetl outbox list --status dead
@@ -238,7 +239,8 @@ Examples:
   noetl outbox drop --dead";
 
 pub(super) const FEED_EXAMPLES: &str = "\
-A feed shows the events of all executions, each at least once, and keeps the place of its consumer.
+A feed delivers the events of all executions, each at least once, and stores the position of its
+consumer.
 
 Examples:
   noetl feed list
@@ -252,7 +254,7 @@ Examples:
   noetl feed add stream --subject 'noetl.events.{event_type}' --server http://127.0.0.1:8082";
 
 const FEED_READ_EXAMPLES: &str = "\
-Prints one event per line, as JSON. Without --ack the next reader sees the same events.
+Prints one event per line, as JSON. Without --ack the next reader gets the same events.
 
 Examples:
   noetl feed read all
@@ -269,8 +271,8 @@ Examples:
   noetl feed remove all";
 
 pub(super) const SUBSCRIPTION_EXAMPLES: &str = "\
-`noetl register FILE` keeps the document of a subscription; a subscription is then moved from state
-to state by its path.
+`noetl register FILE` stores the document of a subscription in the catalog. The commands below create
+the subscription from it and change its state; it is named by its path.
 
 Examples:
   noetl subscription list

@@ -36,8 +36,8 @@ Examples:
   noetl executions events 380247909993574400 --after 100 --limit 50 --output jsonl";
 
 const CANCEL_EXAMPLES: &str = "\
-An execution of a server is cancelled through it; so is one of a database that a server of this
-machine has. An execution that `noetl run` runs is cancelled there, with Ctrl-C.
+If a server on this machine has the database open, the request goes to that server. An execution
+that `noetl run` is running is cancelled with Ctrl-C in its terminal.
 
 Examples:
   noetl executions cancel last
@@ -50,7 +50,7 @@ Examples:
   noetl executions rerun 380247909993574400 --set name=Ada";
 
 const RESUME_EXAMPLES: &str = "\
-Steps that had ended are not done again; a step that was under way is, from its beginning.
+Steps that have ended are not run again. A tool call that was interrupted is run again.
 Exit codes: 0 all completed, 1 one failed, 130 cancelled.
 
 Examples:

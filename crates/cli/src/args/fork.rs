@@ -14,8 +14,9 @@ Examples:
   noetl executions fork last --at-event 12 --set limit=5 --ctx seen=true
   noetl executions fork 380248615345483776 --at-event 7 --playbook fixed.yaml
 
-The fork has the same past up to that event and goes on from there; what was under way is done again.
-An end is not shared: at the last event, the fork leaves before it.";
+The fork shares the history up to that event and continues from there; tool calls that were running
+at that point are run again. The terminal event is never shared: a fork at the last event starts just
+before it.";
 
 const RETRY_EXAMPLES: &str = "\
 Examples:
@@ -23,7 +24,7 @@ Examples:
   noetl executions retry last --playbook fixed.yaml
   noetl executions retry 380248615345483776 --set url=https://example.test/
 
-What had succeeded is kept; of a loop only the items that failed are done again.";
+Steps that succeeded are kept. Of a loop, only the items that failed are run again.";
 
 #[derive(Debug, Args)]
 #[command(after_help = FORK_EXAMPLES)]

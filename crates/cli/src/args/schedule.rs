@@ -83,7 +83,8 @@ pub(crate) struct BackfillArgs {
 }
 
 pub(super) const SCHEDULE_EXAMPLES: &str = "\
-`noetl register FILE` keeps the document of a schedule; a server starts its executions.
+`noetl register FILE` stores the document of a schedule in the catalog. A server starts an execution
+at each of its instants.
 
 Examples:
   noetl schedule list
@@ -96,8 +97,8 @@ Examples:
   noetl schedule next schedules/nightly --after 2027-03-27T00:00:00Z --limit 3";
 
 const BACKFILL_EXAMPLES: &str = "\
-All of them start at once, whatever the schedule says about overlaps. An instant that has its
-execution already is left as it is.
+All executions start immediately, regardless of the schedule's overlap policy. Instants that already
+have an execution are skipped.
 
 Examples:
   noetl schedule backfill schedules/nightly --from 2026-11-01T00:00:00Z --dry-run

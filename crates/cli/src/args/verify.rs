@@ -14,9 +14,9 @@ Examples:
   noetl verify --all --server https://noetl.example.org:8082
   noetl verify last --expect 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 
-Checked are the log's chain of digests, that each event is legal after those before it, and that
-summary, queue, timers, snapshot and large values are what follows from the log. The first thing that
-is wrong is named, and the exit code is 1. The digest it prints is evidence, if it is kept elsewhere.";
+Verifies the chain of digests in the log, that each event is legal after the previous ones, and that
+summary, queue, timers, snapshot and large values match the log. Prints the first fault found; the
+exit code is then 1. Store the printed digest elsewhere to detect later changes with --expect.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -429,7 +429,7 @@ fn unregistered(error: RegisterError) -> Failure {
 fn unforked(error: ForkError) -> Failure {
     match error {
         ForkError::UnknownEvent(..) => {
-            Failure::bad_input(error).help("`noetl executions events ID` shows those there are")
+            Failure::bad_input(error).help("`noetl executions events ID` lists its events")
         }
         ForkError::NotFailed { .. } => Failure::bad_input(error)
             .help("`noetl executions fork ID --at-event SEQ` forks it at any of its events"),

@@ -120,8 +120,9 @@ pub(crate) fn refused(error: ClientError) -> Failure {
             Failure::bad_input(error)
         }
         ClientError::Refused { .. } | ClientError::Setup(_) => Failure::broken(error),
-        ClientError::Unreachable { .. } => Failure::broken(error)
-            .help("start it with `noetl server`, name another with --server URL, or say --local"),
+        ClientError::Unreachable { .. } => Failure::broken(error).help(
+            "start it with `noetl server`, name another one with --server URL, or use --local",
+        ),
         ClientError::Foreign { .. } => {
             Failure::broken(error).help("name the address of a noetl server with --server URL")
         }

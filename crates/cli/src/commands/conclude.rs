@@ -110,7 +110,7 @@ impl<'a> Conclusion<'a> {
         Ok(match watched? {
             Watched::Ended(overviews) => Ok(overviews),
             Watched::Aborted => {
-                terminal.say("ended at once; what had been started may not have been cancelled");
+                terminal.say("ended immediately; the executions may not have been cancelled");
                 Err(Exit::Aborted)
             }
             Watched::Stopped => {
@@ -118,7 +118,9 @@ impl<'a> Conclusion<'a> {
                     HistoryLocation::Memory | HistoryLocation::File(_) => {
                         "stopped; `noetl resume` continues from here"
                     }
-                    HistoryLocation::Server(_) => "no longer watched; the server goes on",
+                    HistoryLocation::Server(_) => {
+                        "no longer watching; the execution continues on the server"
+                    }
                 });
                 Err(Exit::Stopped)
             }

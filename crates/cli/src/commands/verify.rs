@@ -93,7 +93,7 @@ async fn all(
         None => {
             let unproven = match unproven {
                 0 => String::new(),
-                some => format!(", {some} with events from before there were digests"),
+                some => format!(", {some} with events that were stored without digests"),
             };
             terminal.data(&format!("{checked} executions checked, {wrong} wrong{unproven}"))?;
         }
@@ -110,9 +110,9 @@ fn text(found: &Verification) -> String {
     let careful = match proven_from {
         Some(1) => None,
         Some(from) => Some(format!(
-            "the proof begins at event {from}: those before it are from before there were digests"
+            "verified from event {from} on: earlier events were stored without digests"
         )),
-        None => Some("nothing is proved: all are from before there were digests".to_owned()),
+        None => Some("not verified: all events were stored without digests".to_owned()),
     };
     lines.extend(careful.map(|line| paint(CAREFUL, line)));
     lines.extend(note.as_ref().map(|note| paint(CAREFUL, note)));

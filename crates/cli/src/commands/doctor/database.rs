@@ -45,11 +45,11 @@ pub(super) async fn checks(config: &Config, db: &Path) -> Vec<DoctorCheck> {
 fn unopened(shown: &str, error: &OpenError) -> DoctorCheck {
     match error {
         OpenError::Missing { .. } => {
-            DoctorCheck::ok("database", format!("none yet; the first run makes {shown}"))
+            DoctorCheck::ok("database", format!("none yet; the first run creates {shown}"))
         }
         OpenError::Older { .. } => {
             let found = format!("{shown} is of an older version");
-            DoctorCheck::warn("database", found, "the next run brings it up to date")
+            DoctorCheck::warn("database", found, "the next run migrates it")
         }
         OpenError::Newer { .. } => {
             DoctorCheck::fail("database", error.to_string(), "use that version")
@@ -94,7 +94,7 @@ fn order(latest: Option<&Summary>, now: Timestamp) -> DoctorCheck {
     if at.since(now) > AHEAD {
         return DoctorCheck::warn(
             "executions",
-            format!("the latest is from {at}, which lies ahead of the clock"),
+            format!("the latest is from {at}, which is later than the clock of this machine"),
             "look at the clock of this machine",
         );
     }
@@ -117,8 +117,8 @@ fn stuck(stalled: usize) -> DoctorCheck {
         0 => DoctorCheck::ok("stalled", "none"),
         count => DoctorCheck::fail(
             "stalled",
-            format!("{count} have nothing under way that could move them"),
-            "`noetl resume` tries to; `noetl executions cancel ID` ends one",
+            format!("{count} have no open command, timer or child, so they cannot proceed"),
+            "`noetl resume` tries to continue them; `noetl executions cancel ID` ends one",
         ),
     }
 }

@@ -35,7 +35,7 @@ pub(super) async fn fetch(
         IntakeEnd::Stopped => {}
         IntakeEnd::Over(state) => {
             let state = state.as_str().to_lowercase();
-            terminal.say(format!("{path} is {state}; nothing more is fetched"));
+            terminal.say(format!("{path} is {state}; no more messages are fetched"));
         }
         IntakeEnd::Empty => terminal.say(format!("{path} has no more messages")),
     }
