@@ -27,7 +27,7 @@ use crate::wiring::database::{self, Opened};
 use local::{LocalReader, Session, WorkerMode};
 use remote::{Remote, RemoteFollow};
 
-pub(crate) use credentials::{Credentials, RotatedTable};
+pub(crate) use credentials::{CredentialItem, Credentials, RotatedTable};
 pub(crate) use feeds::Feeds;
 pub(crate) use outbox::Outbox;
 pub(crate) use reader::{BackendReader, PlaybookDocument, Started, Which};
@@ -134,6 +134,19 @@ pub(crate) async fn open(
         Opened::Ours(store) => Ok(Box::new(Session::on(store, &path, workers, config).await?)),
         Opened::ServedAt(url) => Ok(Box::new(Remote::new(url, NamedBy::Database, config)?)),
     }
+}
+
+/// Opens the backend that a command should use, without a worker; runs an operation on it and
+/// closes it.
+pub(crate) async fn with<T>(
+    args: &ClientArgs,
+    config: &Config,
+    operation: impl AsyncFnOnce(&dyn Backend) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let backend = open(args, WorkerMode::None, config).await?;
+    let done = operation(&*backend).await;
+    backend.close().await;
+    done
 }
 
 /// Opens a reader of the server or the embedded database that a command should use.

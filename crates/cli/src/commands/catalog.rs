@@ -4,12 +4,11 @@ use anyhow::anyhow;
 
 use super::run::choice_of;
 use crate::args::{CatalogGetArgs, CatalogListArgs};
-use crate::backend;
+use crate::backend::{self, PlaybookDocument};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
-use crate::show::output::table::table;
-use crate::show::terminal::{FAINT, Terminal, paint};
+use crate::show::output::{ListText, document};
+use crate::show::terminal::Terminal;
 
 pub(crate) async fn list(
     args: &CatalogListArgs,
@@ -18,21 +17,14 @@ pub(crate) async fn list(
 ) -> Result<Exit, Failure> {
     let entries =
         backend::open_reader(&args.client, config).await?.playbooks(args.path.as_deref()).await?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &entries))?,
-        None if entries.is_empty() => terminal.say("no playbooks"),
-        None => {
-            let header = ["PLAYBOOK", "VERSION", "REGISTERED"];
-            let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-            rows.extend(
-                entries
-                    .into_iter()
-                    .map(|entry| vec![entry.path, entry.version.to_string(), entry.created_at]),
-            );
-            terminal.data(&table(&rows))?;
-        }
-    }
-    Ok(Exit::Completed)
+    let text = ListText {
+        empty: "no playbooks",
+        header: &["PLAYBOOK", "VERSION", "REGISTERED"],
+        row: |it: &PlaybookDocument| {
+            vec![it.path.clone(), it.version.to_string(), it.created_at.clone()]
+        },
+    };
+    terminal.list(args.output, &entries, &text)
 }
 
 pub(crate) async fn get(

@@ -10,9 +10,8 @@ use crate::config::settings::{Secrecy, TABLE};
 use crate::config::trust::{Withheld, guarded};
 use crate::config::{Config, Source, file};
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
-use crate::show::output::table::table;
-use crate::show::terminal::{CAREFUL, FAINT, Terminal, paint};
+use crate::show::output::table::headed_table;
+use crate::show::terminal::{CAREFUL, Terminal, paint};
 
 /// The text shown instead of a secret.
 const MASK: &str = "********";
@@ -65,10 +64,7 @@ pub(crate) fn show(
         contexts: config.contexts().to_vec(),
         settings: settings.collect(),
     };
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &shown))?,
-        None => terminal.data(&text(&shown))?,
-    }
+    terminal.show(args.output, &shown, text)?;
     if let Some(withheld) = config.withheld() {
         terminal.say(format!("{} {withheld}", paint(CAREFUL, "warning:")));
         terminal.say(format!("{} {}", paint(CAREFUL, "   help:"), Withheld::WAY_OUT));
@@ -124,20 +120,19 @@ fn name_of(source: Source) -> &'static str {
 }
 
 fn text(shown: &ShownSetting) -> String {
-    let header = ["SETTING", "VALUE", "FROM", "VARIABLE"];
-    let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-    rows.extend(shown.settings.iter().map(|entry| {
+    let rows = shown.settings.iter().map(|entry| {
         vec![
             entry.key.to_owned(),
             entry.value.clone().unwrap_or_else(|| "-".to_owned()),
             entry.source.to_owned(),
             entry.variable.to_owned(),
         ]
-    }));
+    });
+    let settings = headed_table(&["SETTING", "VALUE", "FROM", "VARIABLE"], rows);
     let files = if shown.files.is_empty() { "none".to_owned() } else { shown.files.join(", ") };
     let mut text = format!("file      {files}\n");
     if !shown.contexts.is_empty() {
         text.push_str(&format!("contexts  {}\n", shown.contexts.join(", ")));
     }
-    format!("{text}\n{}", table(&rows))
+    format!("{text}\n{settings}")
 }

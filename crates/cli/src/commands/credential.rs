@@ -12,14 +12,13 @@ use crate::args::{
     ClientArgs, CredentialCommand, CredentialGetArgs, CredentialListArgs, CredentialNameArgs,
     CredentialRotateArgs, CredentialSetArgs,
 };
-use crate::backend::local::WorkerMode;
-use crate::backend::{self, Backend, RotatedTable};
+use crate::backend::{self, Backend, CredentialItem, RotatedTable};
 use crate::config::Config;
 use crate::input::nearest::nearest;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::table::{line, table};
-use crate::show::output::{DocumentFormat, document};
-use crate::show::terminal::{FAINT, Terminal, paint};
+use crate::show::output::table::line;
+use crate::show::output::{DocumentFormat, ListText, document};
+use crate::show::terminal::Terminal;
 
 /// The types that built-in tools use. Other types are stored as well.
 const TYPES: &[&str] = &[
@@ -85,16 +84,14 @@ pub(crate) async fn credential(
         CredentialCommand::Delete(args) => CredentialTask::Delete(args),
         CredentialCommand::Rotate(args) => CredentialTask::Rotate(args),
     };
-    let backend = backend::open(client_of(command), WorkerMode::None, config).await?;
-    let done = match task {
-        CredentialTask::Set(new) => set(&*backend, *new, terminal).await,
-        CredentialTask::List(args) => list(&*backend, args, terminal).await,
-        CredentialTask::Get(args) => get(&*backend, args, terminal).await,
-        CredentialTask::Delete(args) => delete(&*backend, args, terminal).await,
-        CredentialTask::Rotate(args) => rotate(&*backend, args, terminal).await,
-    };
-    backend.close().await;
-    done
+    backend::with(client_of(command), config, async |backend| match task {
+        CredentialTask::Set(new) => set(backend, *new, terminal).await,
+        CredentialTask::List(args) => list(backend, args, terminal).await,
+        CredentialTask::Get(args) => get(backend, args, terminal).await,
+        CredentialTask::Delete(args) => delete(backend, args, terminal).await,
+        CredentialTask::Rotate(args) => rotate(backend, args, terminal).await,
+    })
+    .await
 }
 
 fn client_of(command: &CredentialCommand) -> &ClientArgs {
@@ -173,7 +170,7 @@ async fn set(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let kept = backend.put_credential(new).await?;
-    terminal.say(format!("credential {} is kept, sealed", kept.name));
+    terminal.say(format!("credential {} is stored, encrypted", kept.name));
     Ok(Exit::Completed)
 }
 
@@ -184,21 +181,15 @@ async fn list(
 ) -> Result<Exit, Failure> {
     let filter = CredentialFilter { kind: args.kind.clone(), text: args.text.clone() };
     let found = backend.credentials(filter).await?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &found))?,
-        None if found.is_empty() => terminal.say("no credentials"),
-        None => {
-            let heads = ["NAME", "TYPE", "UPDATED", "DESCRIPTION"];
-            let mut rows = vec![heads.map(|head| paint(FAINT, head)).to_vec()];
-            rows.extend(found.into_iter().map(|it| {
-                let described =
-                    line(it.description.as_deref().unwrap_or(""), DESCRIPTION_CHARS_MAX);
-                vec![it.name, it.r#type, it.updated_at, described]
-            }));
-            terminal.data(&table(&rows))?;
-        }
-    }
-    Ok(Exit::Completed)
+    let text = ListText {
+        empty: "no credentials",
+        header: &["NAME", "TYPE", "UPDATED", "DESCRIPTION"],
+        row: |it: &CredentialItem| {
+            let described = line(it.description.as_deref().unwrap_or(""), DESCRIPTION_CHARS_MAX);
+            vec![it.name.clone(), it.r#type.clone(), it.updated_at.clone(), described]
+        },
+    };
+    terminal.list(args.output, &found, &text)
 }
 
 async fn get(
@@ -221,7 +212,7 @@ async fn delete(
     if !backend.remove_credential(&args.name).await? {
         return Err(unknown(&args.name));
     }
-    terminal.say(format!("credential {} is gone", args.name));
+    terminal.say(format!("deleted the credential {}", args.name));
     Ok(Exit::Completed)
 }
 
@@ -233,7 +224,7 @@ async fn rotate(
     let rotated = backend.rotate_keys(ROTATE_BATCH, ROTATE_BATCHES_MAX).await?;
     let told = |what: &str, table: &RotatedTable| {
         format!(
-            "{what}: {} brought under {}, {} could not be opened",
+            "{what}: {} re-encrypted with key {}, {} could not be decrypted",
             table.rewrapped, rotated.key_version, table.failed
         )
     };
@@ -243,15 +234,13 @@ async fn rotate(
     }
     let failed = rotated.credential.failed + rotated.keychain.failed;
     if failed > 0 {
-        return Err(Failure::broken(anyhow!("{failed} secrets are under keys that are not known"))
-            .help(
-                "name the keys they are under in NOETL_ENCRYPTION_KEYS_OLD, separated by commas",
-            ));
+        return Err(Failure::broken(anyhow!("{failed} secrets are encrypted with unknown keys"))
+            .help("set NOETL_ENCRYPTION_KEYS_OLD to the earlier keys, separated by commas"));
     }
     Ok(Exit::Completed)
 }
 
 fn unknown(name: &str) -> Failure {
     Failure::bad_input(anyhow!("there is no credential {name}"))
-        .help("`noetl credential list` shows what is there")
+        .help("`noetl credential list` lists the credentials")
 }

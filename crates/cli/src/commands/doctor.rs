@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::args::DoctorArgs;
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
 use crate::show::output::table::table;
 use crate::show::terminal::{BAD, CAREFUL, GOOD, Terminal, paint};
 
@@ -64,10 +63,7 @@ pub(crate) async fn doctor(
         checks.extend(database::checks(config, &db).await);
         checks.extend(clock::of_databases(config).await);
     }
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &checks))?,
-        None => terminal.data(&text(&checks))?,
-    }
+    terminal.show(args.output, &checks, |checks| text(checks))?;
     let has_failed = checks.iter().any(|check| check.verdict == CheckStatus::Fail);
     Ok(if has_failed { Exit::Failed } else { Exit::Completed })
 }

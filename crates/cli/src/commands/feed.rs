@@ -7,13 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::stopped;
 use crate::args::{FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs, FeedSeekArgs};
-use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
-use crate::show::output::table::table;
-use crate::show::terminal::{FAINT, Terminal, paint};
+use crate::show::output::ListText;
+use crate::show::terminal::Terminal;
 
 /// How long one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);
@@ -29,17 +27,17 @@ pub(crate) async fn feed(
         FeedCommand::Read(args) => read(args, config, terminal).await,
         FeedCommand::Seek(args) => seek(args, config, terminal).await,
         FeedCommand::Retry(args) => {
-            let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-            let retried = backend.retry_feed(&args.name).await;
-            backend.close().await;
-            terminal.say(format!("the feed {} is delivered again", retried?.name));
+            let retried = backend::with(&args.client, config, async |backend| {
+                backend.retry_feed(&args.name).await
+            });
+            terminal.say(format!("retrying the deliveries of the feed {}", retried.await?.name));
             Ok(Exit::Completed)
         }
         FeedCommand::Remove(args) => {
-            let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-            let removed = backend.remove_feed(&args.name).await;
-            backend.close().await;
-            removed?;
+            let removed = backend::with(&args.client, config, async |backend| {
+                backend.remove_feed(&args.name).await
+            });
+            removed.await?;
             terminal.say(format!("removed the feed {}", args.name));
             Ok(Exit::Completed)
         }
@@ -51,27 +49,17 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let listed = backend.feeds().await;
-    backend.close().await;
-    let feeds = listed?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &feeds))?,
-        None if feeds.is_empty() => terminal.say("no feeds"),
-        None => terminal.data(&text(&feeds))?,
-    }
-    Ok(Exit::Completed)
-}
-
-fn text(feeds: &[FeedView]) -> String {
-    let header = ["FEED", "CURSOR", "MOVED", "DELIVERY", "SHOWS"];
-    let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-    rows.extend(feeds.iter().map(|feed| {
-        let shows = shown(&feed.filter);
-        let delivery = feed.delivery.as_ref().map_or_else(|| "-".to_owned(), delivery);
-        vec![feed.name.clone(), feed.cursor.clone(), feed.moved_at.clone(), delivery, shows]
-    }));
-    table(&rows)
+    let feeds = backend::with(&args.client, config, async |backend| backend.feeds().await).await?;
+    let text = ListText {
+        empty: "no feeds",
+        header: &["FEED", "CURSOR", "MOVED", "DELIVERY", "SHOWS"],
+        row: |feed: &FeedView| {
+            let delivery = feed.delivery.as_ref().map_or_else(|| "-".to_owned(), delivery);
+            let (name, cursor) = (feed.name.clone(), feed.cursor.clone());
+            vec![name, cursor, feed.moved_at.clone(), delivery, shown(&feed.filter)]
+        },
+    };
+    terminal.list(args.output, &feeds, &text)
 }
 
 /// Describes the delivery status of a feed.
@@ -113,12 +101,8 @@ async fn add(
         from: Some(args.from.clone()),
         subject: args.subject.clone(),
     };
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let added = backend.add_feed(new).await;
-    backend.close().await;
-    let feed = added?;
-    terminal.say(format!("the feed {} goes on after {}", feed.name, feed.cursor));
-    Ok(Exit::Completed)
+    let added = backend::with(&args.client, config, async |backend| backend.add_feed(new).await);
+    Ok(say_position(&added.await?, terminal))
 }
 
 async fn seek(
@@ -126,12 +110,15 @@ async fn seek(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let moved = backend.seek_feed(&args.name, &args.to).await;
-    backend.close().await;
-    let feed = moved?;
-    terminal.say(format!("the feed {} goes on after {}", feed.name, feed.cursor));
-    Ok(Exit::Completed)
+    let moved = backend::with(&args.client, config, async |backend| {
+        backend.seek_feed(&args.name, &args.to).await
+    });
+    Ok(say_position(&moved.await?, terminal))
+}
+
+fn say_position(feed: &FeedView, terminal: &mut Terminal) -> Exit {
+    terminal.say(format!("the feed {} continues after {}", feed.name, feed.cursor));
+    Exit::Completed
 }
 
 async fn read(
@@ -139,11 +126,12 @@ async fn read(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let stop = stopped()?;
-    let read = read_at(&*backend, args, &stop, terminal).await;
-    backend.close().await;
-    read.map(|()| Exit::Completed)
+    backend::with(&args.client, config, async |backend| {
+        read_at(backend, args, &stop, terminal).await
+    })
+    .await?;
+    Ok(Exit::Completed)
 }
 
 async fn read_at(

@@ -3,13 +3,12 @@
 use noetl_api::wire::OutboxMessage;
 
 use crate::args::{OutboxChoiceArgs, OutboxCommand, OutboxListArgs};
-use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
-use crate::show::output::table::{line, table};
-use crate::show::terminal::{FAINT, Terminal, paint};
+use crate::show::output::ListText;
+use crate::show::output::table::line;
+use crate::show::terminal::Terminal;
 
 /// The most characters of an error in the table.
 const ERROR_CHARS_MAX: usize = 60;
@@ -40,33 +39,25 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let page = backend.messages(args.status.as_deref(), 0, args.limit.into()).await;
-    backend.close().await;
-    let messages = page?.messages;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &messages))?,
-        None if messages.is_empty() => terminal.say("nothing is owed"),
-        None => terminal.data(&text(&messages))?,
-    }
-    Ok(Exit::Completed)
-}
-
-fn text(messages: &[OutboxMessage]) -> String {
-    let header = ["MESSAGE", "STATUS", "KIND", "EXECUTION", "TRIES", "SINCE", "ERROR"];
-    let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-    rows.extend(messages.iter().map(|message| {
-        vec![
-            message.outbox_id.to_string(),
-            message.status.to_lowercase(),
-            message.kind.clone(),
-            message.execution_id.clone(),
-            message.attempts.to_string(),
-            message.created_at.clone(),
-            line(message.last_error.as_deref().unwrap_or_default(), ERROR_CHARS_MAX),
-        ]
-    }));
-    table(&rows)
+    let page = backend::with(&args.client, config, async |backend| {
+        backend.messages(args.status.as_deref(), 0, args.limit.into()).await
+    });
+    let text = ListText {
+        empty: "no pending messages",
+        header: &["MESSAGE", "STATUS", "KIND", "EXECUTION", "TRIES", "SINCE", "ERROR"],
+        row: |message: &OutboxMessage| {
+            vec![
+                message.outbox_id.to_string(),
+                message.status.to_lowercase(),
+                message.kind.clone(),
+                message.execution_id.clone(),
+                message.attempts.to_string(),
+                message.created_at.clone(),
+                line(message.last_error.as_deref().unwrap_or_default(), ERROR_CHARS_MAX),
+            ]
+        },
+    };
+    terminal.list(args.output, &page.await?.messages, &text)
 }
 
 async fn change(
@@ -75,14 +66,13 @@ async fn change(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let changed = change_at(&*backend, args, change).await;
-    backend.close().await;
+    let changed =
+        backend::with(&args.client, config, async |backend| change_at(backend, args, change).await);
     let what = match change {
         MessageChange::Retry => "retry",
         MessageChange::Drop => "drop",
     };
-    terminal.say(format!("{what}: {} messages", changed?));
+    terminal.say(format!("{what}: {} messages", changed.await?));
     Ok(Exit::Completed)
 }
 

@@ -7,12 +7,11 @@ use noetl_playbook::{Problems, parse_document};
 use serde::Serialize;
 
 use crate::args::RegisterArgs;
-use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::config::Config;
 use crate::input::files;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::{document, problems};
+use crate::show::output::problems;
 use crate::show::terminal::{GOOD, Terminal, paint};
 
 /// The most files that one command registers.
@@ -52,20 +51,15 @@ pub(crate) async fn register(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let documents = documents_of(&args.paths, terminal)?;
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let entries = register_all(&*backend, &documents).await;
-    backend.close().await;
-    let entries = entries?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &entries))?,
-        None => {
-            let line = |it: &RegisterEntry| {
-                format!("{} {}@{}  {}\n", paint(GOOD, "ok"), it.path, it.version, it.file)
-            };
-            terminal.data(&entries.iter().map(line).collect::<String>())?;
-        }
-    }
-    Ok(Exit::Completed)
+    let registered = backend::with(&args.client, config, async |backend| {
+        register_all(backend, &documents).await
+    });
+    terminal.show(args.output, &registered.await?, |entries| {
+        let line = |it: &RegisterEntry| {
+            format!("{} {}@{}  {}\n", paint(GOOD, "ok"), it.path, it.version, it.file)
+        };
+        entries.iter().map(line).collect()
+    })
 }
 
 /// Reads and checks every file; reports the problems of all before any is registered.

@@ -9,13 +9,12 @@ use serde_json::Value;
 use crate::args::{
     BackfillArgs, ScheduleArgs, ScheduleCommand, ScheduleListArgs, ScheduleNextArgs,
 };
-use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::config::Config;
 use crate::input::nearest::suggest;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
 use crate::show::output::table::table;
+use crate::show::output::{ListText, document};
 use crate::show::terminal::{FAINT, Terminal, paint};
 
 /// The most past events shown of a schedule.
@@ -52,27 +51,22 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let listed = backend.schedules().await;
-    backend.close().await;
-    let schedules = listed?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &schedules))?,
-        None if schedules.is_empty() => {
-            terminal.say("no schedules; `noetl register FILE` keeps the document of one");
-        }
-        None => {
-            let header = ["SCHEDULE", "STATE", "NEXT", "TIMING", "PLAYBOOK", "TROUBLE"];
-            let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-            rows.extend(schedules.into_iter().map(|it| {
-                let next = it.next_at.as_deref().map(to_the_second).unwrap_or_default();
-                let (state, trouble) = (it.state.to_lowercase(), it.trouble.unwrap_or_default());
-                vec![it.path, state, next, it.timing, it.playbook, trouble]
-            }));
-            terminal.data(&table(&rows))?;
-        }
-    }
-    Ok(Exit::Completed)
+    let listed = backend::with(&args.client, config, async |backend| backend.schedules().await);
+    let text = ListText {
+        empty: "no schedules; `noetl register FILE` registers one",
+        header: &["SCHEDULE", "STATE", "NEXT", "TIMING", "PLAYBOOK", "TROUBLE"],
+        row: |it: &ScheduleView| {
+            vec![
+                it.path.clone(),
+                it.state.to_lowercase(),
+                it.next_at.as_deref().map(to_the_second).unwrap_or_default(),
+                it.timing.clone(),
+                it.playbook.clone(),
+                it.trouble.clone().unwrap_or_default(),
+            ]
+        },
+    };
+    terminal.list(args.output, &listed.await?, &text)
 }
 
 async fn get(
@@ -80,25 +74,16 @@ async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let told = told(&*backend, &args.path).await;
-    backend.close().await;
-    let told = told?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &told))?,
-        None => terminal.data(&shown(&told))?,
-    }
-    Ok(Exit::Completed)
+    let loaded = backend::with(&args.client, config, async |backend| {
+        let schedule = meant(backend, &args.path, backend.schedule(&args.path).await).await?;
+        let past = backend.schedule_events(&args.path, PAST).await?;
+        Ok(ScheduleDocument { schedule, past })
+    });
+    terminal.show(args.output, &loaded.await?, shown)
 }
 
-async fn told(backend: &dyn Backend, path: &str) -> Result<ScheduleDocument, Failure> {
-    let schedule = meant(backend, path, backend.schedule(path).await).await?;
-    let past = backend.schedule_events(path, PAST).await?;
-    Ok(ScheduleDocument { schedule, past })
-}
-
-fn shown(told: &ScheduleDocument) -> String {
-    let it = &told.schedule;
+fn shown(document: &ScheduleDocument) -> String {
+    let it = &document.schedule;
     let row = |name: &str, value: String| vec![paint(FAINT, name), value];
     let mut rows = vec![
         row("schedule", it.path.clone()),
@@ -116,15 +101,15 @@ fn shown(told: &ScheduleDocument) -> String {
     if let Some(trouble) = &it.trouble {
         rows.push(row("trouble", trouble.clone()));
     }
-    let past = told.past.events.iter().map(|event| {
+    let past = document.past.events.iter().map(|event| {
         let ScheduleEventView { seq: _, event_type, created_at, context } = event;
-        vec![to_the_second(created_at), event_type.clone(), told_of(context)]
+        vec![to_the_second(created_at), event_type.clone(), context_line(context)]
     });
     format!("{}\n\n{}", table(&rows).trim_end(), table(&past.collect::<Vec<_>>()))
 }
 
 /// Formats the context of an event on one line.
-fn told_of(context: &Value) -> String {
+fn context_line(context: &Value) -> String {
     let parts = context.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
         Value::Null => None,
         Value::String(text) => Some(format!("{name}={}", to_the_second(text))),
@@ -143,15 +128,15 @@ async fn next(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let (after, limit) = (args.after.as_deref(), args.limit.into());
-    let next = backend.next_instants(&args.path, after, limit).await;
-    let next = meant(&*backend, &args.path, next).await;
-    backend.close().await;
-    let next = next?;
+    let next = backend::with(&args.client, config, async |backend| {
+        let next = backend.next_instants(&args.path, after, limit).await;
+        meant(backend, &args.path, next).await
+    });
+    let next = next.await?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &next))?,
-        None if next.instants.is_empty() => terminal.say("there is no instant to come"),
+        None if next.instants.is_empty() => terminal.say("the schedule has no further instants"),
         None => {
             let instants: Vec<String> = next.instants.iter().map(|it| to_the_second(it)).collect();
             terminal.data(&instants.join("\n"))?;
@@ -166,11 +151,10 @@ async fn moved(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let moved = backend.move_schedule(&args.path, action).await;
-    let moved = meant(&*backend, &args.path, moved).await;
-    backend.close().await;
-    let schedule = moved?;
+    let moved = backend::with(&args.client, config, async |backend| {
+        meant(backend, &args.path, backend.move_schedule(&args.path, action).await).await
+    });
+    let schedule = moved.await?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &schedule))?,
         None => {
@@ -188,25 +172,27 @@ async fn backfill(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
     let wanted = Backfill {
         path: args.path.clone(),
         from: args.from.clone(),
         until: args.until.clone(),
         dry_run: args.dry_run,
     };
-    let filled = meant(&*backend, &args.path, backend.backfill(wanted).await).await;
-    backend.close().await;
-    let filled = filled?;
+    let filled = backend::with(&args.client, config, async |backend| {
+        meant(backend, &args.path, backend.backfill(wanted).await).await
+    });
+    let filled = filled.await?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &filled))?,
-        None if filled.instants.is_empty() => terminal.say("there is no instant in that time"),
+        None if filled.instants.is_empty() => {
+            terminal.say("the schedule has no instants in this time range")
+        }
         None => {
             let rows = filled.instants.into_iter().map(|it| {
                 let what = match (&it.execution_id, it.started) {
                     (None, _) => "would start",
                     (Some(_), true) => "started",
-                    (Some(_), false) => "was there",
+                    (Some(_), false) => "exists",
                 };
                 let execution = it.execution_id.unwrap_or_default();
                 vec![to_the_second(&it.instant), what.to_owned(), execution]

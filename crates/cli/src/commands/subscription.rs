@@ -8,14 +8,13 @@ use noetl_engine::SubscriptionAction;
 use serde::Serialize;
 
 use crate::args::{SubscriptionArgs, SubscriptionCommand, SubscriptionListArgs};
-use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend, subscription_id};
 use crate::config::Config;
 use crate::input::nearest::suggest;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
 use crate::show::output::table::table;
-use crate::show::terminal::{FAINT, Terminal, paint};
+use crate::show::output::{ListText, document};
+use crate::show::terminal::Terminal;
 
 /// One subscription with its past events, for programs.
 #[derive(Serialize)]
@@ -59,25 +58,16 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let listed = backend.subscriptions().await;
-    backend.close().await;
-    let subscriptions = listed?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &subscriptions))?,
-        None if subscriptions.is_empty() => {
-            terminal.say("no subscriptions; `noetl register FILE` keeps the document of one");
-        }
-        None => {
-            let header = ["SUBSCRIPTION", "STATE", "SINCE", "ID"];
-            let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-            rows.extend(subscriptions.into_iter().map(|it| {
-                vec![it.path, it.state.to_lowercase(), it.updated_at, it.subscription_id]
-            }));
-            terminal.data(&table(&rows))?;
-        }
-    }
-    Ok(Exit::Completed)
+    let listed = backend::with(&args.client, config, async |backend| backend.subscriptions().await);
+    let text = ListText {
+        empty: "no subscriptions; `noetl register FILE` registers one",
+        header: &["SUBSCRIPTION", "STATE", "SINCE", "ID"],
+        row: |it: &SubscriptionView| {
+            let (path, id) = (it.path.clone(), it.subscription_id.clone());
+            vec![path, it.state.to_lowercase(), it.updated_at.clone(), id]
+        },
+    };
+    terminal.list(args.output, &listed.await?, &text)
 }
 
 async fn get(
@@ -85,31 +75,19 @@ async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let told = told(&*backend, &args.subscription).await;
-    backend.close().await;
-    let told = told?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &told))?,
-        None => {
-            let it = &told.subscription;
-            let head = format!("{} {}  {}", it.path, it.state.to_lowercase(), it.subscription_id);
-            let rows: Vec<Vec<String>> = told
-                .past
-                .events
-                .iter()
-                .map(|event| vec![event.created_at.clone(), event.event_type.clone()])
-                .collect();
-            terminal.data(&format!("{head}\n{}", table(&rows)))?;
-        }
-    }
-    Ok(Exit::Completed)
-}
-
-async fn told(backend: &dyn Backend, name: &str) -> Result<SubscriptionDocument, Failure> {
-    let subscription = found(backend, name).await?;
-    let past = backend.subscription_events(subscription_id(&subscription)?).await?;
-    Ok(SubscriptionDocument { subscription, past })
+    let loaded = backend::with(&args.client, config, async |backend| {
+        let subscription = found(backend, &args.subscription).await?;
+        let past = backend.subscription_events(subscription_id(&subscription)?).await?;
+        Ok(SubscriptionDocument { subscription, past })
+    });
+    terminal.show(args.output, &loaded.await?, |document| {
+        let it = &document.subscription;
+        let head = format!("{} {}  {}", it.path, it.state.to_lowercase(), it.subscription_id);
+        let events = document.past.events.iter();
+        let rows: Vec<Vec<String>> =
+            events.map(|event| vec![event.created_at.clone(), event.event_type.clone()]).collect();
+        format!("{head}\n{}", table(&rows))
+    })
 }
 
 async fn register(
@@ -117,10 +95,10 @@ async fn register(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let registered = backend.subscribe(&args.subscription).await;
-    backend.close().await;
-    show(args, registered?, terminal)
+    let registered = backend::with(&args.client, config, async |backend| {
+        backend.subscribe(&args.subscription).await
+    });
+    show(args, &registered.await?, terminal)
 }
 
 async fn moved(
@@ -129,28 +107,20 @@ async fn moved(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let moved = moved_at(&*backend, &args.subscription, action).await;
-    backend.close().await;
-    show(args, moved?, terminal)
-}
-
-async fn moved_at(
-    backend: &dyn Backend,
-    name: &str,
-    action: SubscriptionAction,
-) -> Result<SubscriptionView, Failure> {
-    let id = subscription_id(&found(backend, name).await?)?;
-    backend.move_subscription(id, action).await
+    let moved = backend::with(&args.client, config, async |backend| {
+        let id = subscription_id(&found(backend, &args.subscription).await?)?;
+        backend.move_subscription(id, action).await
+    });
+    show(args, &moved.await?, terminal)
 }
 
 fn show(
     args: &SubscriptionArgs,
-    subscription: SubscriptionView,
+    subscription: &SubscriptionView,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     match args.output.document() {
-        Some(format) => terminal.data(&document(format, &subscription))?,
+        Some(format) => terminal.data(&document(format, subscription))?,
         None => {
             let state = subscription.state.to_lowercase();
             terminal.say(format!("{} is {state}", subscription.path));

@@ -28,11 +28,7 @@ pub(crate) async fn verify(
         Some(chosen) => {
             let execution = reader.chosen(chosen).await?.execution;
             let found = verified(&*reader, execution, args.expect, terminal).await?;
-            let shown = match args.output.document() {
-                Some(format) => document(format, &found),
-                None => text(&found),
-            };
-            terminal.data(&shown)?;
+            terminal.show(args.output, &found, text)?;
             Ok(exit(found.valid))
         }
     }

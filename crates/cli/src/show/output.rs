@@ -11,7 +11,10 @@ pub(crate) mod timeline;
 use serde::Serialize;
 
 use crate::args::Format;
-use crate::show::terminal::{is_control, json_shown};
+use crate::show::failure::{Exit, Failure};
+use crate::show::terminal::{Terminal, is_control, json_shown};
+
+use table::headed_table;
 
 /// An output format for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,43 @@ impl Format {
             Format::Json => Some(DocumentFormat::Json),
             Format::Yaml => Some(DocumentFormat::Yaml),
         }
+    }
+}
+
+/// A list for people: a message if it is empty, else a table with one row per item.
+pub(crate) struct ListText<'a, R> {
+    pub(crate) empty: &'a str,
+    pub(crate) header: &'a [&'a str],
+    pub(crate) row: R,
+}
+
+impl Terminal {
+    /// Prints a value: as a document for programs, as text for people.
+    pub(crate) fn show<T: Serialize>(
+        &mut self,
+        format: Format,
+        value: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<Exit, Failure> {
+        match format.document() {
+            Some(format) => self.data(&document(format, value))?,
+            None => self.data(&text(value))?,
+        }
+        Ok(Exit::Completed)
+    }
+
+    /// Prints a list: as a document for programs, as a table for people.
+    pub(crate) fn list<T: Serialize, R: Fn(&T) -> Vec<String>>(
+        &mut self,
+        format: Format,
+        items: &[T],
+        text: &ListText<'_, R>,
+    ) -> Result<Exit, Failure> {
+        if format.document().is_none() && items.is_empty() {
+            self.say(text.empty);
+            return Ok(Exit::Completed);
+        }
+        self.show(format, &items, |items| headed_table(text.header, items.iter().map(&text.row)))
     }
 }
 

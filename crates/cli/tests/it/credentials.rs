@@ -48,7 +48,7 @@ fn credentials_of_a_server_are_looked_after_from_afar() {
     assert!(whole.contains("\"token\": \"s3cr3t-t0ken\""), "{whole}");
     assert!(noetl(&["credential", "list"]).stdout.contains("api   bearer"));
     let rotated = noetl(&["credential", "rotate"]);
-    assert!(rotated.stderr.contains("credentials: 0 brought under"), "{}", rotated.stderr);
+    assert!(rotated.stderr.contains("credentials: 0 re-encrypted with key"), "{}", rotated.stderr);
     assert_eq!(noetl(&["credential", "delete", "api"]).code, Some(0));
     let gone = noetl(&["credential", "delete", "api"]);
     assert_eq!(gone.code, Some(2));
@@ -95,7 +95,7 @@ fn a_new_key_takes_over_with_the_old_one_at_hand() {
         String::from_utf8(output.expect("the binary runs").stderr).expect("text")
     };
     let rotated = run(&["credential", "rotate"]);
-    assert!(rotated.contains("credentials: 1 brought under"), "{rotated}");
+    assert!(rotated.contains("credentials: 1 re-encrypted with key"), "{rotated}");
     std::fs::remove_file(sandbox.path(".local/share/noetl/noetl.db.key")).expect("the old key");
     let output = sandbox
         .command(&["credential", "get", "api", "--include-data"])

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::execution::status;
-use crate::show::output::table::{line, table};
+use crate::show::output::table::{headed_table, line};
 use crate::show::output::time::{day, seconds, took};
 use crate::show::terminal::{FAINT, Terminal, paint};
 
@@ -84,9 +84,7 @@ fn entry(summary: &Summary) -> ListedExecution {
 }
 
 fn text(summaries: &[Summary]) -> String {
-    let header = ["ID", "STATUS", "STARTED", "TOOK", "PLAYBOOK", "NOW"];
-    let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-    rows.extend(summaries.iter().map(|summary| {
+    let rows = summaries.iter().map(|summary| {
         let duration = summary.ended_at.map(|ended_at| took(ended_at.since(summary.started_at)));
         let now = match (summary.status, &summary.error, &summary.current_step) {
             (ExecutionStatus::Running, _, Some(step)) => Some(step.to_string()),
@@ -105,6 +103,6 @@ fn text(summaries: &[Summary]) -> String {
             format!("{}@{}", summary.playbook.path, summary.playbook.version),
             now.join("  "),
         ]
-    }));
-    table(&rows)
+    });
+    headed_table(&["ID", "STATUS", "STARTED", "TOOK", "PLAYBOOK", "NOW"], rows)
 }

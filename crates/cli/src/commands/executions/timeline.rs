@@ -6,7 +6,6 @@ use crate::args::TimelineArgs;
 use crate::backend;
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
 use crate::show::output::timeline::drawn;
 use crate::show::terminal::Terminal;
 
@@ -25,10 +24,5 @@ pub(crate) async fn timeline(
         })
         .await?;
     let timeline = fold.finish(Some(reader.now().await?));
-    let shown = match args.output.document() {
-        Some(format) => document(format, &timeline),
-        None => drawn(&timeline),
-    };
-    terminal.data(&shown)?;
-    Ok(Exit::Completed)
+    terminal.show(args.output, &timeline, drawn)
 }

@@ -4,13 +4,12 @@ use noetl_api::wire::{DeadRetried, FailedMessageView};
 
 use super::found;
 use crate::args::{DeadChoiceArgs, DeadCommand, SubscriptionArgs};
-use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend, subscription_id};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
-use crate::show::output::document;
-use crate::show::output::table::{line, table};
-use crate::show::terminal::{FAINT, Terminal, paint};
+use crate::show::output::ListText;
+use crate::show::output::table::line;
+use crate::show::terminal::Terminal;
 
 /// The most characters of a reason in the table.
 const REASON_CHARS_MAX: usize = 60;
@@ -34,16 +33,23 @@ async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let messages = failed(&*backend, &args.subscription).await;
-    backend.close().await;
-    let messages = messages?;
-    match args.output.document() {
-        Some(format) => terminal.data(&document(format, &messages))?,
-        None if messages.is_empty() => terminal.say("no message has failed"),
-        None => terminal.data(&text(&messages))?,
-    }
-    Ok(Exit::Completed)
+    let messages = backend::with(&args.client, config, async |backend| {
+        failed(backend, &args.subscription).await
+    });
+    let text = ListText {
+        empty: "no failed messages",
+        header: &["MESSAGE", "STATUS", "FAILURES", "SINCE", "REASON"],
+        row: |it: &FailedMessageView| {
+            vec![
+                it.name.clone(),
+                it.status.to_lowercase(),
+                it.failures.to_string(),
+                it.first_at.clone(),
+                line(&it.reason, REASON_CHARS_MAX),
+            ]
+        },
+    };
+    terminal.list(args.output, &messages.await?, &text)
 }
 
 async fn failed(
@@ -63,30 +69,16 @@ async fn failed(
     }
 }
 
-fn text(messages: &[FailedMessageView]) -> String {
-    let header = ["MESSAGE", "STATUS", "FAILURES", "SINCE", "REASON"];
-    let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-    rows.extend(messages.iter().map(|it| {
-        vec![
-            it.name.clone(),
-            it.status.to_lowercase(),
-            it.failures.to_string(),
-            it.first_at.clone(),
-            line(&it.reason, REASON_CHARS_MAX),
-        ]
-    }));
-    table(&rows)
-}
-
 async fn retry(
     args: &DeadChoiceArgs,
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let retried = retry_at(&*backend, args).await;
-    backend.close().await;
-    let DeadRetried { started, duplicates, failed } = retried?;
+    let retried = backend::with(&args.client, config, async |backend| {
+        let id = subscription_id(&found(backend, &args.subscription).await?)?;
+        backend.retry_dead(id, &args.messages).await
+    });
+    let DeadRetried { started, duplicates, failed } = retried.await?;
     terminal.say(format!("{started} started, {duplicates} known already, {} failed", failed.len()));
     for failure in &failed {
         terminal.say(format!("{}: {}", failure.name, failure.reason));
@@ -99,19 +91,10 @@ async fn drop_all(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let backend = backend::open(&args.client, WorkerMode::None, config).await?;
-    let dropped = drop_at(&*backend, args).await;
-    backend.close().await;
-    terminal.say(format!("{} dropped", dropped?));
+    let dropped = backend::with(&args.client, config, async |backend| {
+        let id = subscription_id(&found(backend, &args.subscription).await?)?;
+        backend.drop_dead(id, &args.messages).await
+    });
+    terminal.say(format!("{} dropped", dropped.await?));
     Ok(Exit::Completed)
-}
-
-async fn retry_at(backend: &dyn Backend, args: &DeadChoiceArgs) -> Result<DeadRetried, Failure> {
-    let id = subscription_id(&found(backend, &args.subscription).await?)?;
-    backend.retry_dead(id, &args.messages).await
-}
-
-async fn drop_at(backend: &dyn Backend, args: &DeadChoiceArgs) -> Result<u64, Failure> {
-    let id = subscription_id(&found(backend, &args.subscription).await?)?;
-    backend.drop_dead(id, &args.messages).await
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::pretty;
-use super::table::{line, table};
+use super::table::{headed_table, line, table};
 use super::time::{day, seconds, took};
 use crate::backend::{BackendReader, HistoryLocation};
 use crate::show::failure::Failure;
@@ -216,9 +216,7 @@ pub(crate) fn text(overview: &Overview, output: &Value) -> String {
 }
 
 fn steps(views: &[StepView]) -> String {
-    let header = ["STEP", "STATUS", "RUNS", "TOOK", "ITEMS", "ERROR"];
-    let mut rows = vec![header.iter().map(|name| paint(FAINT, name)).collect()];
-    rows.extend(views.iter().map(|view| {
+    let rows = views.iter().map(|view| {
         let items = view.items.map(|items| match items.total {
             Some(total) => format!("{}/{total}", items.ended()),
             None => items.ended().to_string(),
@@ -232,8 +230,8 @@ fn steps(views: &[StepView]) -> String {
             items.unwrap_or_default(),
             error.unwrap_or_default(),
         ]
-    }));
-    table(&rows)
+    });
+    headed_table(&["STEP", "STATUS", "RUNS", "TOOK", "ITEMS", "ERROR"], rows)
 }
 
 /// Explains the failure of an execution: step, item, error and output. `None` if it has not failed.

@@ -1,6 +1,6 @@
 //! Aligned columns.
 
-use crate::show::terminal::shown;
+use crate::show::terminal::{FAINT, paint, shown};
 
 /// Aligns the columns of rows, two blanks apart; the last column is not padded.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
@@ -23,6 +23,13 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     lines.collect()
 }
 
+/// Aligns rows below a header.
+pub(crate) fn headed_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let header = header.iter().map(|name| paint(FAINT, name)).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+    table(&rows)
+}
+
 /// Returns the printed width of a cell, without styles.
 fn width(cell: &str) -> usize {
     shown(cell, false).chars().count()
@@ -40,7 +47,7 @@ pub(crate) fn line(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::terminal::{GOOD, paint};
+    use crate::show::terminal::GOOD;
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
