@@ -1,9 +1,11 @@
 //! The parts that the operations share.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_bus::Bus;
+use noetl_compat::RecentEvents;
 use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
 use noetl_secrets::Vault;
@@ -12,6 +14,7 @@ use noetl_store::{Records, Store};
 use crate::feeds::SubjectPrefix;
 use crate::listeners::Listeners;
 use crate::message_intake::{BrokerUrl, Intake};
+use crate::replay::LargeReplays;
 use crate::secret_lookup::SecretLookup;
 use crate::store_condition::StoreCondition;
 use crate::unserved_pools::UnservedPools;
@@ -41,12 +44,27 @@ pub struct AppSettings {
     pub broker_url: Option<BrokerUrl>,
     /// Prefix of the subjects of feeds.
     pub feed_prefix: SubjectPrefix,
+    /// Number of events after which a replay is saved, so that later ones can continue from it.
+    pub replay_saved_every: NonZeroU64,
+    /// Number of entries from which a replay counts as large and needs a permit.
+    pub replay_alone_from: usize,
 }
 
+/// Default interval of saved replays; a replay of fewer events takes a fraction of a second.
+const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(50_000).expect("not zero");
+/// Default size of a large replay; one with fewer entries takes a few megabytes.
+const REPLAY_ALONE_FROM: usize = 20_000;
+
 impl AppSettings {
-    /// Creates settings without a broker and with the default prefix of feeds.
+    /// Creates settings without a broker and with defaults for feeds and replays.
     pub fn new(lease: Duration) -> Self {
-        Self { lease, broker_url: None, feed_prefix: SubjectPrefix::default() }
+        Self {
+            lease,
+            broker_url: None,
+            feed_prefix: SubjectPrefix::default(),
+            replay_saved_every: REPLAY_SAVED_EVERY,
+            replay_alone_from: REPLAY_ALONE_FROM,
+        }
     }
 }
 
@@ -65,6 +83,8 @@ struct Parts {
     listeners: Listeners,
     unserved: UnservedPools,
     condition: StoreCondition,
+    seen: RecentEvents,
+    large_replays: LargeReplays,
 }
 
 impl App {
@@ -79,6 +99,8 @@ impl App {
             listeners: Listeners::default(),
             unserved: UnservedPools::default(),
             condition: StoreCondition::default(),
+            seen: RecentEvents::default(),
+            large_replays: LargeReplays::default(),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -136,6 +158,15 @@ impl App {
 
     pub(crate) fn unserved(&self) -> &UnservedPools {
         &self.parts.unserved
+    }
+
+    /// Returns the cache of claims and recently posted events.
+    pub(crate) fn seen(&self) -> &RecentEvents {
+        &self.parts.seen
+    }
+
+    pub(crate) fn large_replays(&self) -> &LargeReplays {
+        &self.parts.large_replays
     }
 
     pub(crate) fn condition(&self) -> &StoreCondition {

@@ -11,15 +11,18 @@ mod catalog;
 mod credentials;
 mod dashboard;
 mod executions;
+mod existing_worker;
 mod feeds;
 mod keychain;
 mod listeners;
 mod message_intake;
 mod objects;
 mod outbox;
+mod projected_events;
 mod public_events;
 mod record_cleanup;
 mod refreshed;
+mod replay;
 mod results;
 mod schedules;
 mod secret_lookup;
@@ -44,12 +47,18 @@ pub use executions::{
     EndError, EventOrder, EventQuery, ExecutionList, ExecutionNode, ExecutionOverview,
     ExecutionQuery, ExecutionTree, ForkPlaybook, ListError, OldExecutions,
 };
+pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError};
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};
 pub use keychain::{KeychainError, KeychainExpiry, KeychainName, KeychainPut, KeychainScope};
 pub use listeners::Listener;
 pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError};
 pub use objects::{ObjectError, ObjectName};
 pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
+pub use projected_events::{EnvelopePage, ProjectError, PurgeAges, PurgedData, StoredEnvelopes};
+pub use replay::{
+    CompareError, ComparedMoments, ExecutionMoment, LargeReplayPermit, ReplayError,
+    ReplayedProjections,
+};
 pub use results::{NewResult, ResultError};
 pub use schedules::BackfillMode;
 pub use secret_lookup::{FoundSecret, SecretError, SecretLookup, SenderSecretError};

@@ -21,9 +21,11 @@ pub use feed::shows;
 pub use names::{EventMeaning, log_name, name_of, public_name};
 pub use projection::{
     Aggregate, BusinessObject, Checksum, Checksums, Commands, DEFAULT_TENANT, Fold, Frame,
-    PayloadSummary, ProjectedCommand, ProjectedLoop, Projection, REPLAY_EVENTS_MAX, Reference,
-    ReferredPayload, ReplayEvent, ReplayQuestion, ReplayState, ReplayedExecution, Replayer,
-    SavedFold, Stage, UnknownProjection, UnusableFold, canonical, digest_named, replay_of_server,
+    PayloadLookup, PayloadMention, PayloadMentions, PayloadSummary, ProjectedCommand,
+    ProjectedLoop, Projection, REPLAY_EVENTS_MAX, Reference, ReferredPayload, ReplayEvent,
+    ReplayQuestion, ReplayState, ReplayedExecution, Replayer, ResolvedPayload, ResolvedPayloads,
+    SavedFold, Stage, UnknownProjection, UnusableFold, canonical, digest_named,
+    distinct_payload_mentions, replay_of_server,
 };
 pub use projector::{
     AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,

@@ -13,6 +13,7 @@ mod fold;
 mod identity;
 mod kind;
 mod objects;
+mod payload_lookup;
 mod reference;
 mod remote;
 mod replayer;
@@ -23,6 +24,10 @@ pub use commands::{Commands, ProjectedCommand};
 pub use event::{Aggregate, ReplayEvent};
 pub use fold::Fold;
 pub use kind::{Projection, UnknownProjection};
+pub use payload_lookup::{
+    PayloadLookup, PayloadMention, PayloadMentions, ResolvedPayload, ResolvedPayloads,
+    distinct_payload_mentions,
+};
 pub use reference::{PayloadSummary, Reference};
 pub use remote::replay_of_server;
 pub use replayer::{

@@ -8,7 +8,6 @@
 mod access;
 mod description;
 mod ingress;
-mod issued;
 mod listen;
 mod observe;
 mod request;

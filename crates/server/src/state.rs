@@ -1,17 +1,14 @@
 //! The state shared by all handlers.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_app::{App, AppSettings, BrokerUrl, Services, SubjectPrefix};
+use noetl_app::{App, AppSettings, Services};
 use noetl_bus::Bus;
-use noetl_compat::RecentEvents;
 use noetl_control::Control;
 use noetl_model::Timestamp;
 use noetl_secrets::Vault;
-use noetl_store::{Records, Store};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +20,7 @@ use crate::observe::meters::Meters;
 use crate::statements::{MaybeStatements, Statements};
 use crate::tokens::Token;
 
-/// Settings of the server.
+/// ServerSettings of the server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     pub access: Authentication,
@@ -33,26 +30,11 @@ pub struct ServerSettings {
     pub origins: Origins,
     pub tls: Option<Arc<Tls>>,
     pub limits: Limits,
-    /// Broker for subscriptions that name none.
-    pub broker_url: Option<BrokerUrl>,
-    /// Prefix of the subjects of feeds.
-    pub feed_prefix: SubjectPrefix,
     pub figures: Figures,
     pub spans: Spans,
-    /// Duration of a lease, as set in the control plane; a worker must send a heartbeat within that
-    /// time.
-    pub lease: Duration,
-    /// Number of events after which a replay is saved, so that later ones can continue from it.
-    pub replay_saved_every: NonZeroU64,
-    /// Number of entries from which a replay counts as large and needs a permit.
-    pub replay_alone_from: usize,
+    /// ServerSettings of the operations.
+    pub app: AppSettings,
 }
-
-/// Default interval of saved replays; a replay of fewer events takes a fraction of a second.
-const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(50_000).expect("not zero");
-
-/// Default size of a large replay; one with fewer entries takes a few megabytes.
-const REPLAY_ALONE_FROM: usize = 20_000;
 
 /// Switch for the metrics route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,13 +60,9 @@ impl ServerSettings {
             origins: Origins::default(),
             tls: None,
             limits: Limits::default(),
-            broker_url: None,
-            feed_prefix: SubjectPrefix::default(),
             figures: Figures::Shown,
             spans: Spans::Unseen,
-            lease,
-            replay_saved_every: REPLAY_SAVED_EVERY,
-            replay_alone_from: REPLAY_ALONE_FROM,
+            app: AppSettings::new(lease),
         }
     }
 }
@@ -97,48 +75,34 @@ pub struct AppState {
 
 struct AppStateParts {
     app: App,
-    /// The storage, for routes that are not part of the application yet.
-    services: Services,
     settings: ServerSettings,
     started: Instant,
     draining: CancellationToken,
-    seen: RecentEvents,
     patience: Patience,
     meters: Meters,
     ingress: Ingress,
     statements: MaybeStatements,
     large_reports: Semaphore,
-    large_replays: Arc<Semaphore>,
 }
 
 /// Maximum number of large reports processed at once.
 const LARGE_REPORTS_MAX: usize = 2;
-/// Maximum number of large replays at once, until they are sent.
-const LARGE_REPLAYS_MAX: usize = 1;
 
 impl AppState {
     pub fn new(services: Services, settings: ServerSettings) -> Self {
-        let app_settings = AppSettings {
-            lease: settings.lease,
-            broker_url: settings.broker_url.clone(),
-            feed_prefix: settings.feed_prefix.clone(),
-        };
-        let app = App::new(services.clone(), app_settings);
+        let app = App::new(services, settings.app.clone());
         let secrets = Arc::new(app.secrets().clone());
         let ingress = Ingress::new(secrets, settings.limits.message_bytes_max);
         let parts = AppStateParts {
             app,
-            services,
             patience: Patience::new(&settings),
             settings,
             started: Instant::now(),
             draining: CancellationToken::new(),
-            seen: RecentEvents::default(),
             meters: Meters::default(),
             ingress,
             statements: None,
             large_reports: Semaphore::new(LARGE_REPORTS_MAX),
-            large_replays: Arc::new(Semaphore::new(LARGE_REPLAYS_MAX)),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -162,12 +126,6 @@ impl AppState {
     /// memory until it is written.
     pub(crate) async fn large_report(&self) -> SemaphorePermit<'_> {
         self.parts.large_reports.acquire().await.expect("it is never closed")
-    }
-
-    /// Waits for a permit to hold a large replay, which takes tens of megabytes.
-    pub(crate) async fn large_replay(&self) -> OwnedSemaphorePermit {
-        let replays = self.parts.large_replays.clone();
-        replays.acquire_owned().await.expect("it is never closed")
     }
 
     /// Returns the runner of manual SQL, if enabled.
@@ -196,14 +154,6 @@ impl AppState {
 
     pub(crate) fn control(&self) -> &Control {
         self.parts.app.control()
-    }
-
-    pub(crate) fn replay_saved_every(&self) -> u64 {
-        self.parts.settings.replay_saved_every.get()
-    }
-
-    pub(crate) fn store(&self) -> &dyn Store {
-        &*self.parts.services.store
     }
 
     pub(crate) fn bus(&self) -> &dyn Bus {
@@ -235,16 +185,7 @@ impl AppState {
         &self.parts.patience
     }
 
-    pub(crate) fn records(&self) -> &dyn Records {
-        &*self.parts.services.records
-    }
-
     pub(crate) fn vault(&self) -> &Vault {
         self.parts.app.vault()
-    }
-
-    /// Returns the cache of claims and recently posted events.
-    pub(crate) fn seen(&self) -> &RecentEvents {
-        &self.parts.seen
     }
 }

@@ -52,7 +52,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use noetl_app::Services;
+use noetl_app::{AppSettings, Services};
 use noetl_bus::LocalBus;
 use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
@@ -106,6 +106,8 @@ impl Clock for SimulatedClock {
 struct Server {
     way: Way,
     state: AppState,
+    store: Arc<dyn Store>,
+    records: Arc<dyn Records>,
     /// Stops the server's loops.
     stop: CancellationToken,
     _loops: DropGuard,
@@ -148,11 +150,12 @@ fn in_memory() -> (Arc<dyn Everything>, Arc<dyn Clock>) {
 const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(5).expect("not zero");
 
 fn settings(access: Authentication, hosts: Hosts) -> ServerSettings {
-    ServerSettings {
+    let app = AppSettings {
         replay_saved_every: REPLAY_SAVED_EVERY,
         replay_alone_from: 0,
-        ..ServerSettings::new(access, hosts, LEASE)
-    }
+        ..AppSettings::new(LEASE)
+    };
+    ServerSettings { app, ..ServerSettings::new(access, hosts, LEASE) }
 }
 
 impl Server {
@@ -204,11 +207,22 @@ impl Server {
         let keyring = Keyring::new(EncryptionKey::generate(), Vec::new());
         let vault = Vault::new(records.clone(), keyring, ids.clone(), clock.clone());
         let vault = Arc::new(vault);
-        let services = Services { control, store, records, vault, bus, ids };
+        let services =
+            Services { control, store: store.clone(), records: records.clone(), vault, bus, ids };
         let state = AppState::new(services, settings_of_server);
         let way = Way::Direct(Box::new(app(state.clone())));
         let calls = Calls::default();
-        Self { way, state, stop: stop.clone(), _loops: stop.drop_guard(), calls }
+        let (running, _loops) = (stop.clone(), stop.drop_guard());
+        Self { way, state, store, records, stop: running, _loops, calls }
+    }
+
+    /// Changes the state before it is shared.
+    fn changed(self, change: impl FnOnce(AppState) -> AppState) -> Self {
+        let Self { way, state, store, records, stop, _loops, calls } = self;
+        drop(way);
+        let state = change(state);
+        let way = Way::Direct(Box::new(app(state.clone())));
+        Self { way, state, store, records, stop, _loops, calls }
     }
 
     /// Sends the requests to a listening server.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use noetl_app::{BrokerUrl, deliver_feeds};
-use noetl_server::{AppState, ServerSettings, serve};
+use noetl_server::{AppState, serve};
 use tokio::net::TcpListener;
 
 use super::stopped;
@@ -33,10 +33,8 @@ pub(crate) async fn server(
         .map_err(Failure::broken)?;
     let address = listener.local_addr()?;
     let nats_url = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL"));
-    let settings = ServerSettings {
-        broker_url: nats_url.clone().map(BrokerUrl),
-        ..network::settings(address, args.insecure, config)?
-    };
+    let mut settings = network::settings(address, args.insecure, config)?;
+    settings.app.broker_url = nats_url.clone().map(BrokerUrl);
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (foundation, history) = server_parts::lay(args, address, config).await?;
     let url = format!("{scheme}://{}", reachable(address));

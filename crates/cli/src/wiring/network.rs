@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use noetl_api::{ClientIdentity, ClientTls};
-use noetl_app::SubjectPrefix;
+use noetl_app::{AppSettings, SubjectPrefix};
 use noetl_server::{
     Authentication, Figures, Hosts, Limits, Origins, Rate, Scope, ServerSettings, Spans, Tls,
     TlsFiles, Token,
@@ -51,7 +51,7 @@ pub(crate) fn settings(
             .map_err(Failure::bad_input)?
             .map(Arc::new),
         limits: limits(config)?,
-        feed_prefix: feed_prefix(config)?,
+        app: AppSettings { feed_prefix: feed_prefix(config)?, ..AppSettings::new(LEASE) },
         figures: if is_set(config, "NOETL_DISABLE_METRICS")? {
             Figures::Hidden
         } else {

@@ -3,14 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
-use noetl_compat::{ClaimRequest, ClaimedCommand, Issued, claimed_command};
-use noetl_control::ClaimAnswer;
-use noetl_model::{Bindings, Lease, Payload, Pool, WorkerId};
-use serde_json::{Map, Value};
+use noetl_app::IssuedCommandError;
+use noetl_compat::{ClaimRequest, ClaimedCommand};
+use noetl_model::WorkerId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::issued::find_issued;
 use crate::request::extract::{Body, InPath};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -28,9 +26,7 @@ async fn show_command(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
-    let issued = find_issued(&state, id.into()).await?;
-    let lease = state.control().held_lease(issued.execution, issued.command).await?;
-    told(&state, &issued, lease.as_ref()).await.map(Json)
+    Ok(Json(state.app().issued_command(id.into()).await?))
 }
 
 /// Claims a command for a worker, unless another worker holds it.
@@ -45,21 +41,7 @@ async fn claim_command(
     Body(request): Body<ClaimRequest>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
     let worker = worker_of(&request.worker_id)?;
-    let issued = find_issued(&state, id.into()).await?;
-    if issued.pool == Pool::control() {
-        let detail = "the control plane carries this command out itself";
-        return Err(ApiError::conflict("not-for-workers", detail));
-    }
-    let claim = state.control().claim_named(issued.execution, issued.command, &worker).await?;
-    let lease = match claim {
-        ClaimAnswer::Leased(lease) => lease,
-        ClaimAnswer::Taken => {
-            return Err(ApiError::conflict("active-claim", "another worker has this command"));
-        }
-        ClaimAnswer::Refused(refusal) => return Err(refusal.into()),
-    };
-    state.seen().claimed(issued.recorded.event_id, &worker, lease.attempt);
-    told(&state, &issued, Some(&lease)).await.map(Json)
+    Ok(Json(state.app().claim_issued(id.into(), &worker).await?))
 }
 
 pub(super) fn worker_of(name: &str) -> Result<WorkerId, ApiError> {
@@ -69,24 +51,18 @@ pub(super) fn worker_of(name: &str) -> Result<WorkerId, ApiError> {
     Ok(WorkerId::new(name))
 }
 
-/// Converts a command to the form of existing workers.
-async fn told(
-    state: &AppState,
-    issued: &Issued,
-    lease: Option<&Lease>,
-) -> Result<ClaimedCommand, ApiError> {
-    Ok(claimed_command(issued, lease, resolved(state, &issued.bindings).await?))
-}
-
-/// Loads the values that a command's templates refer to, including those stored by reference.
-async fn resolved(state: &AppState, bindings: &Bindings) -> Result<Map<String, Value>, ApiError> {
-    let mut values = Map::new();
-    for (name, payload) in &bindings.0 {
-        let value = match payload {
-            Payload::Inline(value) => (**value).clone(),
-            Payload::Ref(reference) => (*state.control().payload(reference.digest).await?).clone(),
-        };
-        values.insert(name.clone(), value);
+impl From<IssuedCommandError> for ApiError {
+    fn from(error: IssuedCommandError) -> Self {
+        let detail = error.to_string();
+        match error {
+            IssuedCommandError::UnknownEvent(_) => Self::not_found("unknown-command", detail),
+            IssuedCommandError::ControlPool => Self::conflict("not-for-workers", detail),
+            IssuedCommandError::Held => Self::conflict("active-claim", detail),
+            IssuedCommandError::Refused(refusal) => refusal.into(),
+            IssuedCommandError::Load(error) => error.into(),
+            IssuedCommandError::Payload(error) => error.into(),
+            IssuedCommandError::Submit(error) => error.into(),
+            IssuedCommandError::Store(error) => error.into(),
+        }
     }
-    Ok(values)
 }

@@ -9,10 +9,9 @@ mod tree;
 mod verify;
 
 use noetl_api::wire::{ExecutionItem, ExecutionState, Progress};
-use noetl_model::{ExecutionId, ExecutionStatus, Summary, Timestamp};
+use noetl_model::{ExecutionStatus, Summary, Timestamp};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::response::error::ApiError;
 use crate::state::AppState;
 
 pub(super) use list::{path_of, status_of};
@@ -26,11 +25,6 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(end::routes())
         .merge(verify::routes())
         .merge(fork::routes())
-}
-
-/// Loads the execution in the path; fails with 404 if it does not exist.
-pub(super) async fn known(state: &AppState, execution: ExecutionId) -> Result<Summary, ApiError> {
-    Ok(state.app().execution(execution).await?)
 }
 
 fn item_of(summary: Summary) -> ExecutionItem {

@@ -2,20 +2,19 @@
 //!
 //! Invariant: a batch with an invalid event stores nothing.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use noetl_api::AnyId;
+use noetl_app::{EnvelopePage, ProjectError, PurgeAges, StoredEnvelopes};
 use noetl_compat::{
     AdvanceCall, AdvanceReply, AdvancedExecution, BadEnvelope, MaterializeReply, ProjectCall,
     ProjectReply, ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution, envelope_of,
     posted_envelope_of, value_of,
 };
-use noetl_model::{Envelope, ExecutionId, Timestamp};
-use noetl_store::{Horizon, PAGE_MAX, PROJECT_MAX};
+use noetl_model::{Envelope, ExecutionId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
@@ -28,12 +27,6 @@ use crate::state::AppState;
 
 /// Maximum size of a batch, in bytes.
 const BATCH_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Maximum number of executions per request.
-const ADVANCE_MAX: usize = 1000;
-/// Default number of events per page.
-const PAGE_SIZE: usize = 100;
-/// Maximum number of delete batches per request.
-const PURGES_MAX: usize = 1000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -59,13 +52,13 @@ async fn project_events(
     Body(ProjectCall { events }): Body<ProjectCall>,
 ) -> Result<Json<ProjectReply>, ApiError> {
     if events.is_empty() {
-        let detail = "`events` names no event";
+        let detail = "`events` is empty";
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "no-events", detail));
     }
     let now = state.now();
     let events = all_of(events, |event| envelope_of(event, now))?;
-    let (projected, duplicates) = keep(&state, &events).await?;
-    Ok(Json(ProjectReply { projected, duplicates }))
+    let StoredEnvelopes { stored, duplicates } = state.app().store_envelopes(&events).await?;
+    Ok(Json(ProjectReply { projected: stored, duplicates }))
 }
 
 /// Stores events in the form posted to `/api/events`, each once; they have no other effect.
@@ -79,8 +72,8 @@ async fn materialize_events(
 ) -> Result<Json<MaterializeReply>, ApiError> {
     let now = state.now();
     let events = all_of(events, |event| posted_envelope_of(event, now, state.next_id()))?;
-    let (materialized, duplicates) = keep(&state, &events).await?;
-    Ok(Json(MaterializeReply { materialized, duplicates }))
+    let StoredEnvelopes { stored, duplicates } = state.app().store_envelopes(&events).await?;
+    Ok(Json(MaterializeReply { materialized: stored, duplicates }))
 }
 
 /// Parses all events; fails with the index of the first invalid one.
@@ -88,23 +81,14 @@ fn all_of(
     events: Vec<Value>,
     read: impl Fn(Value) -> Result<Envelope, BadEnvelope>,
 ) -> Result<Vec<Envelope>, ApiError> {
-    if events.len() > PROJECT_MAX {
-        let detail = format!("a batch has at most {PROJECT_MAX} events");
-        return Err(ApiError::invalid("batch-size", detail));
-    }
     let numbered = events.into_iter().enumerate();
     let read = numbered.map(|(index, event)| {
         read(event).map_err(|error| {
-            let detail = format!("event {index} of the batch: {error}; nothing was kept");
+            let detail = format!("event {index} of the batch: {error}; no event was stored");
             ApiError::invalid("bad-event", detail).with("index", json!(index))
         })
     });
     read.collect()
-}
-
-async fn keep(state: &AppState, events: &[Envelope]) -> Result<(u64, u64), ApiError> {
-    let kept = state.records().project(events).await?;
-    Ok((kept, (events.len() as u64).saturating_sub(kept)))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -126,11 +110,10 @@ async fn projected_events(
     State(state): State<AppState>,
     InQuery(query): InQuery<ProjectedQuery>,
 ) -> Result<Json<ProjectedEvents>, ApiError> {
-    let limit = query.limit.unwrap_or(PAGE_SIZE).clamp(1, PROJECT_MAX);
-    let found = state.records().projected(query.execution_id.0, query.after, limit).await?;
-    let last = found.last().map(|event| event.event_id);
-    let next_after = last.filter(|_| found.len() == limit);
-    Ok(Json(ProjectedEvents { events: found.into_iter().map(value_of).collect(), next_after }))
+    let ProjectedQuery { execution_id, after, limit } = query;
+    let EnvelopePage { events, next_after } =
+        state.app().stored_envelopes(execution_id.0, after, limit).await?;
+    Ok(Json(ProjectedEvents { events: events.into_iter().map(value_of).collect(), next_after }))
 }
 
 /// Saves the folds of executions, independently of one another.
@@ -142,18 +125,14 @@ async fn advance_projections(
     State(state): State<AppState>,
     Body(AdvanceCall { execution_ids }): Body<AdvanceCall>,
 ) -> Result<Json<AdvanceReply>, ApiError> {
-    let distinct: BTreeSet<i64> = execution_ids.iter().map(|id| id.0).collect();
-    if distinct.len() > ADVANCE_MAX {
-        let detail = format!("one request advances at most {ADVANCE_MAX} executions");
-        return Err(ApiError::invalid("batch-size", detail));
-    }
+    let executions = execution_ids.into_iter().map(ExecutionId::from).collect();
     let mut reply = AdvanceReply { advanced: Vec::new(), failed: Vec::new() };
-    for execution_id in distinct {
-        match state.control().advance_projection(ExecutionId(execution_id)).await {
-            Ok(advanced) => reply.advanced.push(AdvancedExecution {
+    for (ExecutionId(execution_id), saved) in state.app().save_states(executions).await? {
+        match saved {
+            Ok(saved) => reply.advanced.push(AdvancedExecution {
                 execution_id,
-                version: advanced.last.0,
-                events: advanced.events,
+                version: saved.last.0,
+                events: saved.events,
             }),
             Err(error) => {
                 let error = ApiError::from(error).detail().to_owned();
@@ -173,49 +152,31 @@ async fn purge(
     State(state): State<AppState>,
     MaybeBody(call): MaybeBody<PurgeCall>,
 ) -> Result<Json<PurgeReply>, ApiError> {
-    let before = |count: i64, unit: Duration| {
+    let age = |count: i64, unit: Duration| {
         let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
-        let since = state.now().since(Timestamp::from_micros(0));
-        Some(Timestamp::from_micros(0).after(since.saturating_sub(unit * count)))
+        Some(unit * count)
     };
-    let mut reply = PurgeReply {
+    let ages = PurgeAges {
+        runtimes: age(call.runtime_stale_minutes, MINUTE),
+        events: age(call.event_retention_days, DAY),
+    };
+    let purged = state.app().purge(ages).await?;
+    Ok(Json(PurgeReply {
         commands_purged: 0,
-        runtime_purged: 0,
-        events_purged: 0,
-        event_partitions_dropped: None,
-    };
-    if let Some(before) = before(call.runtime_stale_minutes, MINUTE) {
-        reply.runtime_purged = stale_runtimes(&state, before).await?;
-    }
-    if let Some(before) = before(call.event_retention_days, DAY) {
-        for _ in 0..PURGES_MAX {
-            let forgotten = state.records().forget_projected(before, PROJECT_MAX).await?;
-            reply.events_purged += forgotten;
-            if forgotten == 0 {
-                break;
-            }
-        }
-        reply.event_partitions_dropped = Some(state.records().expire(before).await?);
-    }
-    Ok(Json(reply))
+        runtime_purged: purged.runtimes,
+        events_purged: purged.events,
+        event_partitions_dropped: purged.months,
+    }))
 }
 
-async fn stale_runtimes(state: &AppState, before: Timestamp) -> Result<u64, ApiError> {
-    let nothing = Timestamp::from_micros(0);
-    let horizon = Horizon {
-        expired: nothing,
-        payloads: nothing,
-        keychain: nothing,
-        runtimes: before,
-        audit: nothing,
-    };
-    let mut purged = 0;
-    for _ in 0..PURGES_MAX {
-        let collected = state.records().collect(&horizon, PAGE_MAX).await?;
-        purged += collected.runtimes;
-        if collected.runtimes == 0 {
-            break;
+impl From<ProjectError> for ApiError {
+    fn from(error: ProjectError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ProjectError::TooManyEvents(_) | ProjectError::TooManyExecutions(_) => {
+                Self::invalid("batch-size", detail)
+            }
+            ProjectError::Store(error) => error.into(),
         }
     }
-    Ok(purged)
 }

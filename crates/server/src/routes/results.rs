@@ -1,13 +1,12 @@
 //! Named results: values that workers store before they report.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use noetl_api::AnyId;
-use noetl_app::{NewResult, ResultError, ResultRef};
+use noetl_app::{NewResult, ResultError};
 use noetl_model::{Digest, PAYLOAD_MAX};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -108,14 +107,6 @@ async fn resolve_result(
 ) -> Result<Json<Value>, ApiError> {
     let value = state.app().result(&query.reference).await?;
     Ok(Json((*value).clone()))
-}
-
-/// Loads the value of a reference; `None` if it is not stored.
-pub(crate) async fn stored(
-    state: &AppState,
-    reference: &ResultRef,
-) -> Result<Option<Arc<Value>>, ApiError> {
-    Ok(state.app().find_result(reference).await?)
 }
 
 impl From<ResultError> for ApiError {

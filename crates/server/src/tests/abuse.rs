@@ -53,7 +53,7 @@ struct Kept {
 }
 
 async fn kept(server: &Server) -> Kept {
-    let store = server.state.store();
+    let store = &server.store;
     let page = Page { before: None, limit: PAGE_MAX };
     let executions = store.list(&ExecutionFilter::default(), page).await.expect("a list");
     let subscriptions = store.subscriptions(None).await.expect("a list");
@@ -182,7 +182,7 @@ pub(super) async fn each_abuse_of_a_webhook_gets_its_answer_and_leaves_nothing(s
     let right = signed(KEY, now, BODY);
     let accepted = post(&server, "/ingress/orders", &right, BODY).await;
     assert_eq!(accepted.status, 202, "{}", accepted.body);
-    while server.state.store().owed().await.expect("a count") > 0 {
+    while server.store.owed().await.expect("a count") > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let before = kept(&server).await;

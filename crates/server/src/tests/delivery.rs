@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
-use noetl_app::{SubjectPrefix, deliver_feeds};
+use noetl_app::{AppSettings, SubjectPrefix, deliver_feeds};
 use noetl_bus::{Bus, BusError, BusMessage, Hint, HintReceiver, LocalBus, Reach};
 use noetl_store::{FailedStanding, FeedDelivery};
 use noetl_testkit::{NatsServer, Publisher};
@@ -178,7 +178,10 @@ async fn a_feed_goes_onto_subjects_below_the_prefix_of_the_operator_and_onto_no_
     let (store, clock) = in_memory();
     let wide = settings(Authentication::Open, Hosts::Any);
     let prefix = SubjectPrefix::parse("audit").expect("a prefix");
-    let narrow = ServerSettings { feed_prefix: prefix, ..wide.clone() };
+    let narrow = ServerSettings {
+        app: AppSettings { feed_prefix: prefix, ..wide.app.clone() },
+        ..wide.clone()
+    };
     let server = Server::on(wide, store.clone(), broker.clone(), clock.clone());
     for subject in ["$JS.API.STREAM.PURGE.X", "orders.new", "noetl.events.*", "noetl.events"] {
         let feed = json!({ "name": "out", "subject": subject });
@@ -210,7 +213,7 @@ async fn a_server_whose_turn_it_is_not_leaves_the_failures_of_a_feed_alone() {
     let feed = json!({ "name": "bad", "from": "start", "subject": "noetl.events.bad" });
     assert_eq!(server.post("/api/feeds", feed).await.status, StatusCode::OK);
     server.start("tests/hello").await;
-    let (records, store) = (server.state.records(), server.state.store());
+    let (records, store) = (&server.records, &server.store);
     let is_taken = records.take_turn("feed/bad", "another", Duration::from_secs(3600)).await;
     assert!(is_taken.expect("the store answers"));
     let standing = FailedStanding::Waiting { until: server.state.now() };

@@ -9,8 +9,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::json;
 use sha2::Sha256;
 
-use super::{Answer, Server, Way};
-use crate::{SecretSource, app};
+use super::{Answer, Server};
+use crate::SecretSource;
 
 const BODY: &str = r#"{"name":"ada","message":"mine"}"#;
 
@@ -47,11 +47,7 @@ async fn listening(verify: &str) -> Server {
 }
 
 async fn listening_to(document: &str) -> Server {
-    let Server { way, state, stop, _loops, calls } = Server::new();
-    drop(way);
-    let state = state.with_secrets(Arc::new(OneSecret));
-    let way = Way::Direct(Box::new(app(state.clone())));
-    let server = Server { way, state, stop, _loops, calls };
+    let server = Server::new().changed(|state| state.with_secrets(Arc::new(OneSecret)));
     server.register(super::HELLO).await;
     server.register(document).await;
     server

@@ -25,7 +25,7 @@ async fn owe(server: Server) -> Server {
     };
     let outbox = vec![ready(1), ready(2), ready(3)];
     let append = Append { outbox, ..start(ExecutionId(7)) };
-    let answers = server.state.store().append(&[append]).await.expect("the store appends");
+    let answers = server.store.append(&[append]).await.expect("the store appends");
     assert_eq!(answers, [Ok(())]);
     server
 }

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Value, json};
 
-use super::{Server, Way};
-use crate::{Statement, Statements, app};
+use super::Server;
+use crate::{Statement, Statements};
 
 pub(super) async fn sql_by_hand_is_off_unless_an_operator_names_a_database(server: Server) {
     let answer = server.post("/api/postgres/execute", json!({ "query": "SELECT 1" })).await;
@@ -36,11 +36,7 @@ impl Statements for Echo {
 }
 
 fn with_sql() -> Server {
-    let Server { way, state, stop, _loops, calls } = Server::new();
-    drop(way);
-    let state = state.with_statements(Arc::new(Echo));
-    let way = Way::Direct(Box::new(app(state.clone())));
-    Server { way, state, stop, _loops, calls }
+    Server::new().changed(|state| state.with_statements(Arc::new(Echo)))
 }
 
 async fn ask(body: Value) -> super::Answer {

@@ -1,5 +1,6 @@
 //! Tests of replays.
 
+use noetl_app::LargeReplayPermit;
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, Replayer};
 use noetl_engine::{begin, evolve};
 use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
@@ -108,14 +109,14 @@ pub(super) async fn what_others_post_is_folded_and_what_it_refers_to_is_looked_u
     assert_eq!(answer["business_objects"]["customer/42"]["status"], "ACTIVE");
     assert_eq!(answer["payload_resolution_summary"]["unresolved"], 1);
     let resolution = &answer["payload_resolution"][0]["resolution"];
-    assert_eq!(resolution["error"], "not a value that this server keeps");
+    assert_eq!(resolution["error"], "the value is not stored by this server");
 }
 
 pub(super) async fn the_published_log_gives_the_published_answer(server: Server) {
     let golden: Value =
         serde_json::from_str(include_str!("../../../compat/tests/golden/replay_golden.json"))
             .unwrap();
-    let written = server.state.store().append(&[told_log(&golden)]).await.unwrap();
+    let written = server.store.append(&[told_log(&golden)]).await.unwrap();
     assert_eq!(written, [Ok(())]);
     // The order of keys survives parsing, so the comparison covers the bytes.
     let answer = state(&server, "execution_id=990001").await;
@@ -126,11 +127,25 @@ pub(super) async fn the_published_log_gives_the_published_answer(server: Server)
     assert_eq!(state(&server, query).await.to_string(), at_60.to_string());
 }
 
+/// Replays an execution and holds the permit for large replays.
+async fn held_replay(server: &Server, id: &str) -> LargeReplayPermit {
+    let question = ReplayQuestion {
+        execution: id.parse().expect("an id"),
+        tenant: DEFAULT_TENANT.to_owned(),
+        organization: DEFAULT_TENANT.to_owned(),
+        cutoff: Cutoff::Latest,
+        projection: Projection::All,
+        limit: 100,
+    };
+    let replayed = server.state.app().replay(&question).await.expect("a replay");
+    replayed.permit.expect("every replay with entries counts as large")
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_large_replay_waits_until_it_is_alone() {
     let (server, id) = begun(Server::new()).await;
     let query = format!("/api/replay/state?execution_id={id}");
-    let other = server.state.large_replay().await;
+    let other = held_replay(&server, &id).await;
     let problem = server.get(&query).await;
     assert_eq!(problem.problem(), "503 replays-busy");
     assert_eq!(problem.headers["retry-after"], "10");
@@ -146,10 +161,10 @@ async fn a_large_replay_waits_until_it_is_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn who_does_not_read_a_replay_does_not_keep_others_from_theirs() {
-    let server = Server::new();
-    let held = server.state.large_replay().await;
+    let (server, id) = begun(Server::new()).await;
+    let held = held_replay(&server, &id).await;
     let unread = crate::response::large::large_json(vec![7; 1_000_000], held);
-    let mut next = std::pin::pin!(server.state.large_replay());
+    let mut next = std::pin::pin!(held_replay(&server, &id));
     loop {
         tokio::select! {
             _held = &mut next => break,
@@ -231,7 +246,7 @@ pub(super) async fn executions_of_chance_are_replayed_alike_on_every_store(serve
     let worlds = std::env::var("NOETL_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     for seed in 1..=worlds.unwrap_or(1) {
         for history in histories(seed) {
-            let answers = server.state.store().append(&[written(&history)]).await;
+            let answers = server.store.append(&[written(&history)]).await;
             assert_eq!(answers.expect("the store appends"), [Ok(())]);
             is_the_same_at_every_cutoff(&server, &history).await;
         }
@@ -252,7 +267,7 @@ async fn replayed(server: &Server) -> (String, Value, SavedReplay) {
     );
     let bound = ReplayBound { shape: Replayer::SHAPE, seq: Seq(9), last_id: None, last_at: None };
     let execution = ExecutionId(id.parse().expect("an id"));
-    let saved = server.state.store().furthest_replay(execution, "all", bound).await;
+    let saved = server.store.furthest_replay(execution, "all", bound).await;
     let saved = saved.expect("the store answers").expect("it was saved");
     assert_eq!(saved.seq, Seq(5));
     (id, whole, saved)
@@ -271,7 +286,7 @@ async fn keep(server: &Server, id: &str, saved: SavedReplay) {
     let execution = ExecutionId(id.parse().expect("an id"));
     for seq in [saved.seq, Seq(2 * saved.seq.0)] {
         let saved = SavedReplay { seq, ..saved.clone() };
-        server.state.store().save_replay(execution, "all", &saved).await.expect("it is saved");
+        server.store.save_replay(execution, "all", &saved).await.expect("it is saved");
     }
 }
 

@@ -74,7 +74,7 @@ async fn agreed(server: &Server, id: &str) -> Value {
     assert_eq!(events["total"], detail["event_count"]);
 
     let execution = ExecutionId(id.parse().expect("an id"));
-    let stored = server.state.store().summary(execution).await.expect("the store answers");
+    let stored = server.store.summary(execution).await.expect("the store answers");
     let stored = stored.expect("it is there");
     let folded = server.state.control().state(execution, Cutoff::Latest).await;
     assert_eq!(folded.expect("it can be folded").summary(), stored, "fold and summary");

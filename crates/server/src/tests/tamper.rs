@@ -154,7 +154,7 @@ impl Tampering {
     async fn honest(&mut self) -> ExecutionId {
         let execution = ExecutionId(self.next);
         self.next += 1;
-        write(self.server.state.store(), execution, log_of(&self.story, execution)).await;
+        write(&*self.server.store, execution, log_of(&self.story, execution)).await;
         let saved = self.server.state.control().advance_projection(execution).await;
         assert_eq!(saved.expect("it is saved").events, length(&self.story));
         execution
@@ -168,7 +168,7 @@ impl Tampering {
             let answer = self.server.get(&format!("/api/replay/state?{query}")).await;
             assert_eq!(answer.body["event_count"], 16, "{}", answer.body);
         }
-        let saved = self.server.state.store().saved_replays(execution).await;
+        let saved = self.server.store.saved_replays(execution).await;
         assert_eq!(saved.expect("the store answers").len(), 6);
         execution
     }
@@ -345,7 +345,7 @@ async fn to_the_snapshot(it: &mut Tampering) {
     .await;
     // A snapshot with a valid checksum that is not the fold of the log.
     let execution = it.honest().await;
-    let store = it.server.state.store();
+    let store = &*it.server.store;
     let saved = store.latest(execution).await.expect("the store answers").expect("it was saved");
     let text = String::from_utf8(saved.body[32..].to_vec()).expect("JSON is text");
     assert!(text.contains("\"Completed\"") || text.contains("\"COMPLETED\""), "{text}");
@@ -390,7 +390,7 @@ async fn to_saved_replays(it: &mut Tampering) {
     .await;
     // A saved replay with a valid checksum that differs from the log.
     let execution = it.replayed().await;
-    let store = it.server.state.store();
+    let store = &*it.server.store;
     let bound = ReplayBound { shape: Replayer::SHAPE, seq: Seq(10), last_id: None, last_at: None };
     let saved = store.furthest_replay(execution, "all", bound).await.expect("the store answers");
     let saved = saved.expect("it was saved");

@@ -3,17 +3,17 @@
 use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
-use noetl_model::{Cutoff, ExecutionId};
-use noetl_replay::{Difference, Picture, Wanted, difference};
+use noetl_app::{CompareError, ComparedMoments, ExecutionMoment};
+use noetl_model::ExecutionId;
+use noetl_replay::Difference;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{cutoff_of, read_log};
+use super::cutoff_of;
 use crate::request::extract::InQuery;
 use crate::response::error::ApiError;
-use crate::routes::executions::known;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -33,15 +33,15 @@ struct DiffQuery {
 }
 
 #[derive(Serialize)]
-struct Side {
+struct DiffSide {
     execution_id: i64,
     event_count: u64,
 }
 
 #[derive(Serialize)]
-struct ComparisonAnswer {
-    from: Side,
-    to: Side,
+struct DiffAnswer {
+    from: DiffSide,
+    to: DiffSide,
     /// The changes as text, one per line.
     text: String,
     #[serde(flatten)]
@@ -56,38 +56,27 @@ struct ComparisonAnswer {
 async fn replay_diff(
     State(state): State<AppState>,
     InQuery(query): InQuery<DiffQuery>,
-) -> Result<Json<ComparisonAnswer>, ApiError> {
+) -> Result<Json<DiffAnswer>, ApiError> {
     let one = ExecutionId::from(query.execution_id);
     let other = query.other_execution_id.map_or(one, ExecutionId::from);
-    let before = picture(&state, one, cutoff_of("from", query.from.as_deref())?).await?;
-    let after = picture(&state, other, cutoff_of("to", query.to.as_deref())?).await?;
-    let difference = difference(&before.document(), &after.document());
-    let side = |execution: ExecutionId, picture: &Picture| Side {
-        execution_id: execution.0,
-        event_count: picture.event_count(),
-    };
-    Ok(Json(ComparisonAnswer {
-        from: side(one, &before),
-        to: side(other, &after),
+    let from =
+        ExecutionMoment { execution: one, cutoff: cutoff_of("from", query.from.as_deref())? };
+    let to = ExecutionMoment { execution: other, cutoff: cutoff_of("to", query.to.as_deref())? };
+    let ComparedMoments { from_events, to_events, difference } =
+        state.app().compare(from, to).await?;
+    Ok(Json(DiffAnswer {
+        from: DiffSide { execution_id: one.0, event_count: from_events },
+        to: DiffSide { execution_id: other.0, event_count: to_events },
         text: difference.changes.iter().map(|change| format!("{change}\n")).collect(),
         difference,
     }))
 }
 
-async fn picture(
-    state: &AppState,
-    execution: ExecutionId,
-    cutoff: Cutoff,
-) -> Result<Picture, ApiError> {
-    known(state, execution).await?;
-    let mut picture = Picture::new(execution);
-    read_log(state, execution, |recorded| {
-        if !cutoff.admits(recorded) {
-            return Ok(Wanted::Enough);
+impl From<CompareError> for ApiError {
+    fn from(error: CompareError) -> Self {
+        match error {
+            CompareError::Load(error) => error.into(),
+            CompareError::Illegal(_) => Self::internal(&error),
         }
-        picture.see(recorded).map_err(|error| ApiError::internal(&error))?;
-        Ok(Wanted::More)
-    })
-    .await?;
-    Ok(picture)
+    }
 }

@@ -4,15 +4,16 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use noetl_api::AnyId;
-use noetl_compat::{DEFAULT_TENANT, Projection, REPLAY_EVENTS_MAX, ReplayQuestion, ReplayState};
+use noetl_app::{ReplayError, ReplayedProjections};
+use noetl_compat::{
+    DEFAULT_TENANT, Projection, REPLAY_EVENTS_MAX, ReplayQuestion, ReplayState, ResolvedPayloads,
+};
 use noetl_model::{Cutoff, EventId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::resolve::{Resolved, resolve};
-use super::seed::{Replayed, replayed};
 use crate::request::extract::InQuery;
 use crate::response::error::ApiError;
 use crate::response::large::large_json;
@@ -48,11 +49,11 @@ struct StateQuery {
 }
 
 #[derive(Serialize)]
-struct StateAnswer {
+struct ResolvedReplay {
     #[serde(flatten)]
     state: ReplayState,
     #[serde(flatten)]
-    resolved: Option<Resolved>,
+    resolved: ResolvedPayloads,
 }
 
 /// Replays an execution up to a cutoff and shows its projections with their checksums.
@@ -61,7 +62,7 @@ struct StateAnswer {
     responses(
         (status = 200, body = Object),
         (status = 400, description = "more than one cutoff"),
-        (status = 503, description = "other replays as large as this one are being sent"),
+        (status = 503, description = "other large replays are being sent"),
     )
 )]
 async fn replay_state(
@@ -69,18 +70,28 @@ async fn replay_state(
     InQuery(query): InQuery<StateQuery>,
 ) -> Result<Response, ApiError> {
     let question = question_of(&query)?;
-    let Replayed { replayer, alone } = replayed(&state, &question).await?;
-    let digested = tokio::task::spawn_blocking(move || replayer.finish()).await;
-    let replayed = digested.map_err(|error| ApiError::internal(&error))?;
-    let resolved = match query.resolve_payloads {
-        true => Some(resolve(&state, &replayed).await?),
-        false => None,
-    };
-    Ok(match resolved {
+    let ReplayedProjections { state: replayed, permit } = state.app().replay(&question).await?;
+    Ok(match query.resolve_payloads {
         // Flattening copies the whole answer, so it is avoided if nothing is added.
-        None => large_json(replayed, alone),
-        Some(_) => large_json(StateAnswer { state: replayed, resolved }, alone),
+        false => large_json(replayed, permit),
+        true => {
+            let resolved = state.app().resolve_payloads(&replayed).await?;
+            large_json(ResolvedReplay { state: replayed, resolved }, permit)
+        }
     })
+}
+
+impl From<ReplayError> for ApiError {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Load(error) => error.into(),
+            ReplayError::Busy { retry_after } => {
+                let (status, detail) = (StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+                Self::later(status, "replays-busy", detail, retry_after)
+            }
+            ReplayError::Checksums(_) => Self::internal(&error),
+        }
+    }
 }
 
 fn question_of(query: &StateQuery) -> Result<ReplayQuestion, ApiError> {

@@ -3,18 +3,14 @@
 use axum::extract::State;
 use axum::response::Response;
 use noetl_api::AnyId;
-use noetl_model::ExecutionId;
-use noetl_replay::{TimelineFold, Wanted};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::read_log;
 use crate::request::extract::InQuery;
 use crate::response::error::ApiError;
 use crate::response::large::large_json;
-use crate::routes::executions::known;
 use crate::state::AppState;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -36,13 +32,6 @@ async fn replay_timeline(
     State(state): State<AppState>,
     InQuery(query): InQuery<TimelineQuery>,
 ) -> Result<Response, ApiError> {
-    let execution = ExecutionId::from(query.execution_id);
-    known(&state, execution).await?;
-    let mut fold = TimelineFold::new(execution);
-    read_log(&state, execution, |recorded| {
-        fold.see(recorded);
-        Ok(Wanted::More)
-    })
-    .await?;
-    Ok(large_json(fold.finish(Some(state.now())), ()))
+    let timeline = state.app().timeline(query.execution_id.into()).await?;
+    Ok(large_json(timeline, ()))
 }
