@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use flame::CallTree;
+use flame::StackCounts;
 use layers::{LayerSamples, OF_KERNEL};
 
 /// The sampling frequency per second and core; not a divisor of any periodic event.
@@ -52,7 +52,7 @@ impl Recording {
             .output()
             .context("read the samples")?;
         ensure!(script.status.success(), "{}", String::from_utf8_lossy(&script.stderr));
-        let (mut flames, mut layers) = (CallTree::default(), LayerSamples::default());
+        let (mut stacks, mut layers) = (StackCounts::default(), LayerSamples::default());
         let text = String::from_utf8_lossy(&script.stdout);
         for sample in text.split("\n\n") {
             if let Some((pid, stack)) = parse(sample)
@@ -62,10 +62,10 @@ impl Recording {
                 if PRODUCT.contains(&&*stack[0]) {
                     layers.add(stack.last().expect("a stack begins with a name"));
                 }
-                flames.add(&stack);
+                stacks.add(&stack);
             }
         }
-        std::fs::write(file, flames.to_svg(title))
+        std::fs::write(file, stacks.to_svg(title)?)
             .with_context(|| format!("write {}", file.display()))?;
         Ok(layers.to_string())
     }
