@@ -2,6 +2,7 @@
 //! on the number of rows, except for an HTTP response, which is read as a whole.
 
 mod chunk;
+mod csv;
 mod file;
 mod postgres;
 mod source;

@@ -155,7 +155,7 @@ async fn body(
                 value.as_object().ok_or_else(|| keys.wrong("multipart", "a map", value))?;
             let multipart::Multipart { bytes, content_type } =
                 multipart::encode(keys, fields).await?;
-            let content_type = HeaderValue::from_str(&content_type).expect("a digest is ASCII");
+            let content_type = HeaderValue::from_str(&content_type).expect("a boundary is ASCII");
             Some(RequestBody { bytes, content_type: Some(content_type) })
         }
         Some((key @ ("body_base64" | "body_file"), value)) => {

@@ -10,10 +10,11 @@ use tokio::sync::mpsc::Sender;
 
 use super::WriteMode;
 use super::chunk::{Filler, RowChunk, columns_of, row_of};
-use crate::run::keys::{ToolConfig, scalar_text};
+use super::csv;
+use crate::run::keys::ToolConfig;
 
 /// The maximum length of a row.
-const ROW_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(super) const ROW_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileFormat {
@@ -51,14 +52,16 @@ impl RowFile {
         rows_max: usize,
     ) -> Result<(), ToolError> {
         let file = File::open(&self.path).await.map_err(|error| self.failed(&error))?;
-        let mut lines = Lines { file: BufReader::new(file), number: 0, of: self };
+        let file = BufReader::new(file);
         match self.format {
-            FileFormat::Csv => pump_csv(&mut lines, to, rows_max).await,
-            FileFormat::JsonLines => pump_json(&mut lines, to, rows_max).await,
+            FileFormat::Csv => csv::pump(self, file, to, rows_max).await,
+            FileFormat::JsonLines => {
+                pump_json(&mut Lines { file, number: 0, of: self }, to, rows_max).await
+            }
         }
     }
 
-    fn failed(&self, error: &std::io::Error) -> ToolError {
+    pub(super) fn failed(&self, error: &std::io::Error) -> ToolError {
         let kind = match error.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
             std::io::ErrorKind::StorageFull => ErrorKind::StorageQuota,
@@ -67,7 +70,7 @@ impl RowFile {
         ToolError::new(kind, format!("{}: {error}", self.path.display()))
     }
 
-    fn wrong(&self, line: u64, what: impl std::fmt::Display) -> ToolError {
+    pub(super) fn wrong(&self, line: u64, what: impl std::fmt::Display) -> ToolError {
         let message = format!("{}, line {line}: {what}", self.path.display());
         ToolError::new(ErrorKind::Parse, message)
     }
@@ -91,72 +94,6 @@ impl Lines<'_> {
                 .wrong(self.number, format!("a row of more than {ROW_BYTES_MAX} bytes")));
         }
         Ok(0 < read)
-    }
-}
-
-async fn pump_csv(
-    lines: &mut Lines<'_>,
-    to: Sender<RowChunk>,
-    rows_max: usize,
-) -> Result<(), ToolError> {
-    let header = record(lines).await?.unwrap_or_default();
-    let columns: Vec<String> = header.into_iter().map(|cell| cell.unwrap_or_default()).collect();
-    let width = columns.len();
-    let mut filler = Filler::new(columns, rows_max, to);
-    while let Some(cells) = record(lines).await? {
-        if cells.len() != width {
-            let what = format!("{} values, but {width} columns", cells.len());
-            return Err(lines.of.wrong(lines.number, what));
-        }
-        let row = cells.into_iter().map(|cell| cell.map_or(Value::Null, Value::String)).collect();
-        if filler.push(row).await.is_err() {
-            return Ok(());
-        }
-    }
-    filler.finish().await;
-    Ok(())
-}
-
-/// Reads the next record; an empty unquoted cell is `None`. Blank lines are skipped.
-async fn record(lines: &mut Lines<'_>) -> Result<Option<Vec<Option<String>>>, ToolError> {
-    let mut text = String::new();
-    loop {
-        let more = lines.append(&mut text).await?;
-        match cells(&text) {
-            Some(_) if more && text.trim().is_empty() => text.clear(),
-            Some(_) if text.is_empty() => return Ok(None),
-            Some(cells) => return Ok(Some(cells)),
-            // A quote is open: the record continues on the next line.
-            None if more => {}
-            None => return Err(lines.of.wrong(lines.number, "a quote is not closed")),
-        }
-    }
-}
-
-fn cells(text: &str) -> Option<Vec<Option<String>>> {
-    let text = text.strip_suffix('\n').unwrap_or(text);
-    let text = text.strip_suffix('\r').unwrap_or(text);
-    let mut cells = Vec::new();
-    let mut chars = text.chars().peekable();
-    loop {
-        let mut cell = String::new();
-        let quoted = chars.next_if_eq(&'"').is_some();
-        if quoted {
-            loop {
-                match chars.next()? {
-                    '"' if chars.next_if_eq(&'"').is_some() => cell.push('"'),
-                    '"' => break,
-                    c => cell.push(c),
-                }
-            }
-        }
-        while let Some(c) = chars.next_if(|c| *c != ',') {
-            cell.push(c);
-        }
-        cells.push((quoted || !cell.is_empty()).then_some(cell));
-        if chars.next().is_none() {
-            return Some(cells);
-        }
     }
 }
 
@@ -237,11 +174,14 @@ impl RowWriter {
     pub(super) async fn write(&mut self, chunk: &RowChunk) -> Result<(), ToolError> {
         let mut text = String::new();
         if self.of.format == FileFormat::Csv && std::mem::take(&mut self.wants_header) {
-            csv_line(&mut text, chunk.columns.iter().map(|name| Value::from(name.as_str())));
+            csv::write_record(
+                &mut text,
+                chunk.columns.iter().map(|name| Value::from(name.as_str())),
+            );
         }
         for row in &chunk.rows {
             match self.of.format {
-                FileFormat::Csv => csv_line(&mut text, row.iter().cloned()),
+                FileFormat::Csv => csv::write_record(&mut text, row.iter().cloned()),
                 FileFormat::JsonLines => {
                     let cells = chunk.columns.iter().cloned().zip(row.iter().cloned());
                     text.push_str(&Value::Object(cells.collect()).to_string());
@@ -286,22 +226,4 @@ fn part_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     path.with_file_name(name)
-}
-
-fn csv_line(text: &mut String, values: impl Iterator<Item = Value>) {
-    for (place, value) in values.enumerate() {
-        if 0 < place {
-            text.push(',');
-        }
-        let cell = match &value {
-            Value::Null => continue,
-            value => scalar_text(value).unwrap_or_else(|| value.to_string()),
-        };
-        // An empty string is quoted, to distinguish it from null.
-        match cell.is_empty() || cell.contains([',', '"', '\n', '\r']) {
-            true => text.push_str(&format!("\"{}\"", cell.replace('"', "\"\""))),
-            false => text.push_str(&cell),
-        }
-    }
-    text.push('\n');
 }

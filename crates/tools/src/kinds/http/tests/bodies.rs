@@ -24,30 +24,30 @@ async fn parts_are_fields_and_files() {
     let body = body.replace(boundary, "BOUNDARY").replace("\r\n", "\n");
     expect![[r#"
         --BOUNDARY
-        content-disposition: form-data; name="n"
+        Content-Disposition: form-data; name="n"
 
         7
         --BOUNDARY
-        content-disposition: form-data; name="tag"
+        Content-Disposition: form-data; name="tag"
 
         a
         --BOUNDARY
-        content-disposition: form-data; name="tag"
+        Content-Disposition: form-data; name="tag"
 
         b
         --BOUNDARY
-        content-disposition: form-data; name="up%22load"; filename="a.bin"
-        content-type: application/octet-stream
+        Content-Disposition: form-data; name="up%22load"; filename="a.bin"
+        Content-Type: application/octet-stream
 
         file!
         --BOUNDARY
-        content-disposition: form-data; name="note"; filename="n.json"
-        content-type: application/json
+        Content-Disposition: form-data; name="note"; filename="n.json"
+        Content-Type: application/json
 
         {"x":1}
         --BOUNDARY
-        content-disposition: form-data; name="raw"; filename="raw"
-        content-type: application/octet-stream
+        Content-Disposition: form-data; name="raw"; filename="raw"
+        Content-Type: application/octet-stream
 
         hi
         --BOUNDARY--
@@ -78,6 +78,11 @@ async fn what_cannot_be_sent_says_why() {
         ("multipart", json!({"a": {}}), "`multipart.a` must be a text, or a map with `file`"),
         ("multipart", json!({"a": {"base64": "?"}}), "`multipart.a.base64` is not base64"),
         ("multipart", json!({"a": {"file": "/no/such"}}), "cannot read the file /no/such"),
+        (
+            "multipart",
+            json!({"a": {"content": "", "content_type": "a\r\nb: c"}}),
+            "`multipart.a.content_type` is not a media type",
+        ),
         ("body_file", json!("/no/such"), "cannot read the file /no/such"),
         ("body_file", json!(7), "`body_file` must be a text"),
         ("body_base64", json!("?"), "`body_base64` is not base64"),
