@@ -9,7 +9,7 @@ use noetl_store::to_row::{stored, to_json};
 use noetl_store::{CommandKey, ExecutionChange, Holder, KeptKey, KeyName, OpenCommand, Plan};
 use sqlx::postgres::{PgArguments, PgHasArrayType, PgTypeInfo};
 use sqlx::query::Query;
-use sqlx::{Encode, Postgres, Type};
+use sqlx::{Postgres, Type};
 
 use crate::instant::Instant;
 use crate::row::plain;
@@ -104,7 +104,7 @@ composite! {
     TakenKey<'_> = "noetl.kept_key";
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct TakenKey<'a> {
     scope: Cow<'a, str>,
     name: Cow<'a, str>,
@@ -125,7 +125,7 @@ impl<'a> TakenKey<'a> {
     }
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct EncodeProgress<'a> {
     status: &'static str,
     seq: i64,
@@ -166,7 +166,7 @@ impl<'a> EncodeProgress<'a> {
     }
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct StartColumns<'a> {
     execution_id: i64,
     catalog_id: i64,
@@ -200,7 +200,7 @@ impl<'a> StartColumns<'a> {
     }
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct ChangedExecution<'a> {
     execution_id: i64,
     reached: EncodeProgress<'a>,
@@ -219,7 +219,7 @@ impl<'a> ChangedExecution<'a> {
     }
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct AppendedEvent<'a> {
     execution_id: i64,
     seq: i64,
@@ -246,7 +246,7 @@ impl<'a> AppendedEvent<'a> {
     }
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct StartedChild {
     parent_execution_id: i64,
     parent_command_id: i64,
@@ -263,7 +263,7 @@ impl StartedChild {
     }
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct OpenedCommand<'a> {
     execution_id: i64,
     command_id: i64,
@@ -297,7 +297,7 @@ impl<'a> OpenedCommand<'a> {
     }
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct SetTimer {
     execution_id: i64,
     timer_id: i64,
@@ -305,7 +305,7 @@ struct SetTimer {
 }
 
 /// An ended command or timer.
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct EndedWork {
     execution_id: i64,
     id: i64,
@@ -317,13 +317,13 @@ impl EndedWork {
     }
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct PostedMessage {
     execution_id: i64,
     message: String,
 }
 
-#[derive(Encode)]
+#[derive(sqlx_macros::Encode)]
 struct PayloadColumns<'a> {
     execution_id: i64,
     sha256: &'a [u8],

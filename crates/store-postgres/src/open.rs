@@ -62,7 +62,7 @@ pub enum OpenError {
 
 /// Returns the migrations from an empty database to the current schema.
 fn migrations() -> Migrator {
-    let mut migrations = sqlx::migrate!();
+    let mut migrations = sqlx_macros::migrate!();
     migrations.create_schema("noetl");
     migrations.dangerous_set_table_name(MIGRATIONS_TABLE);
     migrations

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::row::primary_code;
 
 /// The migrations from an empty file to the current schema.
-static MIGRATIONS: Migrator = sqlx::migrate!();
+static MIGRATIONS: Migrator = sqlx_macros::migrate!();
 
 /// The application id in the file header, set by the first migration.
 const APPLICATION_ID: i64 = 0x4E6F_4554;

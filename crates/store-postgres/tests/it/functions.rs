@@ -36,7 +36,7 @@ async fn writers(connection: &mut PgConnection) -> Vec<String> {
 /// Creates a database as a server of version 2 leaves it.
 async fn of_version_2() -> Database {
     let database = Database::empty().await;
-    let mut migrator: Migrator = sqlx::migrate!();
+    let mut migrator: Migrator = sqlx_macros::migrate!();
     migrator.create_schema("noetl");
     migrator.dangerous_set_table_name("noetl.schema_migration");
     migrator.migrations.to_mut().retain(|migration| migration.version <= LAST_OF_VERSION_2);
