@@ -16,6 +16,6 @@ pub use client_tls::{ClientIdentity, ClientTls, ClientTlsError};
 pub use control_plane::{Cancellation, ControlError, ControlPlane, LeaseRequest, WorkerNotice};
 pub use desk::{Assignment, IntakeControl, Line, Pace};
 pub use id::AnyId;
-pub use public_event::{PublicEvent, value_or_reference};
+pub use public_event::{EventSource, PublicEvent, value_or_reference};
 pub use remote::RemoteControl;
 pub use reqwest::Method;

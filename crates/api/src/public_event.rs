@@ -23,6 +23,27 @@ pub struct PublicEvent {
     pub result: Option<Value>,
     pub error: Option<String>,
     pub meta: Value,
+    /// `reported` for a fact that another program projected onto an execution of the engine; left
+    /// out for an event of the log.
+    #[serde(skip_serializing_if = "EventSource::is_log")]
+    pub source: EventSource,
+}
+
+/// The source of an event of an execution.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventSource {
+    /// The log of the execution.
+    #[default]
+    Log,
+    /// Another program; the state of the execution does not depend on the event.
+    Reported,
+}
+
+impl EventSource {
+    fn is_log(&self) -> bool {
+        *self == Self::Log
+    }
 }
 
 /// Returns an inline payload's value, or a reference from which to fetch it.

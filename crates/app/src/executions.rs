@@ -2,21 +2,25 @@
 
 mod end;
 mod events;
+mod known;
 mod list;
+mod reported;
 mod tree;
 
 use noetl_api::wire::Pagination;
 use noetl_api::{PublicEvent, value_or_reference};
 use noetl_control::{ForkError, ForkRequest, LoadError};
-use noetl_model::{Event, ExecutionId, ExecutionStatus, Recorded, Seq, Summary};
+use noetl_model::{Event, ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, Summary};
 use noetl_store::{ExecutionFilter, Page, READ_EVENTS_MAX, StoreError};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::public_events::{Keep, events_after};
+use crate::public_events::{Keep, ToldEvent, events_after};
 pub use end::{EndError, OldExecutions};
 pub use events::{EventOrder, EventQuery};
+pub use known::KnownExecution;
 pub use list::{ExecutionList, ExecutionQuery, ListError};
+pub(crate) use reported::place_of;
 pub use tree::{ExecutionNode, ExecutionTree};
 
 /// Maximum number of events shown with an execution.
@@ -25,7 +29,7 @@ const DETAIL_EVENTS_MAX: u64 = 2000;
 /// An execution with its latest events, or a page of them.
 #[derive(Debug, Clone)]
 pub struct ExecutionOverview {
-    pub summary: Summary,
+    pub known: KnownExecution,
     /// The execution's parameters, or a reference to fetch them from.
     pub workload: Value,
     /// The events of the page, oldest first.
@@ -45,14 +49,17 @@ pub enum ForkPlaybook<'a> {
 }
 
 impl App {
-    /// Loads the summary of an execution; fails if it does not exist.
+    /// Loads the summary of an execution that the engine runs; fails if there is none.
     pub async fn execution(&self, execution: ExecutionId) -> Result<Summary, LoadError> {
         let summary = self.control().summary(execution).await;
         let summary = summary.map_err(|error| LoadError::of_store(execution, error))?;
-        summary.ok_or(LoadError::NotFound(execution))
+        match summary {
+            Some(summary) => Ok(summary),
+            None => Err(self.not_native(execution).await),
+        }
     }
 
-    /// Loads the summary of an execution, if it exists.
+    /// Loads the summary of an execution that the engine runs, if there is one.
     pub async fn find_execution(
         &self,
         execution: ExecutionId,
@@ -71,13 +78,14 @@ impl App {
         events.map_err(|error| LoadError::of_store(execution, error))
     }
 
-    /// Lists a page of summaries, newest first.
+    /// Lists a page of summaries of executions of every origin, newest first.
     pub async fn summaries(
         &self,
         filter: &ExecutionFilter,
         page: Page,
     ) -> Result<Vec<Summary>, StoreError> {
-        self.control().list(filter, page).await
+        let listed = self.known_page(filter, page).await?;
+        Ok(listed.into_iter().map(|known| known.summary).collect())
     }
 
     /// Loads an execution with a page of its events; with the latest events if `page` is `None`.
@@ -87,14 +95,10 @@ impl App {
         page: Option<u64>,
         page_size: Option<u64>,
     ) -> Result<ExecutionOverview, LoadError> {
-        let summary = self.execution(execution).await?;
-        let first = self.events(execution, Seq::ZERO, 1).await?;
-        let workload = match first.first().map(|recorded| &recorded.event) {
-            Some(Event::ExecutionStarted { workload, .. }) => value_or_reference(workload),
-            Some(_) | None => Value::Null,
-        };
-        let total = summary.seq.0;
-        let hint = self.hint(&summary).await?;
+        let known = self.known_execution(execution).await?;
+        let workload = self.workload(&known).await?;
+        let total = known.summary.seq.0;
+        let hint = self.hint_of(&known).await?;
         let size = page_size.unwrap_or(DETAIL_EVENTS_MAX).clamp(1, DETAIL_EVENTS_MAX);
         let pagination = Pagination::of(page, size, total);
         let (after, keep) = match page {
@@ -102,15 +106,64 @@ impl App {
             None => (total.saturating_sub(size), Keep::Newest),
         };
         let limit = usize::try_from(size.min(total - after)).unwrap_or(READ_EVENTS_MAX);
-        let events = events_after(self, execution, Seq(after), limit, keep).await?;
-        let events = events.into_iter().map(|told| told.event).collect();
-        Ok(ExecutionOverview { summary, workload, events, pagination, hint })
+        let events = self.known_events_after(&known, Seq(after), limit, keep).await?;
+        let events = events.into_iter().flat_map(ToldEvent::with_facts).collect();
+        Ok(ExecutionOverview { known, workload, events, pagination, hint })
+    }
+
+    /// Returns the parameters of an execution; null if its log does not name them.
+    async fn workload(&self, known: &KnownExecution) -> Result<Value, LoadError> {
+        let execution = known.summary.execution;
+        match known.origin {
+            LogOrigin::Native => {
+                let first = self.events(execution, Seq::ZERO, 1).await?;
+                Ok(match first.first().map(|recorded| &recorded.event) {
+                    Some(Event::ExecutionStarted { workload, .. }) => value_or_reference(workload),
+                    Some(_) | None => Value::Null,
+                })
+            }
+            LogOrigin::Imported | LogOrigin::Subscription => {
+                let first = self.foreign_events(known, Seq::ZERO, 1).await;
+                let first = first.map_err(|error| LoadError::of_store(execution, error))?;
+                let context = first.into_iter().next().and_then(|event| event.context);
+                Ok(context.and_then(|context| context.get("workload").cloned()).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Explains why an execution does not advance; `None` if it does, or is not run here.
+    pub async fn hint_of(&self, known: &KnownExecution) -> Result<Option<String>, LoadError> {
+        match known.origin {
+            LogOrigin::Native => self.hint(&known.summary).await,
+            LogOrigin::Imported | LogOrigin::Subscription => Ok(None),
+        }
+    }
+
+    /// Converts at most `limit` events of an execution after a seq, in order.
+    pub(crate) async fn known_events_after(
+        &self,
+        known: &KnownExecution,
+        after: Seq,
+        limit: usize,
+        keep: Keep,
+    ) -> Result<Vec<ToldEvent>, LoadError> {
+        match known.origin {
+            LogOrigin::Native => {
+                let Summary { execution, seq, .. } = known.summary;
+                let mut events = events_after(self, execution, after, limit, keep).await?;
+                self.add_reported(execution, seq.0, &mut events).await?;
+                Ok(events)
+            }
+            LogOrigin::Imported | LogOrigin::Subscription => {
+                self.foreign_public_events(known, after, limit).await
+            }
+        }
     }
 
     /// True if an execution was cancelled; an unknown execution was not.
     pub async fn is_cancelled(&self, execution: ExecutionId) -> Result<bool, StoreError> {
-        let summary = self.control().summary(execution).await?;
-        Ok(summary.is_some_and(|summary| summary.status == ExecutionStatus::Cancelled))
+        let known = self.find_known(execution).await?;
+        Ok(known.is_some_and(|known| known.summary.status == ExecutionStatus::Cancelled))
     }
 
     /// Reads a page of the log after an event; empty if there are no more events.
@@ -142,6 +195,7 @@ impl App {
         request: ForkRequest,
         playbook: ForkPlaybook<'_>,
     ) -> Result<Summary, ForkError> {
+        self.execution(request.origin).await?;
         let fork = match playbook {
             ForkPlaybook::Registered => self.control().fork(request).await?,
             ForkPlaybook::Document { file, content } => {

@@ -81,7 +81,7 @@ async fn find(
 ) -> Result<BTreeMap<String, Listener>, SubscriptionError> {
     let mut rows: Vec<SubscriptionRow> = Vec::new();
     loop {
-        let page = store.subscriptions(rows.last().map(|row| row.id)).await?;
+        let page = store.subscriptions(rows.last().map(|row| row.id), PAGE_MAX).await?;
         let is_last = page.len() < PAGE_MAX;
         rows.extend(page);
         if is_last || rows.len() >= SUBSCRIPTIONS_MAX {

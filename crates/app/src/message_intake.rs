@@ -124,7 +124,7 @@ impl Intake {
         let mut active = Vec::new();
         let (mut before, mut seen) = (None, 0);
         loop {
-            let page = self.store.subscriptions(before).await?;
+            let page = self.store.subscriptions(before, PAGE_MAX).await?;
             (before, seen) = (page.last().map(|row| row.id), seen + page.len());
             let is_last = page.len() < PAGE_MAX || seen >= SUBSCRIPTIONS_MAX;
             for row in page.into_iter().filter(|row| row.state() == SubscriptionState::Active) {
@@ -279,7 +279,10 @@ impl Intake {
             Err(
                 error @ (StartError::UnknownPlaybook(_)
                 | StartError::Submit(SubmitError::Load(
-                    LoadError::NotFound(_) | LoadError::Rewound { .. } | LoadError::Corrupt { .. },
+                    LoadError::NotFound(_)
+                    | LoadError::NotNative { .. }
+                    | LoadError::Rewound { .. }
+                    | LoadError::Corrupt { .. },
                 ))
                 | StartError::TooDeep { .. }
                 | StartError::PayloadTooLarge

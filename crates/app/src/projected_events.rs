@@ -65,16 +65,18 @@ pub struct PurgedData {
 }
 
 impl App {
-    /// Stores events of other programs, each once.
+    /// Stores events of other programs, each once; executions that are known only from them are
+    /// imported.
     pub async fn store_envelopes(
         &self,
-        events: &[Envelope],
+        events: Vec<Envelope>,
     ) -> Result<StoredEnvelopes, ProjectError> {
         if events.len() > PROJECT_MAX {
             return Err(ProjectError::TooManyEvents(events.len()));
         }
-        let stored = self.records().project(events).await?;
-        Ok(StoredEnvelopes { stored, duplicates: (events.len() as u64).saturating_sub(stored) })
+        let count = events.len() as u64;
+        let stored = self.import_events(events).await?;
+        Ok(StoredEnvelopes { stored, duplicates: count.saturating_sub(stored) })
     }
 
     /// Lists the stored events of other programs about an execution after an event id.

@@ -6,9 +6,10 @@ use noetl_api::PublicEvent;
 use noetl_compat::Teller;
 use noetl_control::LoadError;
 use noetl_model::{ExecutionId, Seq};
-use noetl_store::{READ_BYTES_MAX, json_len};
+use noetl_store::{EventPlace, READ_BYTES_MAX, json_len};
 
 use crate::app::App;
+use crate::executions::place_of;
 
 /// Maximum number of earlier events read for the names of runs and commands.
 const LOOK_BACK_MAX: u64 = 1000;
@@ -31,10 +32,28 @@ pub(crate) async fn teller_at(
     Ok(teller)
 }
 
-/// A public event and the length of its JSON.
+/// A public event of a log, the length of its JSON, and the reported facts next to it.
 pub(crate) struct ToldEvent {
     pub(crate) event: PublicEvent,
     pub(crate) len: usize,
+    pub(crate) place: EventPlace,
+    /// The facts after the previous event and before this one, oldest first.
+    pub(crate) facts_before: Vec<PublicEvent>,
+    /// The facts after this event, if it is the last one of the log.
+    pub(crate) facts_after: Vec<PublicEvent>,
+}
+
+impl ToldEvent {
+    pub(crate) fn new(event: PublicEvent, place: EventPlace) -> Self {
+        let len = json_len(&event);
+        Self { event, len, place, facts_before: Vec::new(), facts_after: Vec::new() }
+    }
+
+    /// Returns the event with the facts next to it, oldest first.
+    pub(crate) fn with_facts(self) -> impl DoubleEndedIterator<Item = PublicEvent> {
+        let Self { event, facts_before, facts_after, .. } = self;
+        facts_before.into_iter().chain([event]).chain(facts_after)
+    }
 }
 
 /// Selects the events to keep if a page exceeds `READ_BYTES_MAX` bytes.
@@ -63,10 +82,9 @@ pub(crate) async fn events_after(
         last = end.seq;
         left -= page.len();
         for recorded in &page {
-            let event = teller.tell(recorded);
-            let len = json_len(&event);
-            bytes += len;
-            told.push_back(ToldEvent { event, len });
+            let event = ToldEvent::new(teller.tell(recorded), place_of(recorded));
+            bytes += event.len;
+            told.push_back(event);
             match keep {
                 Keep::Oldest if bytes >= READ_BYTES_MAX => return Ok(told.into()),
                 Keep::Newest => {

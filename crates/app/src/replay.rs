@@ -12,12 +12,14 @@ use noetl_control::LoadError;
 use noetl_engine::Illegal;
 use noetl_model::{Cutoff, ExecutionId, Recorded, Seq};
 use noetl_replay::{Difference, Picture, Timeline, TimelineFold, Wanted, difference};
-use noetl_store::READ_EVENTS_MAX;
+use noetl_store::{EventPlace, READ_EVENTS_MAX};
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 use tokio::time::timeout;
 
 use crate::app::App;
+use crate::executions::place_of;
 
 /// Maximum number of large replays at once, until they are sent.
 const LARGE_REPLAYS_MAX: usize = 1;
@@ -116,24 +118,41 @@ impl App {
         question: &ReplayQuestion,
     ) -> Result<(Replayer, Option<LargeReplayPermit>), ReplayError> {
         let mut permit = None;
-        let mut replayer = match self.saved_replay(question).await? {
-            Some(replayer) => replayer,
-            None => Replayer::new(question),
+        let is_large = |replayer: &Replayer| replayer.len() > self.settings().replay_alone_from;
+        if let Some(replayer) = self.replay_foreign(question).await? {
+            if is_large(&replayer) {
+                permit = Some(self.large_replays().permit().await?);
+            }
+            return Ok((replayer, permit));
+        }
+        let mut facts = self.reported_facts(question.execution).await?;
+        let saved = match facts {
+            // A fact may be reported later than the events after it, so saved replays may lack it.
+            Some(_) => None,
+            None => self.saved_replay(question).await?,
         };
+        let mut replayer = saved.unwrap_or_else(|| Replayer::new(question));
         loop {
             let page = self.events(question.execution, replayer.seq(), READ_EVENTS_MAX).await?;
             if page.is_empty() {
+                if let Some(facts) = &mut facts {
+                    self.note_facts(facts, &mut replayer, EventPlace::LAST).await?;
+                }
                 return Ok((replayer, permit));
             }
             for recorded in &page {
+                if let Some(facts) = &mut facts {
+                    self.note_facts(facts, &mut replayer, place_of(recorded)).await?;
+                }
                 if replayer.see(recorded) == Wanted::Enough {
                     return Ok((replayer, permit));
                 }
-                if recorded.seq.0.is_multiple_of(self.settings().replay_saved_every.get()) {
+                let interval = self.settings().replay_saved_every.get();
+                if facts.is_none() && recorded.seq.0.is_multiple_of(interval) {
                     self.save_replay(question, &replayer, recorded).await;
                 }
             }
-            if permit.is_none() && replayer.len() > self.settings().replay_alone_from {
+            if permit.is_none() && is_large(&replayer) {
                 permit = Some(self.large_replays().permit().await?);
             }
         }
@@ -145,12 +164,20 @@ impl App {
         from: ExecutionMoment,
         to: ExecutionMoment,
     ) -> Result<ComparedMoments, CompareError> {
-        let (before, after) = (self.picture(from).await?, self.picture(to).await?);
-        Ok(ComparedMoments {
-            from_events: before.event_count(),
-            to_events: after.event_count(),
-            difference: difference(&before.document(), &after.document()),
-        })
+        let (from_events, before) = self.document(from).await?;
+        let (to_events, after) = self.document(to).await?;
+        Ok(ComparedMoments { from_events, to_events, difference: difference(&before, &after) })
+    }
+
+    /// Returns the number of events up to a moment, and the state there as a document.
+    async fn document(&self, moment: ExecutionMoment) -> Result<(u64, Value), CompareError> {
+        let question = ReplayQuestion::of(moment.execution, moment.cutoff);
+        if let Some(replayer) = self.replay_foreign(&question).await? {
+            let state = replayer.finish();
+            return Ok((state.event_count, state.document()));
+        }
+        let picture = self.picture(moment).await?;
+        Ok((picture.event_count(), picture.document()))
     }
 
     async fn picture(&self, moment: ExecutionMoment) -> Result<Picture, CompareError> {

@@ -115,10 +115,10 @@ impl App {
         execution: ExecutionId,
         workload: Option<Map<String, Value>>,
     ) -> Result<StartedExecution, StartError> {
+        let summary = self.execution(execution).await?;
         let started = match workload.filter(|workload| !workload.is_empty()) {
             None => self.control().rerun(execution).await?,
             Some(workload) => {
-                let summary = self.execution(execution).await?;
                 let playbook = PlaybookChoice::Id(summary.playbook.catalog_id);
                 self.control().start(StartRequest::new(playbook, workload)).await?
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use noetl_api::wire::Verification;
 use noetl_model::{Digest, ExecutionId, PayloadRef, Recorded, Seq, Summary, Timestamp};
 use noetl_store::{
-    CatalogEntry, ExecutionFilter, Page, READ_EVENTS_MAX, ScheduleRow, Store, StoreError,
+    CatalogEntry, ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, ScheduleRow, Store, StoreError,
     SubscriptionRow,
 };
 use serde_json::Value;
@@ -106,7 +106,7 @@ impl StoreReader {
 
     /// Lists the newest subscriptions.
     pub async fn subscriptions(&self) -> Result<Vec<SubscriptionRow>, StoreError> {
-        self.store.subscriptions(None).await
+        self.store.subscriptions(None, PAGE_MAX).await
     }
 
     /// Lists the first schedules by path.

@@ -18,7 +18,7 @@ impl App {
     pub async fn list_subscriptions(&self) -> Result<SubscriptionList, SubscriptionError> {
         let mut rows: Vec<SubscriptionRow> = Vec::new();
         loop {
-            let page = self.store().subscriptions(rows.last().map(|row| row.id)).await?;
+            let page = self.store().subscriptions(rows.last().map(|row| row.id), PAGE_MAX).await?;
             let is_last = page.len() < PAGE_MAX;
             rows.extend(page);
             if is_last || rows.len() >= LIST_MAX {

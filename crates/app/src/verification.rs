@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use noetl_api::wire::Verification;
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, Replayer, SavedFold};
 use noetl_control::{Fault, LoadError, LogVerification, verify};
-use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
+use noetl_model::{Cutoff, Digest, ExecutionId, LogOrigin, Recorded, Seq};
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Store, StoreError};
 
 use crate::app::App;
+use crate::executions::KnownExecution;
 
 /// Verifies an execution; `None` if it does not exist. The digest of the last event is compared
 /// with `kept`, a copy held elsewhere. `progress` is called with the number of events read.
@@ -43,6 +44,7 @@ pub(crate) async fn verification(
     };
     Ok(Some(Verification {
         execution_id: execution.to_string(),
+        origin: LogOrigin::Native,
         valid: fault.is_none(),
         events,
         proven_from: proven_from.map(|seq| seq.0),
@@ -162,6 +164,26 @@ impl Replay {
     }
 }
 
+/// Returns the verification of a log that the engine does not write: it has no digests.
+fn unproven(known: &KnownExecution, kept: Option<Digest>) -> Verification {
+    let KnownExecution { origin, summary } = known;
+    let events = match origin {
+        LogOrigin::Native | LogOrigin::Imported => "the events of this log were imported",
+        LogOrigin::Subscription => "the events of this log are the lifecycle of a subscription",
+    };
+    let fault = kept.map(|_| format!("{events}: there is no digest to compare with"));
+    Verification {
+        execution_id: summary.execution.to_string(),
+        origin: *origin,
+        valid: fault.is_none(),
+        events: summary.seq.0,
+        proven_from: None,
+        head: None,
+        fault,
+        note: Some(format!("{events} and have no digests, so a change to them is not detected")),
+    }
+}
+
 impl App {
     /// Verifies an execution against its digests; `kept` is a copy of the last event's digest that
     /// is held elsewhere.
@@ -172,6 +194,9 @@ impl App {
     ) -> Result<Verification, LoadError> {
         let found = verification(self.store(), execution, kept, |_| ()).await;
         let found = found.map_err(|error| LoadError::of_store(execution, error))?;
-        found.ok_or(LoadError::NotFound(execution))
+        match found {
+            Some(found) => Ok(found),
+            None => Ok(unproven(&self.known_execution(execution).await?, kept)),
+        }
     }
 }

@@ -28,6 +28,8 @@ fn matches(pattern: &str, text: &str) -> bool {
 mod tests {
     use serde_json::json;
 
+    use noetl_api::EventSource;
+
     use super::*;
 
     #[track_caller]
@@ -46,6 +48,7 @@ mod tests {
             result: None,
             error: None,
             meta: json!({}),
+            source: EventSource::Log,
         };
         assert_eq!(shows(&filter, "sales/daily", &event), expected, "{filter:?}");
     }

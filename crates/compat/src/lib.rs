@@ -10,6 +10,7 @@
 
 mod envelope;
 mod feed;
+mod imported;
 mod names;
 mod projection;
 mod projector;
@@ -18,6 +19,7 @@ mod worker;
 
 pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of, value_of};
 pub use feed::shows;
+pub use imported::{LifecycleEvent, imported_change, public_envelope, subscription_status};
 pub use names::{EventMeaning, log_name, name_of, public_name};
 pub use projection::{
     Aggregate, BusinessObject, Checksum, Checksums, Commands, DEFAULT_TENANT, Fold, Frame,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use noetl_api::{PublicEvent, value_or_reference};
+use noetl_api::{EventSource, PublicEvent, value_or_reference};
 use noetl_model::{CommandId, Event, ExecutionId, Payload, Recorded, RunId, StepName, ToolError};
 use serde_json::{Map, Value, json};
 
@@ -73,6 +73,7 @@ impl Teller {
             result: result(event, status),
             error: event_error(event).map(|error| error.message.clone()),
             meta: Value::Object(meta),
+            source: EventSource::Log,
         }
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use noetl_engine::{Illegal, Refusal};
-use noetl_model::{CatalogId, Digest, ExecutionId, Seq};
+use noetl_model::{CatalogId, Digest, ExecutionId, LogOrigin, Seq};
 use noetl_playbook::Problems;
 use noetl_store::{KeyHolder, StoreError};
 use thiserror::Error;
@@ -15,6 +15,12 @@ use thiserror::Error;
 pub enum LoadError {
     #[error("there is no execution {0}")]
     NotFound(ExecutionId),
+    /// The engine does not run the execution.
+    #[error(
+        "execution {execution} is not run by this engine ({origin}): it can be read, replayed and \
+         compared, but not continued, ended, retried or forked"
+    )]
+    NotNative { execution: ExecutionId, origin: LogOrigin },
     /// The database was restored, or failed over to a standby that lagged behind.
     #[error(
         "the log of execution {execution} no longer has event {seq} as it was read: the database has \
@@ -122,7 +128,10 @@ impl SubmitError {
             | SubmitError::Contended(_)
             | SubmitError::Stopped => true,
             SubmitError::Load(
-                LoadError::NotFound(_) | LoadError::Rewound { .. } | LoadError::Corrupt { .. },
+                LoadError::NotFound(_)
+                | LoadError::NotNative { .. }
+                | LoadError::Rewound { .. }
+                | LoadError::Corrupt { .. },
             ) => false,
         }
     }

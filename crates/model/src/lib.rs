@@ -17,6 +17,8 @@ mod error;
 mod event;
 mod footprint;
 mod id;
+mod imported;
+mod log_origin;
 mod payload;
 mod schedule;
 mod shard;
@@ -47,13 +49,15 @@ pub use id::{
     Attempt, CatalogId, CommandId, EventId, ExecutionId, ParseIdError, Pool, RunId, Seq, StepName,
     TimerId, WorkerId,
 };
+pub use imported::{ImportedChange, StepChange};
+pub use log_origin::LogOrigin;
 pub use payload::{
     Bindings, Digest, NotADigest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload,
     PayloadRef, is_shallow,
 };
 pub use schedule::{Firing, PassReason, ScheduleEvent, ScheduleStanding, ScheduleState};
 pub use shard::shard_of;
-pub use snowflake::{IdGenerator, first_id_at, machine_id_of};
+pub use snowflake::{IdGenerator, first_id_at, instant_of_id, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
 pub use subscription::{SubscriptionEvent, SubscriptionState, UnknownSubscriptionEvent};
 pub use summary::{ForkPoint, ItemCounts, Parent, ParentCommand, StepCounts, Summary};

@@ -74,6 +74,11 @@ pub fn first_id_at(instant: Timestamp) -> i64 {
     (instant.as_millis() - EPOCH_MS).clamp(0, MILLIS_MAX) << (MACHINE_BITS + SEQUENCE_BITS)
 }
 
+/// Returns the instant at which an id was generated, to the millisecond.
+pub fn instant_of_id(id: i64) -> Timestamp {
+    Timestamp::from_millis(EPOCH_MS + (id >> (MACHINE_BITS + SEQUENCE_BITS)))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -16,6 +16,7 @@ mod executions;
 mod existing_worker;
 mod feeds;
 mod health;
+mod imported;
 mod ingress;
 mod intake;
 mod keychain;

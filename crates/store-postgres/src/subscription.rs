@@ -53,10 +53,11 @@ impl PgStore {
     pub(crate) async fn subscriptions(
         &self,
         before: Option<ExecutionId>,
+        limit: usize,
     ) -> Result<Vec<SubscriptionRow>, StoreError> {
         let statement = query(include_str!("../sql/list_subscriptions.sql"))
             .bind(before.map_or(i64::MAX, |id| id.0))
-            .bind(at_most(PAGE_MAX, PAGE_MAX));
+            .bind(at_most(limit, PAGE_MAX));
         let rows = self.rows(statement).await?;
         rows.iter().map(Named).map(from_row::subscription_row).collect()
     }

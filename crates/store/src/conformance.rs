@@ -165,6 +165,11 @@ macro_rules! conformance {
             projected::a_projected_event_is_kept_once_and_whole,
             projected::projected_events_are_read_by_execution_a_page_at_a_time,
             projected::old_projected_events_are_forgotten_and_no_others,
+            projected::an_imported_execution_is_the_fold_of_its_events_in_any_order,
+            projected::imported_executions_are_listed_newest_first_and_filtered,
+            projected::an_event_onto_an_existing_execution_imports_nothing,
+            projected::projected_events_are_read_by_position_and_by_time,
+            projected::an_imported_execution_is_forgotten_with_its_last_event,
             intake::a_turn_is_one_holders_until_it_is_given_up_or_over,
         }
     };

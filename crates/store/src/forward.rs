@@ -111,7 +111,10 @@ macro_rules! each_port {
                 Write cluster record(row: &SubscriptionRow, event: EventId) -> bool;
                 Read cluster subscription(id: ExecutionId) -> Option<SubscriptionRow>;
                 Read cluster subscription_at(path: &str) -> Option<SubscriptionRow>;
-                Read cluster subscriptions(before: Option<ExecutionId>) -> Vec<SubscriptionRow>;
+                Read cluster subscriptions(
+                    before: Option<ExecutionId>,
+                    limit: usize
+                ) -> Vec<SubscriptionRow>;
                 Read cluster subscription_events(
                     id: ExecutionId,
                     after: Seq
@@ -202,8 +205,23 @@ macro_rules! each_port {
                 Read across result(reference: &ResultRef, now: Timestamp) -> Option<NamedResult>;
                 Write cluster put_object(object: &Object) -> ();
                 Read cluster object(key: &ObjectKey, now: Timestamp) -> Option<Object>;
-                Write cluster project(events: &[Envelope]) -> u64;
+                Write cluster project(events: &[ProjectedEvent]) -> u64;
                 Read cluster projected(execution: i64, after: i64, limit: usize) -> Vec<Envelope>;
+                Read cluster projected_from(
+                    execution: i64,
+                    skipped: u64,
+                    limit: usize
+                ) -> Vec<Envelope>;
+                Read cluster projected_within(
+                    execution: i64,
+                    span: EventSpan,
+                    limit: usize
+                ) -> Vec<Envelope>;
+                Read cluster imported(execution: ExecutionId) -> Option<ImportedExecution>;
+                Read cluster list_imported(
+                    filter: &ExecutionFilter,
+                    page: Page
+                ) -> Vec<ImportedExecution>;
                 Write cluster forget_projected(before: Timestamp, limit: usize) -> u64;
                 Maintenance across collect(horizon: &Horizon, limit: usize) -> Collected;
                 Maintenance across expire(before: Timestamp) -> Vec<String>;

@@ -63,9 +63,10 @@ pub use port::{
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
     AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Collected, Credential, CredentialFilter,
-    CredentialKey, FailedMark, FailedMessage, FailedStanding, Horizon, KeychainEntry, NamedResult,
-    NoResultRef, Object, ObjectKey, PROJECT_MAX, REASON_MAX, RUNTIMES_MAX, ResultRef, Rewrap,
-    Runtime, RuntimeKey, Sealed, SealedRow, SealedTable, VARIABLES_MAX, Variable, VariableType,
+    CredentialKey, EventPlace, EventSpan, FailedMark, FailedMessage, FailedStanding, Horizon,
+    ImportedExecution, KeychainEntry, NamedResult, NoResultRef, Object, ObjectKey, PROJECT_MAX,
+    ProjectedEvent, ProjectedOnto, REASON_MAX, RUNTIMES_MAX, ResultRef, Rewrap, Runtime,
+    RuntimeKey, Sealed, SealedRow, SealedTable, VARIABLES_MAX, Variable, VariableType,
 };
 pub use room::{PageRoom, READ_BYTES_MAX, json_len};
 pub use row::{

@@ -250,10 +250,11 @@ pub trait Triggers: Send + Sync {
     /// Returns the active subscription of a path, else the newest.
     async fn subscription_at(&self, path: &str) -> Result<Option<SubscriptionRow>, StoreError>;
 
-    /// Lists subscriptions older than `before`, newest first, at most `PAGE_MAX`.
+    /// Lists subscriptions older than `before`, newest first, at most `limit` (and `PAGE_MAX`).
     async fn subscriptions(
         &self,
         before: Option<ExecutionId>,
+        limit: usize,
     ) -> Result<Vec<SubscriptionRow>, StoreError>;
 
     /// Returns the events of a subscription after `after`, oldest first, at most `READ_EVENTS_MAX`.
@@ -480,10 +481,12 @@ pub trait Records: Secrets + Triggers {
     /// Returns an object unless it has expired at `now`.
     async fn object(&self, key: &ObjectKey, now: Timestamp) -> Result<Option<Object>, StoreError>;
 
-    /// Stores events atomically, skipping known ids. Returns the number of stored events.
-    async fn project(&self, events: &[Envelope]) -> Result<u64, StoreError>;
+    /// Stores events atomically, skipping known ids, and updates the summaries of imported
+    /// executions. Returns the number of stored events.
+    async fn project(&self, events: &[ProjectedEvent]) -> Result<u64, StoreError>;
 
-    /// Returns the events of an execution after `after`, ordered by id.
+    /// Returns the events of an execution after `after`, ordered by id, at most `limit` (and
+    /// `PROJECT_MAX`).
     async fn projected(
         &self,
         execution: i64,
@@ -491,7 +494,39 @@ pub trait Records: Secrets + Triggers {
         limit: usize,
     ) -> Result<Vec<Envelope>, StoreError>;
 
-    /// Deletes events older than `before`, at most `limit`. Returns their number.
+    /// Returns the events of an execution ordered by id, without the first `skipped`, at most
+    /// `limit` (and `PROJECT_MAX`).
+    async fn projected_from(
+        &self,
+        execution: i64,
+        skipped: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, StoreError>;
+
+    /// Returns the events of an execution in a span, ordered by time and id, at most `limit` (and
+    /// `PROJECT_MAX`).
+    async fn projected_within(
+        &self,
+        execution: i64,
+        span: EventSpan,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, StoreError>;
+
+    /// Returns an execution that is known only from projected events.
+    async fn imported(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<ImportedExecution>, StoreError>;
+
+    /// Lists the executions that are known only from projected events, newest first.
+    async fn list_imported(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<ImportedExecution>, StoreError>;
+
+    /// Deletes events older than `before`, at most `limit`, and imported executions without later
+    /// events. Returns the number of events.
     async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 
     /// Deletes expired records, at most `limit` of each kind, and returns their numbers.

@@ -21,7 +21,9 @@ pub use credentials::{Credential, CredentialFilter, CredentialKey};
 pub use failed_messages::{FailedMark, FailedMessage, FailedStanding, REASON_MAX};
 pub use keychain::KeychainEntry;
 pub use objects::{Object, ObjectKey};
-pub use projected::PROJECT_MAX;
+pub use projected::{
+    EventPlace, EventSpan, ImportedExecution, PROJECT_MAX, ProjectedEvent, ProjectedOnto,
+};
 pub use results::{NamedResult, NoResultRef, ResultRef};
 pub use runtimes::{RUNTIMES_MAX, Runtime, RuntimeKey};
 pub use sealed::{Rewrap, Sealed, SealedRow, SealedTable};

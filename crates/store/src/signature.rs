@@ -10,11 +10,11 @@ pub use noetl_model::{
 
 pub use crate::{
     Append, AppendError, AuditEntry, AuditFilter, CatalogEntry, Clock, Collected,
-    ConnectionFigures, Credential, CredentialFilter, CredentialKey, ExecutionFilter, FailedMark,
-    FailedMessage, Failure, Fate, FeedCursor, FeedDelivery, FeedPage, FeedPoint, Held, HeldAnswer,
-    Horizon, KeychainEntry, Letter, LetterPage, NamedFeed, NamedResult, NewPlaybook, Object,
-    ObjectKey, OpenWork, OutboxRow, Page, ReadyCommand, ReplayBound, ReplayMark, ResultRef, Rewrap,
-    Runtime, RuntimeKey, SavedReplay, ScheduleRecord, ScheduleRow, SealedRow, SealedTable, Sent,
-    Snapshot, StartKey, StoreError, SubscriptionRecord, SubscriptionRow, Tables, Take, TimerRow,
-    Variable,
+    ConnectionFigures, Credential, CredentialFilter, CredentialKey, EventSpan, ExecutionFilter,
+    FailedMark, FailedMessage, Failure, Fate, FeedCursor, FeedDelivery, FeedPage, FeedPoint, Held,
+    HeldAnswer, Horizon, ImportedExecution, KeychainEntry, Letter, LetterPage, NamedFeed,
+    NamedResult, NewPlaybook, Object, ObjectKey, OpenWork, OutboxRow, Page, ProjectedEvent,
+    ReadyCommand, ReplayBound, ReplayMark, ResultRef, Rewrap, Runtime, RuntimeKey, SavedReplay,
+    ScheduleRecord, ScheduleRow, SealedRow, SealedTable, Sent, Snapshot, StartKey, StoreError,
+    SubscriptionRecord, SubscriptionRow, Tables, Take, TimerRow, Variable,
 };

@@ -1,5 +1,6 @@
 //! Bodies of the routes about executions.
 
+use noetl_model::LogOrigin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -10,6 +11,9 @@ use crate::PublicEvent;
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExecutionItem {
     pub execution_id: i64,
+    /// `native`; `imported` if it is known only from projected events; `subscription`.
+    #[schema(value_type = String)]
+    pub origin: LogOrigin,
     pub catalog_id: i64,
     pub path: String,
     pub version: u32,
@@ -87,6 +91,9 @@ pub struct EventPage {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExecutionState {
     pub execution_id: i64,
+    /// `native`, `imported` or `subscription`.
+    #[schema(value_type = String)]
+    pub origin: LogOrigin,
     pub path: String,
     pub status: String,
     pub current_step: Option<String>,

@@ -1,5 +1,6 @@
 //! Bodies of the route that verifies executions.
 
+use noetl_model::LogOrigin;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -16,6 +17,10 @@ pub struct VerificationQuery {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Verification {
     pub execution_id: String,
+    /// `native` for a log of the engine; logs of other origins have no digests.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub origin: LogOrigin,
     /// True if no fault was found.
     pub valid: bool,
     /// Number of events that were read.

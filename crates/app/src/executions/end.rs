@@ -48,6 +48,7 @@ impl App {
         below: Below,
     ) -> Result<Vec<ExecutionId>, EndError> {
         let reason = reason_of(reason, "cancelled by request")?;
+        self.execution(execution).await.map_err(SubmitError::Load)?;
         let mut cancelled = vec![execution];
         if below.is_cancelled() {
             cancelled.extend(self.running_below(execution).await?);
@@ -70,6 +71,7 @@ impl App {
             }
         }
         let reason = reason_of(reason, "finalized by request")?;
+        self.execution(execution).await.map_err(SubmitError::Load)?;
         accepted(self.control().finalize(execution, status, reason).await?)
     }
 

@@ -9,7 +9,7 @@ use noetl_model::{ExecutionId, Seq};
 use noetl_store::{PageRoom, READ_EVENTS_MAX};
 
 use crate::app::App;
-use crate::public_events::{Keep, ToldEvent, events_after};
+use crate::public_events::Keep;
 
 /// Maximum number of events read for one page; the next page continues there.
 const LOOKED_AT_MAX: usize = 5000;
@@ -57,7 +57,8 @@ impl App {
         execution: ExecutionId,
         query: &EventQuery,
     ) -> Result<EventPage, LoadError> {
-        let total = self.execution(execution).await?.seq.0;
+        let known = self.known_execution(execution).await?;
+        let total = known.summary.seq.0;
         let limit = query.limit.unwrap_or(READ_EVENTS_MAX).clamp(1, READ_EVENTS_MAX);
         // The events still to read lie between the two.
         let (mut low, mut high) = (query.after, query.before.unwrap_or(u64::MAX).min(total + 1));
@@ -74,7 +75,7 @@ impl App {
                     (high - 1 - u64::try_from(count).expect("a page's length fits"), Keep::Newest)
                 }
             };
-            let mut events = events_after(self, execution, Seq(from), count, keep).await?;
+            let mut events = self.known_events_after(&known, Seq(from), count, keep).await?;
             if events.is_empty() {
                 break;
             }
@@ -82,16 +83,24 @@ impl App {
             if query.order == EventOrder::NewestFirst {
                 events.reverse();
             }
-            for ToldEvent { event, len } in events {
+            for told in events {
+                let (seq, len) = (told.event.seq, told.len);
+                let shown = told.with_facts().filter(|event| query.admits(event));
+                let before = found.len();
                 match query.order {
-                    EventOrder::OldestFirst => low = event.seq,
-                    EventOrder::NewestFirst => high = event.seq,
+                    EventOrder::OldestFirst => {
+                        low = seq;
+                        found.extend(shown);
+                    }
+                    EventOrder::NewestFirst => {
+                        high = seq;
+                        found.extend(shown.rev());
+                    }
                 }
-                if query.admits(&event) {
-                    found.push(event);
+                if found.len() > before {
                     has_room = room.take(len);
                 }
-                if found.len() == limit || !has_room {
+                if found.len() >= limit || !has_room {
                     break;
                 }
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use noetl_model::{ExecutionId, Summary, Timestamp, first_id_at};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, StoreError};
 
+use super::KnownExecution;
 use crate::app::App;
 
 /// Default number of executions per page.
@@ -33,7 +34,7 @@ pub struct ExecutionQuery {
 /// A page of executions.
 #[derive(Debug, Clone)]
 pub struct ExecutionList {
-    pub executions: Vec<Summary>,
+    pub executions: Vec<KnownExecution>,
     /// The cursor of the next page; `None` on the last page.
     pub next: Option<ExecutionId>,
 }
@@ -90,21 +91,22 @@ impl App {
             // advance.
             let needed = if query.admits_all() { limit + left_out } else { PAGE_MAX };
             let page = Page { before, limit: PAGE_MAX.min(needed) };
-            let summaries = self.control().list(&query.filter, page).await?;
-            let is_last = summaries.len() < page.limit;
-            for summary in summaries {
+            let listed = self.known_page(&query.filter, page).await?;
+            let is_last = listed.len() < page.limit;
+            for known in listed {
+                let summary = &known.summary;
                 if summary.execution < query.oldest() {
                     return Ok(ExecutionList { executions, next: None });
                 }
                 before = Some(summary.execution);
-                if !query.admits(&summary) {
+                if !query.admits(summary) {
                     continue;
                 }
                 if left_out > 0 {
                     left_out -= 1;
                     continue;
                 }
-                executions.push(summary);
+                executions.push(known);
                 if executions.len() == limit {
                     return Ok(ExecutionList { executions, next: before });
                 }

@@ -31,7 +31,9 @@ impl App {
     ) -> Result<CallbackAnswer, CallbackError> {
         let state = match self.control().state(execution, Cutoff::Latest).await {
             Ok(state) => state,
-            Err(LoadError::NotFound(_)) => return Ok(CallbackAnswer::AcceptedStale),
+            Err(LoadError::NotFound(_) | LoadError::NotNative { .. }) => {
+                return Ok(CallbackAnswer::AcceptedStale);
+            }
             Err(
                 error @ (LoadError::Unavailable(_)
                 | LoadError::Rewound { .. }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use noetl_api::wire::Verification;
 use noetl_app::{ExecutionFilter, PAGE_MAX, Page};
-use noetl_model::{Digest, ExecutionId};
+use noetl_model::{Digest, ExecutionId, LogOrigin};
 
 use crate::args::VerifyArgs;
 use crate::backend::{self, BackendReader};
@@ -98,17 +98,24 @@ async fn all(
 }
 
 fn text(found: &Verification) -> String {
-    let Verification { execution_id, valid: _, events, proven_from, head, fault, note } = found;
+    let Verification { execution_id, origin, valid: _, events, proven_from, head, fault, note } =
+        found;
     if let Some(fault) = fault {
         return format!("{execution_id} {} {fault}", paint(BAD, "wrong:"));
     }
-    let mut lines = vec![format!("{execution_id} {}: {events} events", paint(GOOD, "verified"))];
-    let careful = match proven_from {
-        Some(1) => None,
-        Some(from) => Some(format!(
+    let heading = match origin {
+        LogOrigin::Native => paint(GOOD, "verified"),
+        LogOrigin::Imported | LogOrigin::Subscription => paint(CAREFUL, origin),
+    };
+    let mut lines = vec![format!("{execution_id} {heading}: {events} events")];
+    let careful = match (origin, proven_from) {
+        (LogOrigin::Imported | LogOrigin::Subscription, _) | (LogOrigin::Native, Some(1)) => None,
+        (LogOrigin::Native, Some(from)) => Some(format!(
             "verified from event {from} on: earlier events were stored without digests"
         )),
-        None => Some("not verified: all events were stored without digests".to_owned()),
+        (LogOrigin::Native, None) => {
+            Some("not verified: all events were stored without digests".to_owned())
+        }
     };
     lines.extend(careful.map(|line| paint(CAREFUL, line)));
     lines.extend(note.as_ref().map(|note| paint(CAREFUL, note)));

@@ -80,15 +80,7 @@ impl Fold {
 
     /// Folds one event.
     pub fn see(&mut self, event: &ReplayEvent<'_>) {
-        self.state.event_count += 1;
-        self.state.last_event_id = Some(event.event_id);
-        match &mut self.state.last_event_type {
-            Some(last) => event.event_type.as_ref().clone_into(last),
-            none @ None => *none = Some(event.event_type.clone().into_owned()),
-        }
-        let event_id = event.event_id;
-        let payload =
-            event.reference.clone().map(|reference| ReferredPayload { event_id, reference });
+        let payload = self.count(event);
         self.execution(event);
         if self.projection.shows(Projection::Stage) {
             self.stage(event);
@@ -102,6 +94,27 @@ impl Fold {
         if self.projection.shows(Projection::Loop) {
             self.repeat(event);
         }
+        self.refer(event, payload);
+    }
+
+    /// Folds a reported fact: it counts, and changes business objects and references only.
+    pub fn note(&mut self, event: &ReplayEvent<'_>) {
+        let payload = self.count(event);
+        self.refer(event, payload);
+    }
+
+    fn count(&mut self, event: &ReplayEvent<'_>) -> Option<ReferredPayload> {
+        self.state.event_count += 1;
+        self.state.last_event_id = Some(event.event_id);
+        match &mut self.state.last_event_type {
+            Some(last) => event.event_type.as_ref().clone_into(last),
+            none @ None => *none = Some(event.event_type.clone().into_owned()),
+        }
+        let event_id = event.event_id;
+        event.reference.clone().map(|reference| ReferredPayload { event_id, reference })
+    }
+
+    fn refer(&mut self, event: &ReplayEvent<'_>, payload: Option<ReferredPayload>) {
         if self.projection.shows(Projection::BusinessObject) {
             self.object(event, payload.as_ref());
         }

@@ -2,13 +2,14 @@
 
 mod saved;
 
-use noetl_model::{Cutoff, Digest, EventId, ExecutionId, Recorded, Seq, Timestamp};
+use noetl_model::{Cutoff, Digest, Envelope, EventId, ExecutionId, Recorded, Seq, Timestamp};
 use noetl_replay::Wanted;
 
 pub use saved::{SavedFold, UnusableFold};
 
 use super::convert::ReplayEvents;
 use super::{Fold, Projection, Reference, ReplayState};
+use crate::imported::replay_event;
 
 /// The tenant and organization that every execution belongs to.
 pub const DEFAULT_TENANT: &str = "default";
@@ -29,6 +30,25 @@ pub struct ReplayQuestion {
 }
 
 impl ReplayQuestion {
+    /// Returns the question for all projections of an execution at a cutoff.
+    pub fn of(execution: ExecutionId, cutoff: Cutoff) -> Self {
+        Self {
+            execution,
+            tenant: DEFAULT_TENANT.to_owned(),
+            organization: DEFAULT_TENANT.to_owned(),
+            cutoff,
+            projection: Projection::All,
+            limit: REPLAY_EVENTS_MAX,
+        }
+    }
+
+    /// True if the question is about an event's tenant and organization; the default ones stand for
+    /// all.
+    pub fn admits_owner(&self, event: &Envelope) -> bool {
+        self.is_ours()
+            || (event.tenant_id == self.tenant && event.organization_id == self.organization)
+    }
+
     /// True if the tenant and the organization are the default ones; others have no executions.
     pub fn is_ours(&self) -> bool {
         self.tenant == DEFAULT_TENANT && self.organization == DEFAULT_TENANT
@@ -93,6 +113,49 @@ impl Replayer {
         self.furthest = Some((id.max(recorded.event_id), at.max(recorded.at)));
         self.fold.see(&self.events.convert(recorded));
         Wanted::More
+    }
+
+    /// Folds the next event of a log that the engine does not write, unless it lies behind the cutoff
+    /// or exceeds the limit.
+    pub fn see_envelope(&mut self, seq: Seq, event: &Envelope) -> Wanted {
+        let is_wanted = match self.cutoff {
+            Cutoff::Latest => true,
+            Cutoff::Seq(last) => seq <= last,
+            Cutoff::Event(last) => event.event_id <= last.0,
+            // Events are in the order of their ids, so a later one may have an earlier time.
+            Cutoff::Time(last) if event.created_at > last => return Wanted::More,
+            Cutoff::Time(_) => true,
+        };
+        if !is_wanted {
+            return Wanted::Enough;
+        }
+        if self.left == 0 {
+            self.fold.cut_short();
+            return Wanted::Enough;
+        }
+        self.left -= 1;
+        self.seq = seq;
+        self.fold.see(&replay_event(event));
+        Wanted::More
+    }
+
+    /// Counts an event that another program reported about an execution of the engine; the status,
+    /// steps and commands of the execution do not depend on it.
+    pub fn note(&mut self, event: &Envelope) {
+        let is_wanted = match self.cutoff {
+            Cutoff::Latest | Cutoff::Seq(_) => true,
+            Cutoff::Event(last) => event.event_id <= last.0,
+            Cutoff::Time(last) => event.created_at <= last,
+        };
+        if !self.is_ours || !is_wanted {
+            return;
+        }
+        if self.left == 0 {
+            self.fold.cut_short();
+            return;
+        }
+        self.left -= 1;
+        self.fold.note(&replay_event(event));
     }
 
     /// Returns the projection with its digests.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::canon::Checksum;
 use super::commands::Commands;
@@ -39,6 +39,20 @@ pub struct ReplayState {
     pub truncated: bool,
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub checksums: Option<Checksums>,
+}
+
+impl ReplayState {
+    /// Returns the projections as a JSON document, without counters and checksums.
+    pub fn document(&self) -> Value {
+        json!({
+            "execution": self.execution,
+            "stages": self.stages,
+            "frames": self.frames,
+            "commands": self.commands,
+            "business_objects": self.business_objects,
+            "loops": self.loops,
+        })
+    }
 }
 
 /// The digests of the whole state and of its parts.

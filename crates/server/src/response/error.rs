@@ -17,6 +17,7 @@ use noetl_api::wire::Problem;
 use noetl_app::{StoreError, WriteFault};
 use noetl_control::{LoadError, PayloadError, RegisterError, StartError, SubmitError};
 use noetl_engine::Refusal;
+use noetl_model::LogOrigin;
 use noetl_playbook::Problems;
 use noetl_secrets::VaultError;
 use serde_json::{Map, Value, json};
@@ -193,6 +194,14 @@ impl From<LoadError> for ApiError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::NotFound(_) => Self::not_found("unknown-execution", error.to_string()),
+            LoadError::NotNative { origin, .. } => {
+                let code = match origin {
+                    LogOrigin::Native => "unknown-execution",
+                    LogOrigin::Imported => "imported-execution",
+                    LogOrigin::Subscription => "subscription-execution",
+                };
+                Self::conflict(code, error.to_string())
+            }
             LoadError::Unavailable(source) => Self::of_store(&source),
             LoadError::Rewound { .. } => Self::conflict("log-rewound", error.to_string()),
             LoadError::Corrupt { .. } => Self::internal(&error),

@@ -9,7 +9,8 @@ mod tree;
 mod verify;
 
 use noetl_api::wire::{ExecutionItem, ExecutionState, Progress};
-use noetl_model::{ExecutionStatus, Summary, Timestamp};
+use noetl_app::KnownExecution;
+use noetl_model::{ExecutionStatus, Timestamp};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::state::AppState;
@@ -27,9 +28,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(fork::routes())
 }
 
-fn item_of(summary: Summary) -> ExecutionItem {
+fn item_of(KnownExecution { origin, summary }: KnownExecution) -> ExecutionItem {
     ExecutionItem {
         execution_id: summary.execution.0,
+        origin,
         catalog_id: summary.playbook.catalog_id.0,
         path: summary.playbook.path,
         version: summary.playbook.version,
@@ -44,9 +46,14 @@ fn item_of(summary: Summary) -> ExecutionItem {
     }
 }
 
-fn state_of(summary: Summary, now: Timestamp, hint: Option<String>) -> ExecutionState {
+fn state_of(
+    KnownExecution { origin, summary }: KnownExecution,
+    now: Timestamp,
+    hint: Option<String>,
+) -> ExecutionState {
     ExecutionState {
         execution_id: summary.execution.0,
+        origin,
         path: summary.playbook.path,
         status: summary.status.to_string(),
         current_step: summary.current_step.map(|step| step.to_string()),

@@ -57,7 +57,7 @@ async fn project_events(
     }
     let now = state.now();
     let events = all_of(events, |event| envelope_of(event, now))?;
-    let StoredEnvelopes { stored, duplicates } = state.app().store_envelopes(&events).await?;
+    let StoredEnvelopes { stored, duplicates } = state.app().store_envelopes(events).await?;
     Ok(Json(ProjectReply { projected: stored, duplicates }))
 }
 
@@ -72,7 +72,7 @@ async fn materialize_events(
 ) -> Result<Json<MaterializeReply>, ApiError> {
     let now = state.now();
     let events = all_of(events, |event| posted_envelope_of(event, now, state.next_id()))?;
-    let StoredEnvelopes { stored, duplicates } = state.app().store_envelopes(&events).await?;
+    let StoredEnvelopes { stored, duplicates } = state.app().store_envelopes(events).await?;
     Ok(Json(MaterializeReply { materialized: stored, duplicates }))
 }
 

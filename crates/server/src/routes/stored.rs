@@ -87,7 +87,7 @@ async fn show_summary(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<SummaryReply>, ApiError> {
-    Ok(Json(SummaryReply { summary: state.app().execution(id.into()).await? }))
+    Ok(Json(SummaryReply { summary: state.app().known_execution(id.into()).await?.summary }))
 }
 
 /// Reads events as stored; waits for the next one if there is none yet.

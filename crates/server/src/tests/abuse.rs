@@ -56,7 +56,7 @@ async fn kept(server: &Server) -> Kept {
     let store = &server.store;
     let page = Page { before: None, limit: PAGE_MAX };
     let executions = store.list(&ExecutionFilter::default(), page).await.expect("a list");
-    let subscriptions = store.subscriptions(None).await.expect("a list");
+    let subscriptions = store.subscriptions(None, PAGE_MAX).await.expect("a list");
     Kept {
         executions: executions.len(),
         events: executions.iter().map(|summary| summary.seq.0).sum(),

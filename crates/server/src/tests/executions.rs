@@ -46,6 +46,7 @@ pub(super) async fn executions_are_listed_newest_first(server: Server) {
         200 [
           {
             "execution_id": "<id as number>",
+            "origin": "native",
             "catalog_id": "<id as number>",
             "path": "tests/hello",
             "version": 1,
@@ -74,6 +75,7 @@ pub(super) async fn a_detail_has_the_workload_and_the_events(server: Server) {
     expect![[r#"
         200 {
           "execution_id": "<id as number>",
+          "origin": "native",
           "catalog_id": "<id as number>",
           "path": "tests/hello",
           "version": 1,
@@ -169,6 +171,7 @@ pub(super) async fn the_status_counts_steps(server: Server) {
     expect![[r#"
         200 {
           "execution_id": "<id as number>",
+          "origin": "native",
           "path": "tests/hello",
           "status": "RUNNING",
           "current_step": "start",

@@ -62,9 +62,9 @@ pub async fn a_path_has_one_live_subscription(subject: Subject) {
     assert!(!record(&subject, &row(A, "s", 3, SubscriptionEvent::Activated)).await);
     let at_path = subject.store.subscription_at("s").await.expect("it reads");
     assert_eq!(at_path.map(|row| row.id), Some(B));
-    let all = subject.store.subscriptions(None).await.expect("it lists");
+    let all = subject.store.subscriptions(None, 10).await.expect("it lists");
     assert_eq!(all.iter().map(|row| row.id).collect::<Vec<_>>(), [B, A]);
-    let older = subject.store.subscriptions(Some(B)).await.expect("it lists");
+    let older = subject.store.subscriptions(Some(B), 10).await.expect("it lists");
     assert_eq!(older.iter().map(|row| row.id).collect::<Vec<_>>(), [A]);
 }
 

@@ -6,7 +6,8 @@ use super::{MemoryExecution, MemoryStore, MemoryTables};
 use crate::{ExecutionFilter, PAGE_MAX, Page, StoreError};
 
 impl ExecutionFilter {
-    fn admits(&self, summary: &Summary) -> bool {
+    /// True if the filter selects an execution with this summary.
+    pub fn admits(&self, summary: &Summary) -> bool {
         let Self { status, path, catalog_id, parent } = self;
         status.is_none_or(|status| summary.status == status)
             && path.as_ref().is_none_or(|path| path.admits(&summary.playbook.path))

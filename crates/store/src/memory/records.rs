@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use noetl_model::{Envelope, ExecutionId, Timestamp};
 
 use crate::{
-    AuditEntry, Credential, FailedMessage, KeychainEntry, NamedResult, Object, ObjectKey,
-    ResultRef, Runtime, RuntimeKey, Variable,
+    AuditEntry, Credential, FailedMessage, ImportedExecution, KeychainEntry, NamedResult, Object,
+    ObjectKey, ResultRef, Runtime, RuntimeKey, Variable,
 };
 
 #[derive(Clone, Default)]
@@ -31,6 +31,7 @@ pub(super) struct RecordTables {
     objects: BTreeMap<ObjectKey, Object>,
     failed_messages: BTreeMap<(ExecutionId, String), FailedMessage>,
     projected: BTreeMap<i64, Envelope>,
+    imported: BTreeMap<ExecutionId, ImportedExecution>,
     /// The holder and the end of each turn.
     turns: BTreeMap<String, (String, Timestamp)>,
 }

@@ -70,11 +70,12 @@ impl MemoryStore {
     pub(crate) async fn subscriptions(
         &self,
         before: Option<ExecutionId>,
+        limit: usize,
     ) -> Result<Vec<SubscriptionRow>, StoreError> {
         let tables = self.lock();
         let end = before.unwrap_or(ExecutionId(i64::MAX));
         let rows = tables.subscriptions.rows.range(..end).rev();
-        Ok(rows.take(PAGE_MAX).map(|(_, (row, _))| row.clone()).collect())
+        Ok(rows.take(limit.min(PAGE_MAX)).map(|(_, (row, _))| row.clone()).collect())
     }
 
     pub(crate) async fn subscription_events(

@@ -67,10 +67,10 @@ async fn show_execution(
 ) -> Result<Json<ExecutionDetail>, ApiError> {
     let execution = ExecutionId::from(id);
     let found = state.app().execution_overview(execution, query.page, query.page_size).await?;
-    let ExecutionOverview { summary, workload, events, pagination, hint } = found;
+    let ExecutionOverview { known, workload, events, pagination, hint } = found;
     Ok(Json(ExecutionDetail {
         events_endpoint: format!("/api/executions/{execution}/events"),
-        execution: item_of(summary),
+        execution: item_of(known),
         workload,
         events: query.shown(events),
         hint,
@@ -87,9 +87,9 @@ async fn execution_status(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ExecutionState>, ApiError> {
-    let summary = state.app().execution(id.into()).await?;
-    let hint = state.app().hint(&summary).await?;
-    Ok(Json(state_of(summary, state.now(), hint)))
+    let known = state.app().known_execution(id.into()).await?;
+    let hint = state.app().hint_of(&known).await?;
+    Ok(Json(state_of(known, state.now(), hint)))
 }
 
 /// Shows if an execution was cancelled; an unknown execution was not.

@@ -47,6 +47,6 @@ async fn execution_tree(
     Ok(Json(Tree { root: node(root), truncated: is_truncated }))
 }
 
-fn node(ExecutionNode { summary, children }: ExecutionNode) -> Node {
-    Node { execution: item_of(summary), children: children.into_iter().map(node).collect() }
+fn node(ExecutionNode { known, children }: ExecutionNode) -> Node {
+    Node { execution: item_of(known), children: children.into_iter().map(node).collect() }
 }

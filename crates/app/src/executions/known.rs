@@ -1,0 +1,278 @@
+//! Executions of every origin: those of the engine, imported ones, and subscriptions.
+
+use std::collections::BTreeMap;
+
+use noetl_compat::{
+    LifecycleEvent, ReplayQuestion, Replayer, imported_change, public_envelope, subscription_status,
+};
+use noetl_control::LoadError;
+use noetl_model::{
+    Envelope, ExecutionId, ExecutionStatus, ItemCounts, LogOrigin, PlaybookRef, Seq, StepCounts,
+    Summary, instant_of_id,
+};
+use noetl_replay::Wanted;
+use noetl_store::{
+    EventPlace, ExecutionFilter, PAGE_MAX, PROJECT_MAX, Page, ProjectedEvent, ProjectedOnto,
+    StoreError, SubscriptionRow,
+};
+
+use crate::app::App;
+use crate::public_events::ToldEvent;
+
+/// An execution and the origin of its log.
+#[derive(Debug, Clone)]
+pub struct KnownExecution {
+    pub origin: LogOrigin,
+    pub summary: Summary,
+}
+
+impl KnownExecution {
+    fn native(summary: Summary) -> Self {
+        Self { origin: LogOrigin::Native, summary }
+    }
+}
+
+impl App {
+    /// Loads an execution of any origin, if it exists.
+    pub async fn find_known(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<KnownExecution>, StoreError> {
+        if let Some(summary) = self.control().summary(execution).await? {
+            return Ok(Some(KnownExecution::native(summary)));
+        }
+        self.find_foreign(execution).await
+    }
+
+    /// Loads an execution that the engine does not run, if it exists.
+    pub(crate) async fn find_foreign(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<KnownExecution>, StoreError> {
+        if let Some(row) = self.store().subscription(execution).await? {
+            return Ok(Some(self.known_subscription(row).await?));
+        }
+        let imported = self.records().imported(execution).await?;
+        Ok(imported.map(|it| KnownExecution { origin: LogOrigin::Imported, summary: it.summary }))
+    }
+
+    /// Loads an execution of any origin; fails if it does not exist.
+    pub async fn known_execution(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<KnownExecution, LoadError> {
+        let found = self.find_known(execution).await;
+        let found = found.map_err(|error| LoadError::of_store(execution, error))?;
+        found.ok_or(LoadError::NotFound(execution))
+    }
+
+    /// Returns the error for an execution that the engine does not know.
+    pub(crate) async fn not_native(&self, execution: ExecutionId) -> LoadError {
+        match self.find_foreign(execution).await {
+            Ok(Some(KnownExecution { origin, .. })) => LoadError::NotNative { execution, origin },
+            Ok(None) => LoadError::NotFound(execution),
+            Err(error) => LoadError::of_store(execution, error),
+        }
+    }
+
+    /// Lists a page of executions of every origin, newest first.
+    pub(crate) async fn known_page(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<KnownExecution>, StoreError> {
+        let (native, imported, subscriptions) = futures::future::try_join3(
+            self.control().list(filter, page),
+            self.records().list_imported(filter, page),
+            self.subscription_page(filter, page),
+        )
+        .await?;
+        let mut listed: Vec<KnownExecution> =
+            native.into_iter().map(KnownExecution::native).collect();
+        listed.extend(
+            imported
+                .into_iter()
+                .map(|it| KnownExecution { origin: LogOrigin::Imported, summary: it.summary }),
+        );
+        listed.extend(subscriptions);
+        listed.sort_by_key(|known| std::cmp::Reverse(known.summary.execution));
+        listed.truncate(page.limit.min(PAGE_MAX));
+        Ok(listed)
+    }
+
+    /// Lists a page of subscriptions as executions, newest first.
+    async fn subscription_page(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<KnownExecution>, StoreError> {
+        let has_status = |status| match status {
+            ExecutionStatus::Running | ExecutionStatus::Completed => true,
+            ExecutionStatus::Failed | ExecutionStatus::Cancelled => false,
+        };
+        let mut found = Vec::new();
+        if filter.parent.is_some() || !filter.status.is_none_or(has_status) {
+            return Ok(found);
+        }
+        let (mut before, limit) = (page.before, page.limit.min(PAGE_MAX));
+        loop {
+            // Filters are applied here, so the number of rows to read is not known in advance.
+            let needed = if *filter == ExecutionFilter::default() { limit } else { PAGE_MAX };
+            let rows = self.store().subscriptions(before, needed).await?;
+            let is_last = rows.len() < needed;
+            for row in rows {
+                before = Some(row.id);
+                if !filter.admits(&subscription_summary(&row)) {
+                    continue;
+                }
+                found.push(self.known_subscription(row).await?);
+                if found.len() == limit {
+                    return Ok(found);
+                }
+            }
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn known_subscription(&self, row: SubscriptionRow) -> Result<KnownExecution, StoreError> {
+        let mut summary = subscription_summary(&row);
+        if let Some(entry) = self.store().by_id(row.catalog_id).await? {
+            summary.playbook.version = entry.version;
+        }
+        Ok(KnownExecution { origin: LogOrigin::Subscription, summary })
+    }
+
+    /// Reads up to `limit` events after a position of a log that the engine does not write; a page
+    /// may be shorter, and only an empty one is the end.
+    pub(crate) async fn foreign_events(
+        &self,
+        known: &KnownExecution,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, StoreError> {
+        let summary = &known.summary;
+        match known.origin {
+            LogOrigin::Native => Ok(Vec::new()),
+            LogOrigin::Imported => {
+                self.records().projected_from(summary.execution.0, after.0, limit).await
+            }
+            LogOrigin::Subscription => {
+                let records = self.store().subscription_events(summary.execution, after).await?;
+                let events = records.into_iter().take(limit).map(|record| LifecycleEvent {
+                    subscription: summary.execution,
+                    path: &summary.playbook.path,
+                    catalog_id: summary.playbook.catalog_id.0,
+                    event_id: record.event_id,
+                    event: record.event,
+                    at: record.at,
+                });
+                Ok(events.map(|event| event.envelope()).collect())
+            }
+        }
+    }
+
+    /// Converts up to `limit` events after a position of a log that the engine does not write.
+    pub(crate) async fn foreign_public_events(
+        &self,
+        known: &KnownExecution,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<ToldEvent>, LoadError> {
+        let failed = |error| LoadError::of_store(known.summary.execution, error);
+        let mut told: Vec<ToldEvent> = Vec::new();
+        while told.len() < limit {
+            let read = Seq(after.0 + told.len() as u64);
+            let page = self.foreign_events(known, read, limit - told.len()).await;
+            let page = page.map_err(failed)?;
+            if page.is_empty() {
+                break;
+            }
+            let first = read.0 + 1;
+            told.extend((first..).zip(page).map(|(seq, event)| {
+                let place = EventPlace::of(&event);
+                ToldEvent::new(public_envelope(event, seq), place)
+            }));
+        }
+        Ok(told)
+    }
+
+    /// Replays a log that the engine does not write; `None` if there is no such log.
+    pub(crate) async fn replay_foreign(
+        &self,
+        question: &ReplayQuestion,
+    ) -> Result<Option<Replayer>, LoadError> {
+        let execution = question.execution;
+        let failed = |error| LoadError::of_store(execution, error);
+        let Some(known) = self.find_known(execution).await.map_err(failed)? else {
+            return Ok(None);
+        };
+        if known.origin == LogOrigin::Native {
+            return Ok(None);
+        }
+        let mut replayer = Replayer::new(question);
+        let mut after = Seq::ZERO;
+        loop {
+            let page = self.foreign_events(&known, after, PROJECT_MAX).await.map_err(failed)?;
+            if page.is_empty() {
+                return Ok(Some(replayer));
+            }
+            for event in &page {
+                after = after.next();
+                if question.admits_owner(event)
+                    && replayer.see_envelope(after, event) == Wanted::Enough
+                {
+                    return Ok(Some(replayer));
+                }
+            }
+        }
+    }
+
+    /// Stores events of other programs, each once; returns the number of new ones. An execution
+    /// that is known only from such events becomes an imported one.
+    pub(crate) async fn import_events(&self, events: Vec<Envelope>) -> Result<u64, StoreError> {
+        let mut existing = BTreeMap::new();
+        for event in &events {
+            let execution = ExecutionId(event.execution_id);
+            if !existing.contains_key(&execution) {
+                existing.insert(execution, self.exists_natively(execution).await?);
+            }
+        }
+        let events = events.into_iter().map(|envelope| {
+            let onto = match existing.get(&ExecutionId(envelope.execution_id)) {
+                Some(true) | None => ProjectedOnto::Existing,
+                Some(false) => ProjectedOnto::Imported(imported_change(&envelope)),
+            };
+            ProjectedEvent { envelope, onto }
+        });
+        self.records().project(&events.collect::<Vec<_>>()).await
+    }
+
+    /// True if an execution has a log of its own, or the id names none.
+    async fn exists_natively(&self, execution: ExecutionId) -> Result<bool, StoreError> {
+        Ok(execution.0 <= 0
+            || self.control().summary(execution).await?.is_some()
+            || self.store().subscription(execution).await?.is_some())
+    }
+}
+
+/// Returns a subscription as an execution, without the version of its document.
+fn subscription_summary(row: &SubscriptionRow) -> Summary {
+    let status = subscription_status(row.state());
+    Summary {
+        execution: row.id,
+        playbook: PlaybookRef { catalog_id: row.catalog_id, path: row.path.clone(), version: 0 },
+        status,
+        seq: row.seq,
+        started_at: instant_of_id(row.id.0),
+        ended_at: status.is_terminal().then_some(row.updated_at),
+        parent: None,
+        current_step: None,
+        steps: StepCounts::default(),
+        items: ItemCounts::default(),
+        error: None,
+        head: None,
+        fork: None,
+    }
+}

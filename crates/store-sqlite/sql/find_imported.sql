@@ -1,0 +1,3 @@
+SELECT body
+FROM imported_execution
+WHERE execution_id = ?1
