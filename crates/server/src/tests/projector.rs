@@ -40,7 +40,7 @@ pub(super) async fn an_event_that_cannot_be_read_is_named_and_nothing_is_kept(se
     assert_eq!(answer.body["index"], 1);
     assert_eq!(
         answer.body["detail"],
-        "event 1 of the batch: `event_id` is missing; nothing was kept"
+        "event 1 of the batch: `event_id` is missing; no event was stored"
     );
     assert_eq!(projected(&server, 7).await, [json!(null); 0]);
     assert_eq!(project(&server, json!([])).await.problem(), "400 no-events");
