@@ -1,4 +1,4 @@
-//! Ids as clients send them: as text or as a number.
+//! Ids on the wire: taken as text or as a number, sent as text.
 
 use std::fmt;
 
@@ -27,6 +27,24 @@ impl From<AnyId> for CatalogId {
 impl From<AnyId> for EventId {
     fn from(id: AnyId) -> Self {
         Self(id.0)
+    }
+}
+
+impl From<ExecutionId> for AnyId {
+    fn from(id: ExecutionId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<CatalogId> for AnyId {
+    fn from(id: CatalogId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl fmt::Display for AnyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -5,10 +5,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use crate::AnyId;
+
 /// An event in the public API.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PublicEvent {
-    pub event_id: i64,
+    pub event_id: AnyId,
     /// Position in its execution: 1, 2, 3, …
     pub seq: u64,
     pub event_type: String,
@@ -18,11 +20,20 @@ pub struct PublicEvent {
     pub node_type: Option<String>,
     pub status: String,
     pub created_at: String,
+    /// The same as `created_at`, under the name that existing clients read.
+    pub timestamp: String,
+    /// Milliseconds that the command or step took, on the event that ends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<u64>,
     pub context: Option<Value>,
     /// `{status, context}`, or `{status, reference}` if the value is stored by reference.
     pub result: Option<Value>,
     pub error: Option<String>,
     pub meta: Value,
+    /// True for an entry that existing clients expect and the log does not store: it follows from
+    /// the event before it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub derived: bool,
     /// `reported` for a fact that another program projected onto an execution of the engine; left
     /// out for an event of the log.
     #[serde(skip_serializing_if = "EventSource::is_log")]
@@ -44,6 +55,11 @@ impl EventSource {
     fn is_log(&self) -> bool {
         *self == Self::Log
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Returns an inline payload's value, or a reference from which to fetch it.

@@ -9,8 +9,11 @@ mod tree;
 
 use noetl_api::wire::Pagination;
 use noetl_api::{PublicEvent, value_or_reference};
+use noetl_compat::with_derived;
 use noetl_control::{ForkError, ForkRequest, LoadError};
-use noetl_model::{Event, ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, Summary};
+use noetl_model::{
+    Event, ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepName, StepStatus, Summary,
+};
 use noetl_store::{ExecutionFilter, Page, READ_EVENTS_MAX, StoreError};
 use serde_json::Value;
 
@@ -23,6 +26,9 @@ pub use list::{ExecutionList, ExecutionQuery, ListError};
 pub(crate) use reported::place_of;
 pub use tree::{ExecutionNode, ExecutionTree};
 
+/// Maximum number of events that follow the end of an execution, such as late reports.
+const LATE_EVENTS_MAX: u64 = 32;
+
 /// Maximum number of events shown with an execution.
 const DETAIL_EVENTS_MAX: u64 = 2000;
 
@@ -32,9 +38,23 @@ pub struct ExecutionOverview {
     pub known: KnownExecution,
     /// The execution's parameters, or a reference to fetch them from.
     pub workload: Value,
-    /// The events of the page, oldest first.
+    /// The output of a completed execution, or a reference to fetch it from.
+    pub result: Option<Value>,
+    /// The latest events, oldest first; the events of a page, newest first.
     pub events: Vec<PublicEvent>,
     pub pagination: Pagination,
+    /// The reason why the execution does not advance, if no worker takes its commands.
+    pub hint: Option<String>,
+}
+
+/// The state of an execution in the words of a status request.
+#[derive(Debug, Clone)]
+pub struct ExecutionProgress {
+    pub known: KnownExecution,
+    /// The steps that have completed, in the order of their names.
+    pub completed_steps: Vec<StepName>,
+    /// The reason of a cancellation.
+    pub cancelled_because: Option<String>,
     /// The reason why the execution does not advance, if no worker takes its commands.
     pub hint: Option<String>,
 }
@@ -88,7 +108,53 @@ impl App {
         Ok(listed.into_iter().map(|known| known.summary).collect())
     }
 
-    /// Loads an execution with a page of its events; with the latest events if `page` is `None`.
+    /// Loads the state of an execution: its summary, its completed steps and the reason of its end.
+    pub async fn execution_progress(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<ExecutionProgress, LoadError> {
+        let known = self.known_execution(execution).await?;
+        let completed_steps = self.completed_steps(&known).await?;
+        let cancelled_because = match self.ending(&known).await? {
+            Some(Event::ExecutionCancelled { reason, .. }) => Some(reason),
+            Some(_) | None => None,
+        };
+        let hint = self.hint_of(&known).await?;
+        Ok(ExecutionProgress { known, completed_steps, cancelled_because, hint })
+    }
+
+    /// Returns the steps that have completed; none for a log that the engine does not run.
+    async fn completed_steps(&self, known: &KnownExecution) -> Result<Vec<StepName>, LoadError> {
+        match known.origin {
+            LogOrigin::Native => {
+                let Summary { execution, seq, .. } = known.summary;
+                let state = self.control().state_after(execution, seq).await?;
+                let steps = state.steps().filter(|step| step.status == StepStatus::Completed);
+                Ok(steps.map(|step| step.name.clone()).collect())
+            }
+            LogOrigin::Imported | LogOrigin::Subscription => Ok(Vec::new()),
+        }
+    }
+
+    /// Returns the event that ended an execution; `None` while it runs, and for a log that the
+    /// engine does not run.
+    async fn ending(
+        &self,
+        KnownExecution { origin, summary }: &KnownExecution,
+    ) -> Result<Option<Event>, LoadError> {
+        match origin {
+            LogOrigin::Native if summary.status.is_terminal() => {}
+            LogOrigin::Native | LogOrigin::Imported | LogOrigin::Subscription => return Ok(None),
+        }
+        let after = Seq(summary.seq.0.saturating_sub(LATE_EVENTS_MAX));
+        let limit = usize::try_from(LATE_EVENTS_MAX).unwrap_or(READ_EVENTS_MAX);
+        let last = self.events(summary.execution, after, limit).await?;
+        let mut events = last.into_iter().rev().map(|recorded| recorded.event);
+        Ok(events.find(ends_execution))
+    }
+
+    /// Loads an execution with a page of its events; with the latest events if `page` and
+    /// `page_size` are `None`.
     pub async fn execution_overview(
         &self,
         execution: ExecutionId,
@@ -101,14 +167,24 @@ impl App {
         let hint = self.hint_of(&known).await?;
         let size = page_size.unwrap_or(DETAIL_EVENTS_MAX).clamp(1, DETAIL_EVENTS_MAX);
         let pagination = Pagination::of(page, size, total);
-        let (after, keep) = match page {
-            Some(_) => ((pagination.page - 1).saturating_mul(size).min(total), Keep::All),
-            None => (total.saturating_sub(size), Keep::Newest),
-        };
-        let limit = usize::try_from(size.min(total - after)).unwrap_or(READ_EVENTS_MAX);
+        let is_page = page.is_some() || page_size.is_some();
+        // The page lies between the two; page 1 ends with the last event.
+        let end = total.saturating_sub((pagination.page - 1).saturating_mul(size));
+        let after = end.saturating_sub(size);
+        let keep = if is_page { Keep::All } else { Keep::Newest };
+        let limit = usize::try_from(end - after).unwrap_or(READ_EVENTS_MAX);
         let events = self.known_events_after(&known, Seq(after), limit, keep).await?;
-        let events = events.into_iter().flat_map(ToldEvent::with_facts).collect();
-        Ok(ExecutionOverview { known, workload, events, pagination, hint })
+        let mut events: Vec<PublicEvent> =
+            events.into_iter().flat_map(ToldEvent::with_facts).collect();
+        if is_page {
+            events = with_derived(events);
+            events.reverse();
+        }
+        let result = match self.ending(&known).await? {
+            Some(Event::ExecutionCompleted { output }) => Some(value_or_reference(&output)),
+            Some(_) | None => None,
+        };
+        Ok(ExecutionOverview { known, workload, result, events, pagination, hint })
     }
 
     /// Returns the parameters of an execution; null if its log does not name them.
@@ -204,4 +280,13 @@ impl App {
         };
         Ok(self.execution(fork).await?)
     }
+}
+
+fn ends_execution(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ExecutionCompleted { .. }
+            | Event::ExecutionFailed { .. }
+            | Event::ExecutionCancelled { .. }
+    )
 }

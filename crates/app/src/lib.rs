@@ -45,7 +45,8 @@ pub use credentials::CredentialError;
 pub use dashboard::{DashboardCounts, NewestExecutions};
 pub use executions::{
     EndError, EventOrder, EventQuery, ExecutionList, ExecutionNode, ExecutionOverview,
-    ExecutionQuery, ExecutionTree, ForkPlaybook, KnownExecution, ListError, OldExecutions,
+    ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, KnownExecution, ListError,
+    OldExecutions,
 };
 pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError};
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};

@@ -36,7 +36,7 @@ mod tests {
     fn check(filter: serde_json::Value, expected: bool) {
         let filter: FeedFilter = serde_json::from_value(filter).expect("a filter");
         let event = PublicEvent {
-            event_id: 1,
+            event_id: noetl_api::AnyId(1),
             seq: 1,
             event_type: "command.completed".to_owned(),
             node_id: None,
@@ -44,11 +44,14 @@ mod tests {
             node_type: None,
             status: "COMPLETED".to_owned(),
             created_at: String::new(),
+            timestamp: String::new(),
+            duration: None,
             context: None,
             result: None,
             error: None,
             meta: json!({}),
             source: EventSource::Log,
+            derived: false,
         };
         assert_eq!(shows(&filter, "sales/daily", &event), expected, "{filter:?}");
     }

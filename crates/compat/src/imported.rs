@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use noetl_api::{EventSource, PublicEvent};
+use noetl_api::{AnyId, EventSource, PublicEvent};
 use noetl_model::{
     DEFAULT_OWNER, Envelope, ErrorKind, EventId, ExecutionId, ExecutionStatus, ImportedChange,
     StepChange, StepName, SubscriptionEvent, SubscriptionState, Timestamp, ToolError,
@@ -124,7 +124,7 @@ impl LifecycleEvent<'_> {
 /// Returns an event of another program as a public event at a position of its log.
 pub fn public_envelope(event: Envelope, seq: u64) -> PublicEvent {
     PublicEvent {
-        event_id: event.event_id,
+        event_id: AnyId(event.event_id),
         seq,
         event_type: event.event_type.unwrap_or_default(),
         node_id: event.node_id,
@@ -132,10 +132,13 @@ pub fn public_envelope(event: Envelope, seq: u64) -> PublicEvent {
         node_type: event.node_type,
         status: event.status.unwrap_or_default(),
         created_at: event.created_at.to_string(),
+        timestamp: event.created_at.to_string(),
+        duration: None,
         context: event.context,
         result: event.result,
         error: event.error,
         meta: event.meta.unwrap_or_else(|| json!({})),
+        derived: false,
         source: EventSource::Log,
     }
 }

@@ -8,6 +8,8 @@
 //! Invariant: foreign spellings are translated here, once, and are never stored; a status that is
 //! not known is an error.
 
+mod derived;
+mod duration;
 mod envelope;
 mod feed;
 mod imported;
@@ -17,6 +19,8 @@ mod projector;
 mod public_event;
 mod worker;
 
+pub use derived::with_derived;
+pub use duration::duration_text;
 pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of, value_of};
 pub use feed::shows;
 pub use imported::{LifecycleEvent, imported_change, public_envelope, subscription_status};

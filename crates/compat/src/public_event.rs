@@ -2,17 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use noetl_api::{EventSource, PublicEvent, value_or_reference};
-use noetl_model::{CommandId, Event, ExecutionId, Payload, Recorded, RunId, StepName, ToolError};
+use noetl_api::{AnyId, EventSource, PublicEvent, value_or_reference};
+use noetl_model::{
+    CommandId, Event, ExecutionId, Payload, PlaybookRef, Recorded, RunId, StepName, Timestamp,
+    ToolError,
+};
 use serde_json::{Map, Value, json};
 
 use crate::names::public_name;
 
-/// The step and public id of a command.
+/// The step, public id and issue of a command.
 #[derive(Debug, Clone)]
-struct NamedEvent {
+struct NamedCommand {
     step: StepName,
     id: String,
+    issued_at: Timestamp,
+}
+
+/// The step of a run, and the time it was entered, if that event was read.
+#[derive(Debug, Clone)]
+struct NamedRun {
+    step: StepName,
+    entered_at: Option<Timestamp>,
 }
 
 /// Converts the events of an execution, in order, to public events. Events refer to runs and
@@ -20,8 +31,8 @@ struct NamedEvent {
 #[derive(Debug)]
 pub struct Teller {
     execution: ExecutionId,
-    commands: BTreeMap<CommandId, NamedEvent>,
-    runs: BTreeMap<RunId, StepName>,
+    commands: BTreeMap<CommandId, NamedCommand>,
+    runs: BTreeMap<RunId, NamedRun>,
 }
 
 impl Teller {
@@ -32,12 +43,15 @@ impl Teller {
     /// Remembers the run or command that an event names, without converting the event.
     pub fn learn(&mut self, recorded: &Recorded) {
         if let Event::StepEntered { run, step, .. } = &recorded.event {
-            self.runs.insert(*run, step.clone());
+            let run_of = NamedRun { step: step.clone(), entered_at: Some(recorded.at) };
+            self.runs.insert(*run, run_of);
         }
         if let Event::CommandIssued { command, step, task, .. } = &recorded.event {
-            self.runs.insert(task.run, step.clone());
+            let run_of = || NamedRun { step: step.clone(), entered_at: None };
+            self.runs.entry(task.run).or_insert_with(run_of);
             let id = command_id(self.execution, recorded).expect("it issues a command");
-            self.commands.insert(*command, NamedEvent { step: step.clone(), id });
+            let issued_at = recorded.at;
+            self.commands.insert(*command, NamedCommand { step: step.clone(), id, issued_at });
         }
     }
 
@@ -50,9 +64,11 @@ impl Teller {
             EventSubject::Start { path } => (Some("playbook".to_owned()), Some(path.to_owned())),
             EventSubject::Execution => (Some("playbook".to_owned()), Some("playbook".to_owned())),
             EventSubject::Step(step) => both(step),
-            EventSubject::Run(run) => self.runs.get(&run).map_or((None, None), both),
+            EventSubject::Run(run) => {
+                self.runs.get(&run).map_or((None, None), |run| both(&run.step))
+            }
             EventSubject::Command(command) => match self.commands.get(&command) {
-                Some(NamedEvent { step, id }) => {
+                Some(NamedCommand { step, id, .. }) => {
                     meta.insert("command_id".to_owned(), json!(id));
                     both(step)
                 }
@@ -61,7 +77,7 @@ impl Teller {
             EventSubject::Nothing => (None, None),
         };
         PublicEvent {
-            event_id: recorded.event_id.0,
+            event_id: AnyId(recorded.event_id.0),
             seq: recorded.seq.0,
             event_type: name.to_owned(),
             node_id,
@@ -69,12 +85,32 @@ impl Teller {
             node_type: node_type(event),
             status: status.to_owned(),
             created_at: recorded.at.to_string(),
+            timestamp: recorded.at.to_string(),
+            duration: self.duration(recorded),
             context: self.context(event),
             result: result(event, status),
             error: event_error(event).map(|error| error.message.clone()),
             meta: Value::Object(meta),
             source: EventSource::Log,
+            derived: false,
         }
+    }
+
+    /// Returns the milliseconds that a command or step took, for the event that ends it.
+    fn duration(&self, recorded: &Recorded) -> Option<u64> {
+        let began = if let Event::CommandCompleted { command, .. }
+        | Event::CommandFailed { command, .. }
+        | Event::CommandCancelled { command, .. } = &recorded.event
+        {
+            self.commands.get(command)?.issued_at
+        } else if let Event::StepCompleted { run, .. } | Event::StepFailed { run, .. } =
+            &recorded.event
+        {
+            self.runs.get(run)?.entered_at?
+        } else {
+            return None;
+        };
+        u64::try_from(recorded.at.since(began).as_millis()).ok()
     }
 
     fn context(&self, event: &Event) -> Option<Value> {
@@ -173,6 +209,11 @@ fn event_error(event: &Event) -> Option<&ToolError> {
     None
 }
 
+fn playbook_value(playbook: &PlaybookRef) -> Value {
+    let PlaybookRef { catalog_id, path, version } = playbook;
+    json!({ "catalog_id": catalog_id.to_string(), "path": path, "version": version })
+}
+
 fn meta(event: &Event) -> Map<String, Value> {
     let meta = match event {
         Event::ExecutionStarted { pool, trace, .. } => {
@@ -181,7 +222,7 @@ fn meta(event: &Event) -> Map<String, Value> {
         Event::ExecutionForked { origin, playbook, context, .. } => json!({
             "forked_from": origin.execution.to_string(),
             "forked_at": origin.seq,
-            "playbook": playbook,
+            "playbook": playbook.as_ref().map(playbook_value),
             "context": context,
         }),
         Event::CommandIssued { pool, task, .. } => {

@@ -270,7 +270,8 @@ impl Server {
     }
 
     async fn send(&self, request: Request<Body>) -> Answer {
-        self.note(request.method(), request.uri().path());
+        let path = request.uri().path().to_owned();
+        self.note(request.method(), &path);
         let (status, headers, bytes) = match &self.way {
             Way::Direct(router) => {
                 let response = router.clone().oneshot(request).await.expect("an answer");
@@ -292,6 +293,9 @@ impl Server {
         };
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes)));
+        if !INTEGER_IDS.iter().any(|prefix| path.starts_with(prefix)) {
+            assert_exact_integers(&path, &body);
+        }
         Answer { status, headers, body }
     }
 
@@ -355,6 +359,33 @@ impl Answer {
     }
 }
 
+/// Routes whose ids are integers, because workers, publishers and the command line parse them as
+/// such, or because the bytes of the response are published.
+const INTEGER_IDS: &[&str] = &[
+    "/api/commands/",
+    "/api/events",
+    "/api/internal/",
+    "/api/native/",
+    "/api/replay/",
+    "/api/runtime/",
+    "/api/worker/",
+];
+
+/// Checks that a browser reads every integer of a response exactly.
+#[track_caller]
+fn assert_exact_integers(path: &str, value: &Value) {
+    const EXACT_MAX: i64 = 1 << 53;
+    match value {
+        Value::Number(number) => {
+            let is_exact = number.as_i64().is_none_or(|it| it.abs() <= EXACT_MAX);
+            assert!(is_exact, "{path} has the integer {number}");
+        }
+        Value::Array(items) => items.iter().for_each(|item| assert_exact_integers(path, item)),
+        Value::Object(map) => map.values().for_each(|item| assert_exact_integers(path, item)),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
 /// Replaces ids and times by placeholders.
 fn blank(value: &mut Value) {
     const FIRST_ID: i64 = 1 << 40;
@@ -371,6 +402,12 @@ fn blank(value: &mut Value) {
         Value::Object(map) => {
             if let Some(seconds) = map.get_mut("duration_seconds") {
                 *seconds = json!("<seconds>");
+            }
+            if let Some(text) = map.get_mut("duration_human") {
+                *text = json!("<duration>");
+            }
+            if let Some(millis) = map.get_mut("duration") {
+                *millis = json!("<milliseconds>");
             }
             map.values_mut().for_each(blank);
         }

@@ -5,22 +5,32 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::PublicEvent;
+use crate::{AnyId, PublicEvent};
 
 /// An execution in a list.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExecutionItem {
-    pub execution_id: i64,
+    pub execution_id: AnyId,
     /// `native`; `imported` if it is known only from projected events; `subscription`.
     #[schema(value_type = String)]
     pub origin: LogOrigin,
-    pub catalog_id: i64,
+    pub catalog_id: AnyId,
     pub path: String,
     pub version: u32,
     pub status: String,
     pub started_at: String,
     pub completed_at: Option<String>,
-    pub parent_execution_id: Option<i64>,
+    /// The same as `started_at`, under the name that existing clients read.
+    pub start_time: String,
+    /// The same as `completed_at`, under the name that existing clients read.
+    pub end_time: Option<String>,
+    /// Time from the start to the end, or to now.
+    pub duration_seconds: f64,
+    /// The duration as text, such as `1h 2m 3s`.
+    pub duration_human: String,
+    /// Share of the steps entered so far that have completed, in percent; 100 once completed.
+    pub progress: u32,
+    pub parent_execution_id: Option<AnyId>,
     /// The id of the execution this one was forked from, and (`forked_at`) the last shared event.
     pub forked_from: Option<String>,
     pub forked_at: Option<u64>,
@@ -36,7 +46,10 @@ pub struct ExecutionDetail {
     /// The execution's parameters, or a reference to fetch them from.
     #[schema(value_type = Object)]
     pub workload: Value,
-    /// The latest events, or the requested page, oldest first.
+    /// The output of a completed execution, or a reference to fetch it from.
+    #[schema(value_type = Object)]
+    pub result: Option<Value>,
+    /// The latest events, oldest first; a page that was asked for has the newest first.
     pub events: Vec<PublicEvent>,
     /// The reason why the execution does not advance, if no worker takes its commands.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +62,7 @@ pub struct ExecutionDetail {
 /// Position of a page among all events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Pagination {
-    /// Page number from 1; the last page unless one was requested.
+    /// Page number from 1, which has the newest events.
     pub page: u64,
     pub page_size: u64,
     pub total_events: u64,
@@ -59,11 +72,11 @@ pub struct Pagination {
 }
 
 impl Pagination {
-    /// Computes a page of `page_size` out of `total_events`; the last page if `page` is `None`.
+    /// Computes a page of `page_size` out of `total_events`; the first if `page` is `None`.
     pub fn of(page: Option<u64>, page_size: u64, total_events: u64) -> Self {
         let page_size = page_size.max(1);
         let total_pages = total_events.div_ceil(page_size).max(1);
-        let page = page.unwrap_or(total_pages).max(1);
+        let page = page.unwrap_or(1).max(1);
         Self {
             page,
             page_size,
@@ -77,7 +90,7 @@ impl Pagination {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EventPage {
-    pub execution_id: i64,
+    pub execution_id: AnyId,
     pub events: Vec<PublicEvent>,
     /// Number of events of the execution.
     pub total: u64,
@@ -90,7 +103,7 @@ pub struct EventPage {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExecutionState {
-    pub execution_id: i64,
+    pub execution_id: AnyId,
     /// `native`, `imported` or `subscription`.
     #[schema(value_type = String)]
     pub origin: LogOrigin,
@@ -98,14 +111,19 @@ pub struct ExecutionState {
     pub status: String,
     pub current_step: Option<String>,
     pub progress: Progress,
+    /// Names of the steps that have completed.
+    pub completed_steps: Vec<String>,
     pub is_cancelled: bool,
     /// True if the execution has ended.
     pub completed: bool,
+    /// True if the execution has failed or was cancelled.
     pub failed: bool,
     pub error: Option<String>,
     pub start_time: String,
     pub end_time: Option<String>,
     pub duration_seconds: f64,
+    /// The duration as text, such as `1h 2m 3s`.
+    pub duration_human: String,
     /// The reason why the execution does not advance, if no worker takes its commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -135,7 +153,7 @@ pub struct CancelRequest {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CancelAnswer {
-    pub execution_id: i64,
+    pub execution_id: AnyId,
     pub status: &'static str,
     pub message: String,
     /// The execution and its descendants that were running.
@@ -144,7 +162,7 @@ pub struct CancelAnswer {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CancellationCheck {
-    pub execution_id: i64,
+    pub execution_id: AnyId,
     pub is_cancelled: bool,
 }
 
@@ -158,7 +176,7 @@ pub struct FinalizeRequest {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FinalizeAnswer {
-    pub execution_id: i64,
+    pub execution_id: AnyId,
     pub status: String,
     pub message: String,
 }

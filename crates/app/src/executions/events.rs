@@ -107,7 +107,7 @@ impl App {
         }
         let more = low + 1 < high;
         Ok(EventPage {
-            execution_id: execution.0,
+            execution_id: execution.into(),
             total,
             next_after: (more && query.order == EventOrder::OldestFirst).then_some(low),
             next_before: (more && query.order == EventOrder::NewestFirst).then_some(high),

@@ -9,9 +9,9 @@ use super::KnownExecution;
 use crate::app::App;
 
 /// Default number of executions per page.
-const LIMIT: usize = 50;
+const LIMIT: usize = 200;
 /// Maximum number of executions per page.
-const LIMIT_MAX: usize = 100;
+const LIMIT_MAX: usize = 1000;
 /// Maximum number of executions read for one page; a search beyond it needs a narrower filter.
 const LOOKED_AT_MAX: usize = 20_000;
 /// Maximum difference between the time in an execution's id and its start.

@@ -95,6 +95,19 @@ impl Control {
         }
     }
 
+    /// Returns the state of an execution after `seq`, its last event. Reads nothing if that state
+    /// is cached.
+    pub async fn state_after(
+        &self,
+        execution: ExecutionId,
+        seq: Seq,
+    ) -> Result<Execution, LoadError> {
+        match self.parts.states.get(execution) {
+            Some(state) if state.seq() == seq => Ok(state),
+            Some(_) | None => self.state(execution, Cutoff::Seq(seq)).await,
+        }
+    }
+
     /// Returns the cached state of an execution; loads it if there is none.
     pub(crate) async fn known_state(&self, execution: ExecutionId) -> Result<Execution, LoadError> {
         if let Some(state) = self.parts.states.get(execution) {

@@ -78,7 +78,7 @@ struct ShardQuery {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct ShardInfo {
-    execution_id: i64,
+    execution_id: AnyId,
     shard_count: usize,
     shard_index: usize,
     source: &'static str,
@@ -110,7 +110,7 @@ async fn shard_info(
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "shard-count", detail));
     }
     Ok(Json(ShardInfo {
-        execution_id: query.execution_id.0,
+        execution_id: query.execution_id,
         shard_count: count,
         shard_index: shard_of(ExecutionId::from(query.execution_id), count),
         source: "noetl-server",

@@ -133,7 +133,7 @@ impl SetRequest {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct VariablesSet {
-    execution_id: i64,
+    execution_id: AnyId,
     variables_set: usize,
     status: &'static str,
 }
@@ -150,12 +150,12 @@ async fn set_variables(
     Body(request): Body<SetRequest>,
 ) -> Result<Json<VariablesSet>, ApiError> {
     let variables_set = state.app().set_variables(id.into(), request.variables()).await?;
-    Ok(Json(VariablesSet { execution_id: id.0, variables_set, status: "ok" }))
+    Ok(Json(VariablesSet { execution_id: id, variables_set, status: "ok" }))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct VariablesRemoved {
-    execution_id: i64,
+    execution_id: AnyId,
     variables_deleted: u64,
     status: &'static str,
 }
@@ -170,12 +170,12 @@ async fn remove_variables(
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<VariablesRemoved>, ApiError> {
     let variables_deleted = state.app().remove_variables(id.into()).await?;
-    Ok(Json(VariablesRemoved { execution_id: id.0, variables_deleted, status: "ok" }))
+    Ok(Json(VariablesRemoved { execution_id: id, variables_deleted, status: "ok" }))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 struct VariableRemoved {
-    execution_id: i64,
+    execution_id: AnyId,
     var_name: String,
     status: &'static str,
 }
@@ -191,7 +191,7 @@ async fn remove_variable(
     InPath((id, var_name)): InPath<(AnyId, String)>,
 ) -> Result<Json<VariableRemoved>, ApiError> {
     state.app().remove_variable(id.into(), &var_name).await?;
-    Ok(Json(VariableRemoved { execution_id: id.0, var_name, status: "deleted" }))
+    Ok(Json(VariableRemoved { execution_id: id, var_name, status: "deleted" }))
 }
 
 impl From<VariableError> for ApiError {

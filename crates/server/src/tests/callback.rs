@@ -25,7 +25,7 @@ async fn begun(server: Server) -> (Server, String) {
     let page = server.get(&format!("/api/executions/{execution}/events")).await.body;
     let events = page["events"].as_array().expect("events");
     let issued = events.iter().find(|it| it["event_type"] == "command.issued").expect("a command");
-    let id = issued["event_id"].to_string();
+    let id = issued["event_id"].as_str().expect("an id").to_owned();
     let path = format!("/api/commands/{id}/claim");
     let claimed = server.post(&path, json!({ "worker_id": "w" })).await;
     let command = claimed.body["meta"]["command_id"].clone();

@@ -56,6 +56,7 @@ contract! {
     executions::executions_are_listed_newest_first,
     executions::a_detail_has_the_workload_and_the_events,
     executions::a_detail_shows_the_page_of_events_that_is_asked_for,
+    executions::existing_clients_find_the_fields_they_read,
     executions::events_come_in_pages,
     executions::the_status_counts_steps,
     executions::a_cancelled_execution_stays_cancelled,

@@ -147,7 +147,8 @@ pub(super) async fn an_alias_of_the_playbooks_keychain_is_resolved(server: Serve
     assert_eq!(find("nobody").await.problem(), "404 unknown-credential");
     let elsewhere = server.get("/api/credentials/renamed?include_data=true&execution_id=1").await;
     assert_eq!(elsewhere.problem(), "404 unknown-credential");
-    let catalog = server.get(&format!("/api/executions/{id}")).await.body["catalog_id"].to_string();
+    let detail = server.get(&format!("/api/executions/{id}")).await.body;
+    let catalog = detail["catalog_id"].as_str().expect("an id");
     let kept = json!({ "data": { "token": "fetched" }, "scope_type": "local", "execution_id": id });
     server.post(&format!("/api/keychain/{catalog}/cloud"), kept).await;
     assert_eq!(find("cloud").await.body["data"], json!({ "token": "fetched" }));

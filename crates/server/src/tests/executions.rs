@@ -26,7 +26,10 @@ pub(super) async fn executions_are_listed_newest_first(server: Server) {
     let list = async |query: &str| {
         let body = server.get(&format!("/api/executions{query}")).await.body;
         let items = body.as_array().expect("a list").clone();
-        items.iter().map(|it| it["execution_id"].to_string()).collect::<Vec<String>>()
+        items
+            .iter()
+            .map(|it| it["execution_id"].as_str().expect("an id").to_owned())
+            .collect::<Vec<String>>()
     };
     assert_eq!(list("").await, [second.clone(), first.clone()]);
     assert_eq!(list("?limit=1").await, [&*second]);
@@ -34,7 +37,8 @@ pub(super) async fn executions_are_listed_newest_first(server: Server) {
     assert_eq!(list("?path=HELLO&status=running").await.len(), 2);
     assert!(list("?status=FAILED").await.is_empty());
     assert!(list("?catalog_id=7").await.is_empty());
-    let version = server.get("/api/executions").await.body[0]["catalog_id"].clone();
+    let newest = server.get("/api/executions").await.body[0].clone();
+    let version = newest["catalog_id"].as_str().expect("an id");
     server.register(&HELLO.replace("world", "moon")).await;
     server.start("tests/hello").await;
     assert_eq!(list(&format!("?limit=1&catalog_id={version}")).await, [&*second]);
@@ -45,14 +49,19 @@ pub(super) async fn executions_are_listed_newest_first(server: Server) {
     expect![[r#"
         200 [
           {
-            "execution_id": "<id as number>",
+            "execution_id": "<id as text>",
             "origin": "native",
-            "catalog_id": "<id as number>",
+            "catalog_id": "<id as text>",
             "path": "tests/hello",
             "version": 1,
             "status": "RUNNING",
             "started_at": "<time>",
             "completed_at": null,
+            "start_time": "<time>",
+            "end_time": null,
+            "duration_seconds": "<seconds>",
+            "duration_human": "<duration>",
+            "progress": 0,
             "parent_execution_id": null,
             "forked_from": null,
             "forked_at": null,
@@ -74,14 +83,19 @@ pub(super) async fn a_detail_has_the_workload_and_the_events(server: Server) {
     answer.body["events"] = json!([events[2]]);
     expect![[r#"
         200 {
-          "execution_id": "<id as number>",
+          "execution_id": "<id as text>",
           "origin": "native",
-          "catalog_id": "<id as number>",
+          "catalog_id": "<id as text>",
           "path": "tests/hello",
           "version": 1,
           "status": "RUNNING",
           "started_at": "<time>",
           "completed_at": null,
+          "start_time": "<time>",
+          "end_time": null,
+          "duration_seconds": "<seconds>",
+          "duration_human": "<duration>",
+          "progress": 0,
           "parent_execution_id": null,
           "forked_from": null,
           "forked_at": null,
@@ -90,9 +104,10 @@ pub(super) async fn a_detail_has_the_workload_and_the_events(server: Server) {
           "workload": {
             "name": "world"
           },
+          "result": null,
           "events": [
             {
-              "event_id": "<id as number>",
+              "event_id": "<id as text>",
               "seq": 3,
               "event_type": "command.issued",
               "node_id": "start",
@@ -100,6 +115,7 @@ pub(super) async fn a_detail_has_the_workload_and_the_events(server: Server) {
               "node_type": "python",
               "status": "PENDING",
               "created_at": "<time>",
+              "timestamp": "<time>",
               "context": {
                 "render_context": {
                   "workload": {
@@ -140,15 +156,46 @@ pub(super) async fn a_detail_shows_the_page_of_events_that_is_asked_for(server: 
         (seqs, body["pagination"].clone(), events)
     };
     let (seqs, pagination, events) = shown("page=1&page_size=2").await;
-    assert_eq!(seqs, [1, 2]);
+    assert_eq!(seqs, [3, 2]);
     assert_eq!((&pagination["total_pages"], &pagination["has_next"]), (&json!(2), &json!(true)));
-    assert_eq!(shown("page=2&page_size=2").await.0, [3]);
+    assert_eq!(shown("page=2&page_size=2").await.0, [1]);
     assert_eq!(shown("page=9&page_size=2").await.0, [0; 0]);
-    let since = events[1]["event_id"].to_string();
+    let since = events[0]["event_id"].as_str().expect("an id").to_owned();
+    assert_eq!(shown(&format!("since_event_id={since}")).await.0, [0; 0]);
+    let since = events[1]["event_id"].as_str().expect("an id").to_owned();
     assert_eq!(shown(&format!("since_event_id={since}")).await.0, [3]);
     assert_eq!(shown("event_type=step.enter").await.0, [2]);
     let odd = server.get(&format!("/api/executions/{id}?page=x")).await;
     assert_eq!(odd.problem(), "400 invalid-query");
+}
+
+pub(super) async fn existing_clients_find_the_fields_they_read(server: Server) {
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    server.work().await;
+    server.work().await;
+    let status = server.get(&format!("/api/executions/{id}/status")).await.body;
+    assert_eq!(status["completed_steps"], json!(["second", "start"]));
+    assert_eq!((&status["completed"], &status["failed"]), (&json!(true), &json!(false)));
+    let detail = server.get(&format!("/api/executions/{id}?page=1&page_size=50")).await.body;
+    assert_eq!(detail["progress"], 100);
+    assert_eq!(detail["start_time"], detail["started_at"]);
+    let events = detail["events"].as_array().expect("events");
+    assert_eq!(events[0]["event_type"], "playbook.completed", "the newest is first");
+    let derived: Vec<&Value> =
+        events.iter().filter(|it| it["derived"] == true).map(|it| &it["event_type"]).collect();
+    assert_eq!(derived, ["call.done", "command.started", "call.done", "command.started"]);
+    let ended = events.iter().find(|it| it["event_type"] == "command.completed");
+    let ended = ended.expect("a command that has ended");
+    assert!(ended["duration"].is_u64(), "{ended}");
+    assert_eq!(ended["timestamp"], ended["created_at"]);
+
+    let cancelled = server.start("tests/hello").await;
+    let body = json!({ "reason": "enough" });
+    server.post(&format!("/api/executions/{cancelled}/cancel"), body).await;
+    let status = server.get(&format!("/api/executions/{cancelled}/status")).await.body;
+    assert_eq!(status["failed"], true, "it is no success");
+    assert_eq!(status["error"], "cancelled: enough");
 }
 
 pub(super) async fn events_come_in_pages(server: Server) {
@@ -170,7 +217,7 @@ pub(super) async fn the_status_counts_steps(server: Server) {
     let id = server.start("tests/hello").await;
     expect![[r#"
         200 {
-          "execution_id": "<id as number>",
+          "execution_id": "<id as text>",
           "origin": "native",
           "path": "tests/hello",
           "status": "RUNNING",
@@ -184,13 +231,15 @@ pub(super) async fn the_status_counts_steps(server: Server) {
             "completed_items": 0,
             "failed_items": 0
           },
+          "completed_steps": [],
           "is_cancelled": false,
           "completed": false,
           "failed": false,
           "error": null,
           "start_time": "<time>",
           "end_time": null,
-          "duration_seconds": "<seconds>"
+          "duration_seconds": "<seconds>",
+          "duration_human": "<duration>"
         }
     "#]]
     .assert_eq(&server.get(&format!("/api/executions/{id}/status")).await.shape());
@@ -231,7 +280,7 @@ pub(super) async fn a_cancellation_needs_no_body_and_an_execution(server: Server
     let unknown = server.post("/api/executions/1/cancel", json!({})).await;
     assert_eq!(unknown.problem(), "404 unknown-execution");
     let check = server.get("/api/executions/1/cancellation-check").await;
-    assert_eq!(check.body, json!({ "execution_id": 1, "is_cancelled": false }));
+    assert_eq!(check.body, json!({ "execution_id": "1", "is_cancelled": false }));
 }
 
 pub(super) async fn what_an_execution_has_started_is_cancelled_with_it(server: Server) {
@@ -245,8 +294,8 @@ pub(super) async fn what_an_execution_has_started_is_cancelled_with_it(server: S
         child = server.get(&children).await.body[0]["execution_id"].clone();
     }
     let answer = server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
-    assert_eq!(answer.body["cancelled_executions"], json!([id, child.to_string()]));
-    while server.status(&child.to_string()).await != "CANCELLED" {
+    assert_eq!(answer.body["cancelled_executions"], json!([id, child]));
+    while server.status(child.as_str().expect("an id")).await != "CANCELLED" {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -266,12 +315,12 @@ pub(super) async fn an_execution_may_be_placed_below_another_that_does_not_wait(
     let below = start_below(&server, &json!(id)).await;
     start_below(&server, &json!(number)).await;
     let detail = server.get(&format!("/api/executions/{below}")).await.body;
-    assert_eq!(detail["parent_execution_id"], number);
+    assert_eq!(detail["parent_execution_id"], id);
     let listed = server.get(&format!("/api/executions?parent_execution_id={id}")).await.body;
     assert_eq!(listed.as_array().map(Vec::len), Some(2));
-    assert_eq!(listed[1]["execution_id"].to_string(), below);
+    assert_eq!(listed[1]["execution_id"].as_str().expect("an id").to_owned(), below);
     let tree = server.get(&format!("/api/executions/{id}/tree")).await.body;
-    assert_eq!(tree["children"][0]["execution_id"].to_string(), below);
+    assert_eq!(tree["children"][0]["execution_id"].as_str().expect("an id").to_owned(), below);
     let answer = server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
     assert_eq!(answer.body["cancelled_executions"].as_array().map(Vec::len), Some(3));
     while server.status(&below).await != "CANCELLED" {
@@ -294,7 +343,7 @@ pub(super) async fn a_cancellation_without_cascade_leaves_what_is_below_alone(se
         tokio::time::sleep(Duration::from_millis(10)).await;
         let listed = server.get(&children).await.body;
         let listed = listed.as_array().expect("a list").iter();
-        below = listed.map(|it| it["execution_id"].to_string()).collect();
+        below = listed.map(|it| it["execution_id"].as_str().expect("an id").to_owned()).collect();
     }
     let path = format!("/api/executions/{id}/cancel");
     let answer = server.post(&path, json!({ "cascade": false })).await;
@@ -317,7 +366,7 @@ pub(super) async fn finalizing_adds_one_terminal_event_and_never_a_second(server
     let answer = finalize(json!({ "status": "FAILED", "error": "by hand" })).await;
     expect![[r#"
         200 {
-          "execution_id": "<id as number>",
+          "execution_id": "<id as text>",
           "status": "FAILED",
           "message": "execution <id> is finalized as FAILED"
         }
@@ -405,7 +454,7 @@ pub(super) async fn pages_follow_each_other_by_cursor_while_new_executions_start
             .as_array()
             .unwrap()
             .iter()
-            .map(|it| it["execution_id"].to_string())
+            .map(|it| it["execution_id"].as_str().expect("an id").to_owned())
             .collect();
         let next = answer.headers.get("x-next-cursor");
         (ids, next.map(|next| next.to_str().unwrap().to_owned()))
@@ -426,7 +475,11 @@ async fn executions_are_found_by_the_time_they_started_and_by_their_whole_path()
     let late = server.start("tests/hello").await;
     let list = async |query: String| -> Vec<String> {
         let body = server.get(&format!("/api/executions?{query}")).await.body;
-        body.as_array().unwrap().iter().map(|it| it["execution_id"].to_string()).collect()
+        body.as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["execution_id"].as_str().expect("an id").to_owned())
+            .collect()
     };
     assert_eq!(list(format!("started_after={between}")).await, [&*late]);
     assert_eq!(list(format!("started_before={between}")).await, [&*early]);
@@ -465,7 +518,7 @@ async fn the_tree_shows_what_was_started() {
         }
         tokio::time::advance(Duration::from_millis(100)).await;
     }
-    assert_eq!(tree["execution_id"].to_string(), id);
+    assert_eq!(tree["execution_id"].as_str().expect("an id").to_owned(), id);
     assert_eq!(tree["children"][0]["path"], "tests/hello");
     assert_eq!(tree["children"][0]["children"], json!([]));
     assert_eq!(tree["truncated"], false);

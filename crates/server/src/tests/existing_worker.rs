@@ -57,7 +57,7 @@ async fn issued(server: &Server, execution: &str) -> String {
     let page = server.get(&format!("/api/executions/{execution}/events")).await;
     let events = page.body["events"].as_array().expect("events").clone();
     let issued = events.iter().rfind(|event| event["event_type"] == "command.issued");
-    issued.expect("a command")["event_id"].to_string()
+    issued.expect("a command")["event_id"].as_str().expect("an id").to_owned()
 }
 
 pub(super) async fn it_runs_a_playbook_to_its_end(server: Server) {

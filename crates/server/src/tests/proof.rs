@@ -165,7 +165,7 @@ pub(super) async fn the_commands_of_a_fork_are_its_own(server: Server) {
     let events = server.get(&format!("/api/executions/{id}/events")).await.body;
     let events = events["events"].as_array().expect("events");
     let issued = events.iter().rfind(|it| it["event_type"] == "command.issued").expect("issued");
-    let claim = format!("/api/commands/{}/claim", issued["event_id"]);
+    let claim = format!("/api/commands/{}/claim", issued["event_id"].as_str().expect("an id"));
     let answer = server.post(&claim, json!({ "worker_id": "w" })).await;
     assert_eq!(answer.body["execution_id"].to_string().trim_matches('"'), id, "{}", answer.body);
     assert_eq!(server.story(&origin).await.lines().count(), 3, "the origin is not touched");

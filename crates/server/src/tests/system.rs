@@ -38,7 +38,7 @@ async fn an_execution_belongs_to_the_shard_that_other_programs_compute_too() {
     let ask = async |query: &str| server.get(&format!("/api/runtime/shard-info?{query}")).await;
     expect![[r#"
         200 {
-          "execution_id": 42,
+          "execution_id": "42",
           "shard_count": 16,
           "shard_index": 3,
           "source": "noetl-server",

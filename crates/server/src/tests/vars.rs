@@ -30,8 +30,7 @@ pub(super) async fn variables_are_set_typed_or_as_a_bare_map_and_read_back(serve
         { "var_name": "b", "var_value": [1], "var_type": "computed", "source_step": "start" },
     ]});
     let set = server.post(&path, typed).await;
-    let expected =
-        json!({ "execution_id": id.parse::<i64>().unwrap(), "variables_set": 1, "status": "ok" });
+    let expected = json!({ "execution_id": id, "variables_set": 1, "status": "ok" });
     assert_eq!(set.body, expected);
     assert_eq!(server.post(&path, json!({ "a": "x", "c": null })).await.body["variables_set"], 2);
     assert_eq!(names(&server, &id).await, ["a", "b", "c"]);

@@ -77,7 +77,7 @@ async fn cancel_one(
         Err(error) => return Err(error.into()),
     };
     Ok(CancelAnswer {
-        execution_id: execution.0,
+        execution_id: execution.into(),
         status: "cancelled",
         message: format!("execution {execution} is cancelled"),
         cancelled_executions: cancelled.iter().map(ExecutionId::to_string).collect(),
@@ -99,7 +99,7 @@ async fn finalize_execution(
     let status = request.status.to_uppercase().parse().map_err(|_| EndError::NotAnEnd)?;
     state.app().finalize(execution, status, request.error).await?;
     Ok(Json(FinalizeAnswer {
-        execution_id: execution.0,
+        execution_id: execution.into(),
         status: status.to_string(),
         message: format!("execution {execution} is finalized as {status}"),
     }))

@@ -38,6 +38,7 @@ struct ExecutionListQuery {
     started_after: Option<String>,
     /// List executions started before this time, in RFC 3339.
     started_before: Option<String>,
+    /// At most 1,000; 200 if left out.
     limit: Option<usize>,
     #[serde(default)]
     offset: usize,
@@ -72,7 +73,7 @@ async fn list_executions(
     if let Some(next) = next {
         headers.insert(NEXT_CURSOR.clone(), next.0.into());
     }
-    Ok((headers, Json(executions.into_iter().map(item_of).collect())))
+    Ok((headers, Json(executions.into_iter().map(|it| item_of(it, state.now())).collect())))
 }
 
 /// Returns the filter on paths; the whole path takes precedence over a part.

@@ -27,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct DetailQuery {
-    /// Page number from 1; the latest events if left out.
+    /// Page number from 1, newest events first; the latest events, oldest first, if left out.
     page: Option<u64>,
     page_size: Option<u64>,
     /// Of the page, show events after this one.
@@ -41,11 +41,12 @@ impl DetailQuery {
     /// Filters the events of a page.
     fn shown(&self, mut events: Vec<PublicEvent>) -> Vec<PublicEvent> {
         if let Some(AnyId(since)) = self.since_event_id {
-            match events.iter().position(|event| event.event_id == since) {
-                Some(index) => drop(events.drain(..=index)),
+            let seq = events.iter().find(|event| event.event_id.0 == since).map(|it| it.seq);
+            events.retain(|event| match seq {
+                Some(seq) => event.seq > seq,
                 // The event lies before the page.
-                None => events.retain(|event| event.event_id > since),
-            }
+                None => event.event_id.0 > since,
+            });
         }
         if let Some(wanted) = &self.event_type {
             events.retain(|event| event.event_type == *wanted);
@@ -67,11 +68,12 @@ async fn show_execution(
 ) -> Result<Json<ExecutionDetail>, ApiError> {
     let execution = ExecutionId::from(id);
     let found = state.app().execution_overview(execution, query.page, query.page_size).await?;
-    let ExecutionOverview { known, workload, events, pagination, hint } = found;
+    let ExecutionOverview { known, workload, result, events, pagination, hint } = found;
     Ok(Json(ExecutionDetail {
         events_endpoint: format!("/api/executions/{execution}/events"),
-        execution: item_of(known),
+        execution: item_of(known, state.now()),
         workload,
+        result,
         events: query.shown(events),
         hint,
         pagination,
@@ -87,9 +89,8 @@ async fn execution_status(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ExecutionState>, ApiError> {
-    let known = state.app().known_execution(id.into()).await?;
-    let hint = state.app().hint_of(&known).await?;
-    Ok(Json(state_of(known, state.now(), hint)))
+    let progress = state.app().execution_progress(id.into()).await?;
+    Ok(Json(state_of(progress, state.now())))
 }
 
 /// Shows if an execution was cancelled; an unknown execution was not.
@@ -102,5 +103,5 @@ async fn cancellation_check(
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<CancellationCheck>, ApiError> {
     let is_cancelled = state.app().is_cancelled(id.into()).await?;
-    Ok(Json(CancellationCheck { execution_id: id.0, is_cancelled }))
+    Ok(Json(CancellationCheck { execution_id: id, is_cancelled }))
 }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use noetl_api::AnyId;
 use noetl_api::wire::ExecutionItem;
 use noetl_app::{ExecutionNode, ExecutionTree};
+use noetl_model::Timestamp;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -44,9 +45,10 @@ async fn execution_tree(
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<Tree>, ApiError> {
     let ExecutionTree { root, is_truncated } = state.app().execution_tree(id.into()).await?;
-    Ok(Json(Tree { root: node(root), truncated: is_truncated }))
+    Ok(Json(Tree { root: node(root, state.now()), truncated: is_truncated }))
 }
 
-fn node(ExecutionNode { known, children }: ExecutionNode) -> Node {
-    Node { execution: item_of(known), children: children.into_iter().map(node).collect() }
+fn node(ExecutionNode { known, children }: ExecutionNode, now: Timestamp) -> Node {
+    let children = children.into_iter().map(|child| node(child, now)).collect();
+    Node { execution: item_of(known, now), children }
 }

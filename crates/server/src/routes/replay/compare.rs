@@ -34,7 +34,7 @@ struct DiffQuery {
 
 #[derive(Serialize)]
 struct DiffSide {
-    execution_id: i64,
+    execution_id: AnyId,
     event_count: u64,
 }
 
@@ -65,8 +65,8 @@ async fn replay_diff(
     let ComparedMoments { from_events, to_events, difference } =
         state.app().compare(from, to).await?;
     Ok(Json(DiffAnswer {
-        from: DiffSide { execution_id: one.0, event_count: from_events },
-        to: DiffSide { execution_id: other.0, event_count: to_events },
+        from: DiffSide { execution_id: one.into(), event_count: from_events },
+        to: DiffSide { execution_id: other.into(), event_count: to_events },
         text: difference.changes.iter().map(|change| format!("{change}\n")).collect(),
         difference,
     }))
