@@ -5,9 +5,12 @@ mod bodies;
 mod callback;
 mod claimed;
 mod issued;
+mod normalized;
 mod outcome;
 mod posted;
+mod rendered;
 mod seen;
+mod spelling;
 mod status;
 
 pub use bodies::{
@@ -19,5 +22,6 @@ pub use claimed::claimed_command;
 pub use issued::{AttemptSource, Issued, LatestClaim, issued_by};
 pub use outcome::{Returned, completed, failed, reference, returned, with_stored, without_stored};
 pub use posted::{BadFact, NAME_MAX, command_named, fact_of, is_pending};
+pub use rendered::{WorkerCommand, check_fetched, worker_command};
 pub use seen::RecentEvents;
 pub use status::{ToolStatus, UnknownToolStatus};

@@ -16,6 +16,7 @@ mod operators;
 mod print;
 mod syntax;
 mod template;
+mod tool_template;
 mod value;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ use thiserror::Error;
 pub use crate::budget::Budget;
 pub use crate::condition::Condition;
 pub use crate::template::Template;
+pub use crate::tool_template::{CommandFacts, CommandVariables, RenderedTool, ToolTemplate};
 pub use crate::value::loop_results;
 
 /// The source of a template's variables.

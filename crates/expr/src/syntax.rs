@@ -11,6 +11,7 @@ mod mentions;
 mod operand;
 mod statement;
 
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -70,6 +71,35 @@ impl SyntaxFault {
 pub(crate) fn is_template(text: &str) -> bool {
     let has_comment = || text.split_once("{#").is_some_and(|(_, rest)| rest.contains("#}"));
     text.contains("{{") || text.contains("{%") || has_comment()
+}
+
+/// Returns a value whose strings render to the given ones: the delimiters of templates are quoted.
+pub(crate) fn quoted(value: Value) -> Value {
+    match value {
+        Value::String(text) if is_template(&text) => Value::String(quoted_text(&text)),
+        Value::Array(items) => items.into_iter().map(quoted).collect(),
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(key, member)| {
+                let key = if is_template(&key) { quoted_text(&key) } else { key };
+                (key, quoted(member))
+            })
+            .collect(),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+fn quoted_text(text: &str) -> String {
+    const OPENINGS: [&str; 3] = ["{{", "{%", "{#"];
+    let (mut quoted, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = OPENINGS.iter().filter_map(|opening| rest.find(opening)).min() {
+        let (before, after) = rest.split_at(at);
+        let (opening, after) = after.split_at(2);
+        quoted.push_str(before);
+        quoted.push_str(&format!("{{{{ \"{opening}\" }}}}"));
+        rest = after;
+    }
+    quoted + rest
 }
 
 /// The delimiters of templates: Jinja's defaults, with a trailing newline kept.

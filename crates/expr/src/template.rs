@@ -47,6 +47,7 @@ enum KeyPart {
 pub(crate) struct Leaf {
     source: String,
     code: CompiledLeaf,
+    roots: BTreeSet<String>,
 }
 
 enum CompiledLeaf {
@@ -94,6 +95,11 @@ impl Template {
         &self.0.variables
     }
 
+    /// True if the template refers to one of the variables.
+    pub(crate) fn refers_to(&self, names: &BTreeSet<String>) -> bool {
+        !self.0.roots.is_disjoint(names)
+    }
+
     /// Returns the value with every template replaced by its result.
     pub fn render(&self, variables: &dyn VariableSource) -> Result<Json, RenderError> {
         self.0.part.render(&self.scope(variables, None))
@@ -106,6 +112,17 @@ impl Template {
         budget: &Budget,
     ) -> Result<Json, RenderError> {
         self.0.part.render(&self.scope(variables, Some(budget)))
+    }
+
+    /// Returns the source of a template that refers only to withheld variables and renders to the
+    /// same value. A string without templates of its own is quoted if it looks like one.
+    pub fn render_except(
+        &self,
+        variables: &dyn VariableSource,
+        withheld: &BTreeSet<String>,
+    ) -> Result<Json, RenderError> {
+        let scope = RenderScope { withheld: Some(withheld), ..self.scope(variables, None) };
+        self.0.part.render(&scope)
     }
 
     /// True if the template renders to a value that counts as true.
@@ -129,7 +146,7 @@ impl Template {
     ) -> RenderScope<'t> {
         let get = |name| variables.get(name).map(|value| (name, value));
         let values = self.0.roots.iter().filter_map(|name| get(name.as_str())).collect();
-        RenderScope { values, context: OnceCell::new(), budget }
+        RenderScope { values, context: OnceCell::new(), budget, withheld: None }
     }
 }
 
@@ -226,7 +243,7 @@ impl TemplatePart {
     fn render(&self, scope: &RenderScope<'_>) -> Result<Json, RenderError> {
         match self {
             Self::Fixed(json) => Ok(json.clone()),
-            Self::Leaf(leaf) => leaf.render(scope),
+            Self::Leaf(leaf) => leaf.render_or_keep(scope),
             Self::List(parts) => {
                 let items: Result<_, _> = parts.iter().map(|part| part.render(scope)).collect();
                 Ok(Json::Array(items?))
@@ -246,7 +263,7 @@ impl KeyPart {
     fn render(&self, scope: &RenderScope<'_>) -> Result<String, RenderError> {
         match self {
             Self::Fixed(key) => Ok(key.clone()),
-            Self::Leaf(leaf) => Ok(match leaf.render(scope)? {
+            Self::Leaf(leaf) => Ok(match leaf.render_or_keep(scope)? {
                 Json::String(key) => key,
                 Json::Null => String::new(),
                 other => other.to_string(),
@@ -262,6 +279,8 @@ struct RenderScope<'t> {
     context: OnceCell<Value>,
     /// The budget that is charged for the work, if several templates share one.
     budget: Option<&'t Budget>,
+    /// The variables whose templates are kept as they are written, if any are.
+    withheld: Option<&'t BTreeSet<String>>,
 }
 
 impl RenderScope<'_> {
@@ -312,6 +331,7 @@ impl RenderScope<'_> {
 impl Leaf {
     fn compile(source: &str, reading: ParsedTemplate) -> Result<Self, SyntaxFault> {
         let fault = |error: Error| SyntaxFault { message: detail(&error), range: None };
+        let roots = reading.roots;
         let code = match reading.shape {
             TemplateShape::Path(path) => CompiledLeaf::Path(path),
             TemplateShape::Expression(text) => {
@@ -323,7 +343,18 @@ impl Leaf {
                 CompiledLeaf::Text(Box::new(environment))
             }
         };
-        Ok(Self { source: source.to_owned(), code })
+        Ok(Self { source: source.to_owned(), code, roots })
+    }
+
+    /// Renders the template, or returns its source if it refers to a withheld variable.
+    fn render_or_keep(&self, scope: &RenderScope<'_>) -> Result<Json, RenderError> {
+        match scope.withheld {
+            None => self.render(scope),
+            Some(withheld) if self.roots.is_disjoint(withheld) => {
+                self.render(scope).map(syntax::quoted)
+            }
+            Some(_) => Ok(Json::String(self.source.clone())),
+        }
     }
 
     fn render(&self, scope: &RenderScope<'_>) -> Result<Json, RenderError> {

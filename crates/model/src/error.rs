@@ -80,6 +80,59 @@ pub struct ToolError {
     pub details: Option<Box<Value>>,
 }
 
+impl ErrorKind {
+    /// Returns the kind of an HTTP status that is no success.
+    pub fn of_http_status(status: u16) -> Option<Self> {
+        match status {
+            200..=299 => None,
+            429 => Some(ErrorKind::RateLimit),
+            401 | 403 => Some(ErrorKind::Auth),
+            404 => Some(ErrorKind::NotFound),
+            500..=599 => Some(ErrorKind::ServerError),
+            _ => Some(ErrorKind::ClientError),
+        }
+    }
+
+    /// Returns the kind of an error of DuckDB by its sort, such as `Catalog` of `Catalog Error: …`.
+    pub fn of_duckdb(sort: &str, message: &str) -> Self {
+        match sort {
+            "Catalog" | "Binder" => ErrorKind::Schema,
+            "Constraint" => ErrorKind::DbConstraint,
+            "TransactionContext" | "Transaction" => ErrorKind::DbDeadlock,
+            "IO" if message.contains("lock") => ErrorKind::DbTimeout,
+            "IO" => ErrorKind::StorageAccess,
+            "HTTP" | "Network" => ErrorKind::Connection,
+            "Permission" => ErrorKind::Auth,
+            "Out of Memory" => ErrorKind::StorageQuota,
+            "INTERNAL" | "FATAL" => ErrorKind::ServerError,
+            _ => ErrorKind::ClientError,
+        }
+    }
+
+    /// Returns the kind of an SQLSTATE of PostgreSQL.
+    pub fn of_sqlstate(code: &str) -> Self {
+        match code {
+            "40P01" | "40001" => ErrorKind::DbDeadlock,
+            "55P03" | "57014" | "25P03" => ErrorKind::DbTimeout,
+            "57P01" | "57P02" | "57P03" | "53300" => ErrorKind::DbConnection,
+            "42501" => ErrorKind::Auth,
+            "3D000" => ErrorKind::NotFound,
+            "42P01" | "42703" | "42883" | "42704" | "3F000" | "42P07" | "42701" => {
+                ErrorKind::Schema
+            }
+            "P0001" | "P0004" => ErrorKind::Exception,
+            "53100" | "54000" => ErrorKind::StorageQuota,
+            _ => match code.get(..2) {
+                Some("08") => ErrorKind::DbConnection,
+                Some("28") => ErrorKind::Auth,
+                Some("23") => ErrorKind::DbConstraint,
+                Some("53" | "58" | "XX") => ErrorKind::ServerError,
+                _ => ErrorKind::ClientError,
+            },
+        }
+    }
+}
+
 impl ToolError {
     /// Returns an error of `kind`. Connection errors, timeouts, rate limits, server errors and lost
     /// workers are retryable.

@@ -36,7 +36,10 @@ const LAYERS: &[(&str, Allowed)] = &[
     ),
     ("noetl-secrets", Only(&["noetl-model", "noetl-store"])),
     ("noetl-api", Only(&["noetl-model"])),
-    ("noetl-compat", Only(&["noetl-model", "noetl-engine", "noetl-replay", "noetl-api"])),
+    (
+        "noetl-compat",
+        Only(&["noetl-model", "noetl-expr", "noetl-engine", "noetl-replay", "noetl-api"]),
+    ),
     (
         "noetl-app",
         Only(&[

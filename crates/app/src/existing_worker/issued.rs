@@ -1,11 +1,18 @@
 //! Commands by the event that issued them: show, claim, and find the attempt of a worker.
 
-use noetl_compat::{AttemptSource, ClaimedCommand, Issued, LatestClaim, claimed_command};
+use std::collections::BTreeMap;
+
+use noetl_compat::{
+    AttemptSource, ClaimedCommand, Issued, LatestClaim, WorkerCommand, check_fetched,
+    claimed_command, worker_command,
+};
 use noetl_control::{ClaimAnswer, LoadError, PayloadError, SubmitError};
 use noetl_engine::Refusal;
-use noetl_model::{Attempt, Bindings, EventId, Lease, Payload, Pool, WorkerId};
+use noetl_expr::CommandFacts;
+use noetl_model::{
+    Attempt, EventId, Lease, Logs, Outcome, Payload, Pool, Report, ToolError, WorkerId,
+};
 use noetl_store::{READ_EVENTS_MAX, StoreError};
-use serde_json::{Map, Value};
 
 use crate::app::App;
 
@@ -20,6 +27,8 @@ pub enum IssuedCommandError {
     Held,
     #[error(transparent)]
     Refused(Refusal),
+    #[error("the command has failed: {0}")]
+    Unrendered(#[from] ToolError),
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(transparent)]
@@ -36,17 +45,23 @@ impl App {
     pub async fn issued_command(
         &self,
         event: EventId,
+        server_url: &str,
     ) -> Result<ClaimedCommand, IssuedCommandError> {
         let issued = self.find_issued(event).await?;
         let lease = self.control().held_lease(issued.execution, issued.command).await?;
-        self.for_worker(&issued, lease.as_ref()).await
+        let Some(lease) = lease else { return Ok(claimed_command(&issued, None)) };
+        let facts = CommandFacts::new(&lease, None, Some(server_url));
+        let command = self.rendered_command(&lease, &facts).await?;
+        Ok(claimed_command(&issued, Some((&lease, command))))
     }
 
-    /// Claims the command that an event issued for a worker, unless another worker holds it.
+    /// Claims the command that an event issued for a worker, unless another worker holds it. A
+    /// command that cannot be rendered fails.
     pub async fn claim_issued(
         &self,
         event: EventId,
         worker: &WorkerId,
+        server_url: &str,
     ) -> Result<ClaimedCommand, IssuedCommandError> {
         let issued = self.find_issued(event).await?;
         if issued.pool == Pool::control() {
@@ -59,7 +74,15 @@ impl App {
             ClaimAnswer::Refused(refusal) => return Err(IssuedCommandError::Refused(refusal)),
         };
         self.seen().claimed(issued.recorded.event_id, worker, lease.attempt);
-        self.for_worker(&issued, Some(&lease)).await
+        let facts = CommandFacts::new(&lease, Some(worker.as_str()), Some(server_url));
+        match self.rendered_command(&lease, &facts).await {
+            Ok(command) => Ok(claimed_command(&issued, Some((&lease, command)))),
+            Err(IssuedCommandError::Unrendered(error)) => {
+                self.fail_unrendered(&lease, worker, error.clone()).await?;
+                Err(IssuedCommandError::Unrendered(error))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) async fn find_issued(&self, event: EventId) -> Result<Issued, IssuedCommandError> {
@@ -100,27 +123,41 @@ impl App {
         }
     }
 
-    /// Converts a command to the form of existing workers.
-    async fn for_worker(
+    /// Renders a held command for an existing worker, with every value that its templates refer to.
+    async fn rendered_command(
         &self,
-        issued: &Issued,
-        lease: Option<&Lease>,
-    ) -> Result<ClaimedCommand, IssuedCommandError> {
-        Ok(claimed_command(issued, lease, self.bound_values(&issued.bindings).await?))
-    }
-
-    /// Loads the values that a command's templates refer to, including those stored by reference.
-    async fn bound_values(&self, bindings: &Bindings) -> Result<Map<String, Value>, PayloadError> {
-        let mut values = Map::new();
-        for (name, payload) in &bindings.0 {
+        lease: &Lease,
+        facts: &CommandFacts,
+    ) -> Result<WorkerCommand, IssuedCommandError> {
+        check_fetched(&lease.bindings)?;
+        let mut values = BTreeMap::new();
+        for (name, payload) in &lease.bindings.0 {
             let value = match payload {
-                Payload::Inline(value) => (**value).clone(),
-                Payload::Ref(reference) => {
-                    (*self.control().payload(reference.digest).await?).clone()
-                }
+                Payload::Inline(value) => value.clone(),
+                Payload::Ref(reference) => self.control().payload(reference.digest).await?,
             };
             values.insert(name.clone(), value);
         }
-        Ok(values)
+        Ok(worker_command(lease, &values, facts)?)
+    }
+
+    /// Ends a command whose templates cannot be rendered, as our own worker does.
+    async fn fail_unrendered(
+        &self,
+        lease: &Lease,
+        worker: &WorkerId,
+        error: ToolError,
+    ) -> Result<(), SubmitError> {
+        let report = Report {
+            execution: lease.execution,
+            command: lease.command,
+            attempt: lease.attempt,
+            worker: worker.clone(),
+            outcome: Outcome::failed(error),
+            logs: Logs::default(),
+            next: None,
+        };
+        self.control().report(report).await?;
+        Ok(())
     }
 }

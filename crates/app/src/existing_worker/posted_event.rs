@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 
 use noetl_compat::{
-    BadFact, EventMeaning, PostedItem, Returned, UnknownToolStatus, command_named, completed,
-    fact_of, failed, is_pending, issued_by, reference, returned, with_stored, without_stored,
+    BadFact, EventMeaning, Issued, PostedItem, Returned, UnknownToolStatus, command_named,
+    completed, fact_of, failed, is_pending, issued_by, reference, returned, with_stored,
+    without_stored,
 };
 use noetl_control::{LoadError, MailboxAnswer, SubmitError};
 use noetl_engine::Refusal;
@@ -68,19 +69,23 @@ impl App {
             EventMeaning::Working => self.renew_leases(&item).await?,
             EventMeaning::ToolReturned => {
                 let context = self.with_stored_result(&item.context).await?;
-                match returned(&context)? {
+                let issued = self.reported_command(execution, &item).await?;
+                match returned(issued.tool, &context)? {
                     Returned::Ended { outcome, logs } => {
-                        self.end_command(execution, &item, outcome, logs).await?;
+                        self.end_command(&issued, &item, outcome, logs).await?;
                     }
                     Returned::Pending => {}
                 }
             }
             EventMeaning::CommandFailed => {
-                self.end_command(execution, &item, failed(&item.context), Logs::default()).await?;
+                let issued = self.reported_command(execution, &item).await?;
+                let outcome = failed(issued.tool, &item.context);
+                self.end_command(&issued, &item, outcome, Logs::default()).await?;
             }
             EventMeaning::CommandCompleted => {
                 let outcome = completed(&item.context, item.status.as_deref())?;
-                self.end_command(execution, &item, outcome, Logs::default()).await?;
+                let issued = self.reported_command(execution, &item).await?;
+                self.end_command(&issued, &item, outcome, Logs::default()).await?;
             }
             EventMeaning::Reserved => return Err(PostEventError::ReservedName(item.event_type)),
             EventMeaning::Fact => self.record_fact(execution, item, event_id).await?,
@@ -109,14 +114,12 @@ impl App {
         Ok(())
     }
 
-    /// Ends a command with the outcome that its worker reports.
-    async fn end_command(
+    /// Finds the command that an event is about.
+    async fn reported_command(
         &self,
         execution: ExecutionId,
         item: &PostedItem,
-        outcome: Outcome,
-        logs: Logs,
-    ) -> Result<(), PostEventError> {
+    ) -> Result<Issued, PostEventError> {
         let command_id = command_named(item).ok_or(PostEventError::NoCommandId)?;
         let event = issued_by(command_id)
             .ok_or_else(|| PostEventError::InvalidCommandId(command_id.to_owned()))?;
@@ -125,25 +128,37 @@ impl App {
             let command_id = command_id.to_owned();
             return Err(PostEventError::OtherExecution { command_id, execution });
         }
+        Ok(issued)
+    }
+
+    /// Ends a command with the outcome that its worker reports.
+    async fn end_command(
+        &self,
+        issued: &Issued,
+        item: &PostedItem,
+        outcome: Outcome,
+        logs: Logs,
+    ) -> Result<(), PostEventError> {
+        let event = issued.recorded.event_id;
         let worker = item.worker_id.as_ref().map(WorkerId::new);
         let cached: Option<(Attempt, WorkerId)> =
             worker.as_ref().and_then(|it| Some((self.seen().attempt(event, it)?, it.clone())));
         let (attempt, worker) = match cached {
             Some(cached) => cached,
             None => {
-                let found = self.attempt_of(&issued, worker.as_ref()).await?;
+                let found = self.attempt_of(issued, worker.as_ref()).await?;
                 found.ok_or(PostEventError::NotClaimed)?
             }
         };
-        if is_pending(&issued, &outcome) {
+        if is_pending(issued, &outcome) {
             return Ok(());
         }
-        let command = issued.command;
+        let (execution, command) = (issued.execution, issued.command);
         let report = Report { execution, command, attempt, worker, outcome, logs, next: None };
         match self.control().report(report).await? {
             ReportAnswer::Accepted | ReportAnswer::Continued(_) => Ok(()),
             ReportAnswer::Superseded => Err(PostEventError::Superseded),
-            ReportAnswer::Unknown => Err(PostEventError::UnknownCommand(command_id.to_owned())),
+            ReportAnswer::Unknown => Err(PostEventError::UnknownCommand(command.to_string())),
             ReportAnswer::Refused { reason } => Err(PostEventError::ReportRefused(reason)),
         }
     }

@@ -1,25 +1,18 @@
 //! A command in the form of existing workers.
 
 use noetl_model::Lease;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
-use super::{ClaimedCommand, Issued};
+use super::{ClaimedCommand, Issued, WorkerCommand};
 use crate::public_event::command_id;
 
-/// The key of a task's input in its configuration, and (`ARGS`) the key where existing workers
-/// expect it.
-const INPUT: &str = "input";
-const ARGS: &str = "args";
-
-/// Converts a command; its configuration is included only while a worker holds it. `values` are
-/// the values that the command's templates refer to.
-pub fn claimed_command(
-    issued: &Issued,
-    lease: Option<&Lease>,
-    mut values: Map<String, Value>,
-) -> ClaimedCommand {
-    values.entry("execution_id").or_insert_with(|| json!(issued.execution.to_string()));
-    let tool_config = lease.map(|lease| tool_config(lease.config.clone()));
+/// Converts a command; its configuration is included only while a worker holds it.
+pub fn claimed_command(issued: &Issued, held: Option<(&Lease, WorkerCommand)>) -> ClaimedCommand {
+    let (lease, command) = held.unzip();
+    let (tool_config, render_context) = match command {
+        Some(command) => (Some(command.tool_config), command.render_context),
+        None => (None, Map::new()),
+    };
     let attempt = lease.map_or(0, |lease| lease.attempt.0);
     let step = issued.step.to_string();
     ClaimedCommand {
@@ -32,7 +25,7 @@ pub fn claimed_command(
         context: json!({
             "tool_config": tool_config,
             "args": {},
-            "render_context": values,
+            "render_context": render_context,
         }),
         meta: json!({
             "command_id": command_id(issued.execution, &issued.recorded),
@@ -47,14 +40,4 @@ pub fn claimed_command(
             "actionable": true,
         }),
     }
-}
-
-/// Moves a task's input to the key where existing workers expect it.
-fn tool_config(config: Value) -> Value {
-    let Value::Object(mut config) = config else { return config };
-    config.remove("kind");
-    if let Some(input) = config.remove(INPUT) {
-        config.insert(ARGS.to_owned(), input);
-    }
-    Value::Object(config)
 }

@@ -3,11 +3,10 @@
 //! A tool's result is `{status, data, error, stdout, stderr, …}`, wrapped as `{result: {status,
 //! context: <result>}}`.
 
-use std::sync::Arc;
-
-use noetl_model::{ErrorKind, Logs, Outcome, ToolError};
+use noetl_model::{ErrorKind, Logs, Outcome, ToolError, ToolKind};
 use serde_json::{Value, json};
 
+use super::normalized::{WorkerResult, normalized, normalized_error};
 use super::status::{ToolStatus, UnknownToolStatus};
 
 /// Keys of a tool's result besides its status.
@@ -56,7 +55,7 @@ fn with_result(context: &Value, result: Value) -> Value {
 }
 
 /// Parses the context of `call.done`.
-pub fn returned(context: &Value) -> Result<Returned, UnknownToolStatus> {
+pub fn returned(kind: ToolKind, context: &Value) -> Result<Returned, UnknownToolStatus> {
     let envelope = context.get("result").unwrap_or(&Value::Null);
     let tool = match envelope.get("context") {
         Some(tool) => tool,
@@ -71,17 +70,15 @@ pub fn returned(context: &Value) -> Result<Returned, UnknownToolStatus> {
     if tool.get("pending_callback").and_then(Value::as_bool) == Some(true) {
         return Ok(Returned::Pending);
     }
-    let (status, output) = status_and_output(tool, envelope)?;
-    let outcome = match status {
-        ToolStatus::Success => Outcome::completed(output),
-        ToolStatus::Error | ToolStatus::Timeout => {
-            let message = tool.get("error").map_or_else(|| "the tool failed".to_owned(), text);
-            let error = ToolError::new(status.kind(), message);
-            let output = Some(output).filter(|it| !it.is_null()).map(Arc::new);
-            Outcome::Failed { error, output }
-        }
+    let (status, data) = status_and_output(tool, envelope)?;
+    let result = WorkerResult {
+        status,
+        data,
+        error: tool.get("error").filter(|error| !error.is_null()).map(text),
+        stderr: logs(tool).stderr,
+        exit_code: tool.get("exit_code").and_then(Value::as_i64),
     };
-    Ok(Returned::Ended { outcome, logs: logs(tool) })
+    Ok(Returned::Ended { outcome: normalized(kind, result), logs: logs(tool) })
 }
 
 /// Splits what a tool sent into its status and its output. An unknown `status` beside a known one of
@@ -103,9 +100,9 @@ fn status_and_output(
 }
 
 /// Parses the context of `call.error` and `command.failed`.
-pub fn failed(context: &Value) -> Outcome {
+pub fn failed(kind: ToolKind, context: &Value) -> Outcome {
     let message = context.get("error").map_or_else(|| "the command failed".to_owned(), text);
-    Outcome::failed(ToolError::new(ErrorKind::Exception, message))
+    Outcome::failed(normalized_error(kind, &message))
 }
 
 /// Parses the context of `command.completed`, if no result came before it.
@@ -160,7 +157,10 @@ mod tests {
 
     #[track_caller]
     fn check(tool: Value, expected: Expect) {
-        let told = returned(&json!({ "command_id": "1:a:2", "call_index": 0, "result": tool }));
+        let told = returned(
+            ToolKind::Rhai,
+            &json!({ "command_id": "1:a:2", "call_index": 0, "result": tool }),
+        );
         let told = match told.expect("a known status") {
             Returned::Pending => "pending".to_owned(),
             Returned::Ended { outcome, logs } => {
@@ -189,7 +189,10 @@ mod tests {
             ]],
         );
         let of_tool = json!({ "status": "success", "context": { "status": "shipped", "data": 7 } });
-        assert!(returned(&json!({ "result": of_tool })).is_err(), "the status of a tool's result");
+        assert!(
+            returned(ToolKind::Rhai, &json!({ "result": of_tool })).is_err(),
+            "the status of a tool's result"
+        );
     }
 
     #[test]
@@ -239,7 +242,7 @@ mod tests {
     fn a_status_that_is_not_known_is_no_success() {
         let tool = json!({ "status": "shipped", "duration_ms": 5 });
         let result = json!({ "status": "success", "context": tool });
-        let error = returned(&json!({ "result": result })).unwrap_err();
+        let error = returned(ToolKind::Rhai, &json!({ "result": result })).unwrap_err();
         assert_eq!(error, UnknownToolStatus("`shipped`".to_owned()));
         assert!(completed(&json!({}), Some("shipped")).is_err());
     }

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use noetl_api::AnyId;
 use noetl_app::IssuedCommandError;
 use noetl_compat::{ClaimRequest, ClaimedCommand};
@@ -9,6 +10,7 @@ use noetl_model::WorkerId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::outbox::addressed_as;
 use crate::request::extract::{Body, InPath};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -24,9 +26,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn show_command(
     State(state): State<AppState>,
+    headers: HeaderMap,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
-    Ok(Json(state.app().issued_command(id.into()).await?))
+    Ok(Json(state.app().issued_command(id.into(), &addressed_as(&headers)).await?))
 }
 
 /// Claims a command for a worker, unless another worker holds it.
@@ -37,11 +40,12 @@ async fn show_command(
 )]
 async fn claim_command(
     State(state): State<AppState>,
+    headers: HeaderMap,
     InPath(id): InPath<AnyId>,
     Body(request): Body<ClaimRequest>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
     let worker = worker_of(&request.worker_id)?;
-    Ok(Json(state.app().claim_issued(id.into(), &worker).await?))
+    Ok(Json(state.app().claim_issued(id.into(), &worker, &addressed_as(&headers)).await?))
 }
 
 pub(super) fn worker_of(name: &str) -> Result<WorkerId, ApiError> {
@@ -57,6 +61,7 @@ impl From<IssuedCommandError> for ApiError {
         match error {
             IssuedCommandError::UnknownEvent(_) => Self::not_found("unknown-command", detail),
             IssuedCommandError::ControlPool => Self::conflict("not-for-workers", detail),
+            IssuedCommandError::Unrendered(_) => Self::conflict("command-failed", detail),
             IssuedCommandError::Held => Self::conflict("active-claim", detail),
             IssuedCommandError::Refused(refusal) => refusal.into(),
             IssuedCommandError::Load(error) => error.into(),

@@ -78,7 +78,7 @@ fn message_of(
 }
 
 /// Returns the server's URL as the client addresses it.
-fn addressed_as(headers: &HeaderMap) -> String {
+pub(super) fn addressed_as(headers: &HeaderMap) -> String {
     let word = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let scheme = word(header::HeaderName::from_static("x-forwarded-proto")).unwrap_or("http");
     format!("{scheme}://{}", word(header::HOST).unwrap_or("localhost"))

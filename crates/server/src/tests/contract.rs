@@ -106,6 +106,8 @@ contract! {
     executions::events_come_in_both_orders_and_by_type_and_step,
     existing_worker::a_result_that_was_stored_first_is_taken_by_its_reference,
     existing_worker::a_result_that_is_not_stored_fails_its_step,
+    existing_worker::a_command_is_rendered_for_pipelines_and_loops,
+    existing_worker::a_command_that_cannot_be_rendered_fails,
     existing_worker::a_worker_that_was_forgotten_is_listed_again_once_it_beats,
     existing_worker::a_command_that_it_has_started_is_a_step_that_runs,
     feeds::what_is_not_acknowledged_is_shown_again,

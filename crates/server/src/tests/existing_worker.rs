@@ -77,7 +77,7 @@ pub(super) async fn it_runs_a_playbook_to_its_end(server: Server) {
             "tool_config": {
               "code": "pass",
               "args": {
-                "name": "{{ workload.name }}"
+                "name": "world"
               }
             },
             "args": {},
@@ -106,7 +106,7 @@ pub(super) async fn it_runs_a_playbook_to_its_end(server: Server) {
     let tool = json!({ "status": "success", "data": { "text": "hi" }, "stdout": "printed" });
     worker.finish(&first.body, "success", tool).await;
     let second = worker.claim(&issued(&server, &id).await).await;
-    assert_eq!(second.body["context"]["render_context"]["start"]["text"], "hi");
+    assert_eq!(second.body["context"]["tool_config"]["message"], "hi");
     worker.finish(&second.body, "success", json!({ "status": "success" })).await;
     assert_eq!(server.status(&id).await, "COMPLETED");
     expect![[r#"
@@ -390,7 +390,7 @@ async fn large_result(server: &Server, whole: bool) {
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     }
     let second = worker.claim(&issued(server, &id).await).await;
-    assert_eq!(second.body["context"]["render_context"]["start"], data);
+    assert_eq!(second.body["context"]["tool_config"]["message"], data["text"]);
     worker.finish(&second.body, "success", json!({ "status": "success" })).await;
     assert_eq!(server.status(&id).await, "COMPLETED");
 }
@@ -414,6 +414,49 @@ pub(super) async fn a_result_that_is_not_stored_fails_its_step(server: Server) {
     assert_eq!(server.status(&id).await, "FAILED");
     let detail = server.get(&format!("/api/executions/{id}")).await;
     assert_eq!(detail.body["error"], format!("the result {reference} is not stored here"));
+}
+
+const RENDERED: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: rendered, path: tests/rendered}
+workload: {db: pg_main, ids: [7]}
+workflow:
+  - step: start
+    loop: {in: '{{ workload.ids }}', iterator: id}
+    tool:
+      - one: {kind: noop, result: {n: '{{ iter.id }}'}}
+      - two: {kind: postgres, auth: '{{ workload.db }}', command: 'select {{ one.n }}, {{ _prev.n }}'}
+    next: broken
+  - step: broken
+    tool: {kind: noop, message: '{{ 1 / 0 }}'}
+";
+
+pub(super) async fn a_command_is_rendered_for_pipelines_and_loops(server: Server) {
+    server.register(RENDERED).await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/rendered").await;
+    let one = worker.claim(&issued(&server, &id).await).await.body;
+    assert_eq!(one["context"]["tool_config"], json!({ "result": { "n": 7 } }));
+    worker.finish(&one, "success", json!({ "status": "success", "data": { "n": 7 } })).await;
+    let two = worker.claim(&issued(&server, &id).await).await.body;
+    let expected = json!({ "auth": "pg_main", "query": "select 7, 7" });
+    assert_eq!(two["context"]["tool_config"], expected);
+}
+
+pub(super) async fn a_command_that_cannot_be_rendered_fails(server: Server) {
+    server.register(RENDERED).await;
+    let worker = Worker { server: &server, name: "w-1" };
+    let id = server.start("tests/rendered").await;
+    for _task in 0..2 {
+        let claimed = worker.claim(&issued(&server, &id).await).await.body;
+        worker
+            .finish(&claimed, "success", json!({ "status": "success", "data": { "n": 7 } }))
+            .await;
+    }
+    let refused = worker.claim(&issued(&server, &id).await).await;
+    assert_eq!(refused.problem(), "409 command-failed");
+    assert_eq!(server.status(&id).await, "FAILED");
 }
 
 pub(super) async fn a_worker_that_was_forgotten_is_listed_again_once_it_beats(server: Server) {

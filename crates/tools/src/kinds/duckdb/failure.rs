@@ -16,18 +16,7 @@ pub(crate) fn of(error: &DuckdbError) -> ToolError {
 
 fn database_error(message: &str) -> ToolError {
     let sort = message.split_once(" Error:").map_or("", |(sort, _)| sort.trim());
-    let kind = match sort {
-        "Catalog" | "Binder" => ErrorKind::Schema,
-        "Constraint" => ErrorKind::DbConstraint,
-        "TransactionContext" | "Transaction" => ErrorKind::DbDeadlock,
-        "IO" if message.contains("lock") => ErrorKind::DbTimeout,
-        "IO" => ErrorKind::StorageAccess,
-        "HTTP" | "Network" => ErrorKind::Connection,
-        "Permission" => ErrorKind::Auth,
-        "Out of Memory" => ErrorKind::StorageQuota,
-        "INTERNAL" | "FATAL" => ErrorKind::ServerError,
-        _ => ErrorKind::ClientError,
-    };
+    let kind = ErrorKind::of_duckdb(sort, message);
     let error = ToolError::new(kind, format!("DuckDB says: {}", message.trim()));
     if sort.is_empty() { error } else { error.with_code(sort) }
 }

@@ -3,7 +3,6 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use noetl_model::{ErrorKind, ToolError, Unmeasured};
-use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde_json::{Map, Value, json};
 
@@ -155,16 +154,7 @@ fn header(headers: &HeaderMap, name: reqwest::header::HeaderName) -> Option<&str
 /// Returns the error for an error status; `None` for a success.
 pub(super) fn error(name: &str, response: &HttpResponse) -> Option<ToolError> {
     let status = response.status;
-    if status.is_success() {
-        return None;
-    }
-    let kind = match status {
-        StatusCode::TOO_MANY_REQUESTS => ErrorKind::RateLimit,
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ErrorKind::Auth,
-        StatusCode::NOT_FOUND => ErrorKind::NotFound,
-        status if status.is_server_error() => ErrorKind::ServerError,
-        _ => ErrorKind::ClientError,
-    };
+    let kind = ErrorKind::of_http_status(status.as_u16())?;
     let mut error = ToolError::new(kind, format!("HTTP {} from {name}", status.as_u16()));
     error.status = Some(status.as_u16());
     error.code = Some(status.as_u16().to_string());

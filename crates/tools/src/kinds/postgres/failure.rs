@@ -21,7 +21,10 @@ pub(crate) fn of(error: &Error) -> ToolError {
 
 fn of_server(error: &DbError) -> ToolError {
     let code = error.code().code();
-    let mut told = ToolError::new(kind(code), format!("PostgreSQL says: {}", error.message()));
+    let mut told = ToolError::new(
+        ErrorKind::of_sqlstate(code),
+        format!("PostgreSQL says: {}", error.message()),
+    );
     let position = match error.position() {
         Some(ErrorPosition::Original(position)) => Some(Value::from(*position)),
         Some(ErrorPosition::Internal { .. }) | None => None,
@@ -72,27 +75,6 @@ fn untrusted(error: &Error) -> Option<&rustls::CertificateError> {
     match io.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(reason) => Some(reason),
         _ => None,
-    }
-}
-
-/// Returns the error kind of an SQLSTATE.
-pub(crate) fn kind(code: &str) -> ErrorKind {
-    match code {
-        "40P01" | "40001" => ErrorKind::DbDeadlock,
-        "55P03" | "57014" | "25P03" => ErrorKind::DbTimeout,
-        "57P01" | "57P02" | "57P03" | "53300" => ErrorKind::DbConnection,
-        "42501" => ErrorKind::Auth,
-        "3D000" => ErrorKind::NotFound,
-        "42P01" | "42703" | "42883" | "42704" | "3F000" | "42P07" | "42701" => ErrorKind::Schema,
-        "P0001" | "P0004" => ErrorKind::Exception,
-        "53100" | "54000" => ErrorKind::StorageQuota,
-        _ => match code.get(..2) {
-            Some("08") => ErrorKind::DbConnection,
-            Some("28") => ErrorKind::Auth,
-            Some("23") => ErrorKind::DbConstraint,
-            Some("53" | "58" | "XX") => ErrorKind::ServerError,
-            _ => ErrorKind::ClientError,
-        },
     }
 }
 

@@ -1,5 +1,6 @@
 use expect_test::{Expect, expect};
 use futures::FutureExt as _;
+use noetl_model::ErrorKind;
 use noetl_model::ToolKind;
 use serde_json::json;
 

@@ -1,0 +1,293 @@
+//! The templates of a command's configuration, rendered with the command's values.
+//!
+//! The arguments (`input`, `args`) are rendered first; each is then a variable for the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use noetl_model::{ErrorKind, Lease, ToolError, ToolKind};
+use serde_json::{Map, Value};
+
+use crate::{RenderError, Template, VariableSource};
+
+const ARGUMENT_KEYS: [&str; 2] = ["args", "input"];
+
+/// The template variable that holds the credentials.
+const KEYCHAIN: &str = "keychain";
+
+/// A parsed configuration of a tool.
+#[derive(Debug)]
+pub struct ToolTemplate {
+    /// The templates of `args`, then of `input`, which takes precedence if both name the same
+    /// argument.
+    arguments: Vec<(&'static str, Template)>,
+    rest: Template,
+    /// The credentials that templates refer to: `api` for `keychain.api.token`.
+    aliases: BTreeSet<String>,
+}
+
+/// A rendered configuration: the arguments and the rest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RenderedTool {
+    pub config: Map<String, Value>,
+    pub input: Map<String, Value>,
+    /// The variables that templates still refer to: credentials, and arguments made of them.
+    pub withheld: BTreeSet<String>,
+}
+
+/// The variables of a command, by precedence: its arguments, its values, the credentials, and facts
+/// about the command itself.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandVariables<'a> {
+    /// The values of the command, with references resolved.
+    pub bindings: &'a BTreeMap<String, Arc<Value>>,
+    pub facts: &'a CommandFacts,
+}
+
+/// Variables about a command and the worker that runs it.
+#[derive(Debug, Clone, Default)]
+pub struct CommandFacts(BTreeMap<&'static str, String>);
+
+impl CommandFacts {
+    pub fn new(lease: &Lease, worker: Option<&str>, server_url: Option<&str>) -> Self {
+        let facts = [
+            ("worker_id", worker.map(str::to_owned)),
+            ("server_url", server_url.map(str::to_owned)),
+            ("command_id", Some(format!("{}:{}", lease.execution, lease.command))),
+            ("node_name", Some(lease.step.to_string())),
+            ("action", Some(lease.tool.to_string())),
+        ];
+        Self(facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect())
+    }
+}
+
+/// The variables of one rendering.
+struct Scope<'a> {
+    arguments: &'a Map<String, Value>,
+    variables: CommandVariables<'a>,
+    keychain: Option<&'a Arc<Value>>,
+}
+
+impl VariableSource for Scope<'_> {
+    fn get(&self, name: &str) -> Option<Arc<Value>> {
+        if let Some(argument) = self.arguments.get(name) {
+            return Some(Arc::new(argument.clone()));
+        }
+        self.variables.bindings.get(name).cloned().or_else(|| match name {
+            KEYCHAIN => self.keychain.cloned(),
+            name if ARGUMENT_KEYS.contains(&name) => {
+                Some(Arc::new(Value::Object(self.arguments.clone())))
+            }
+            name => {
+                let fact = self.variables.facts.0.get(name)?;
+                Some(Arc::new(Value::String(fact.clone())))
+            }
+        })
+    }
+}
+
+impl ToolTemplate {
+    pub fn parse(tool: ToolKind, source: &Value) -> Result<Self, ToolError> {
+        let parse = |value: Value| {
+            Template::parse(value)
+                .map_err(|error| ToolError::new(ErrorKind::Template, error.to_string()))
+        };
+        let mut rest = source.clone();
+        let mut arguments = Vec::new();
+        if let Value::Object(config) = &mut rest {
+            for &key in argument_keys(tool) {
+                // A list is the argument list of a program, which the tool reads itself.
+                if let Some(value) = config.get(key).filter(|value| !value.is_array()) {
+                    arguments.push((key, parse(value.clone())?));
+                    config.shift_remove(key);
+                }
+            }
+        }
+        let rest = parse(rest)?;
+        let templates = arguments.iter().map(|(_, template)| template).chain([&rest]);
+        let mentioned = templates.flat_map(|template| template.variables());
+        let aliases = mentioned.filter_map(|path| alias_in(path).map(str::to_owned)).collect();
+        Ok(Self { arguments, rest, aliases })
+    }
+
+    /// The credentials that templates refer to. A variable named `keychain` takes precedence over
+    /// the credentials.
+    pub fn aliases(&self, bindings: &BTreeMap<String, Arc<Value>>) -> Vec<&str> {
+        if bindings.contains_key(KEYCHAIN) {
+            return Vec::new();
+        }
+        self.aliases.iter().map(String::as_str).collect()
+    }
+
+    /// Renders every template. `keychain` holds the fields of each credential by its alias.
+    pub fn render(
+        &self,
+        variables: CommandVariables<'_>,
+        keychain: &Arc<Value>,
+    ) -> Result<RenderedTool, ToolError> {
+        let nothing = Map::new();
+        let scope = Scope { arguments: &nothing, variables, keychain: Some(keychain) };
+        let input = self.arguments(|template| template.render(&scope))?;
+        let scope = Scope { arguments: &input, ..scope };
+        let config = configuration(self.rest.render(&scope))?;
+        Ok(RenderedTool { config, input, withheld: BTreeSet::new() })
+    }
+
+    /// Renders every template except those that refer to credentials, directly or through an
+    /// argument: they are kept as they are written.
+    pub fn render_without_secrets(
+        &self,
+        variables: CommandVariables<'_>,
+    ) -> Result<RenderedTool, ToolError> {
+        let nothing = Map::new();
+        let scope = Scope { arguments: &nothing, variables, keychain: None };
+        let mut withheld = BTreeSet::new();
+        if !variables.bindings.contains_key(KEYCHAIN) {
+            withheld.insert(KEYCHAIN.to_owned());
+        }
+        let input = self.arguments(|template| template.render_except(&scope, &withheld))?;
+        let names = self.secret_arguments(&withheld);
+        if !names.is_empty() {
+            withheld.extend(ARGUMENT_KEYS.map(str::to_owned));
+            withheld.extend(names);
+        }
+        let scope = Scope { arguments: &input, ..scope };
+        let config = configuration(self.rest.render_except(&scope, &withheld))?;
+        if self.aliases.is_empty() {
+            withheld.clear();
+        }
+        Ok(RenderedTool { config, input, withheld })
+    }
+
+    /// Returns the names of the arguments whose templates refer to a withheld variable.
+    fn secret_arguments(&self, withheld: &BTreeSet<String>) -> BTreeSet<String> {
+        let is_secret = |value: &Value| match Template::parse(value.clone()) {
+            Ok(template) => template.refers_to(withheld),
+            Err(_) => false,
+        };
+        let sources =
+            self.arguments.iter().filter_map(|(_, template)| template.source().as_object());
+        let members = sources.flatten().filter(|(_, value)| is_secret(value));
+        members.map(|(name, _)| name.clone()).collect()
+    }
+
+    fn arguments(
+        &self,
+        render: impl Fn(&Template) -> Result<Value, RenderError>,
+    ) -> Result<Map<String, Value>, ToolError> {
+        let mut input = Map::new();
+        for (key, template) in &self.arguments {
+            match render(template).map_err(template_error)? {
+                Value::Object(rendered) => input.extend(rendered),
+                Value::Null => {}
+                other => {
+                    let message = format!("`{key}` must be a map of arguments, but is {other}");
+                    return Err(ToolError::new(ErrorKind::Config, message));
+                }
+            }
+        }
+        Ok(input)
+    }
+}
+
+/// Returns the keys that hold template variables. For `script`, `args` is the program's argument
+/// list instead.
+fn argument_keys(tool: ToolKind) -> &'static [&'static str] {
+    if tool == ToolKind::Script { &ARGUMENT_KEYS[1..] } else { &ARGUMENT_KEYS }
+}
+
+/// Returns the alias in `keychain.alias` or `keychain.alias.field`.
+fn alias_in(path: &str) -> Option<&str> {
+    path.strip_prefix(KEYCHAIN)?.strip_prefix('.')?.split('.').next()
+}
+
+fn configuration(rendered: Result<Value, RenderError>) -> Result<Map<String, Value>, ToolError> {
+    match rendered.map_err(template_error)? {
+        Value::Object(config) => Ok(config),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(ToolError::new(ErrorKind::Config, "a tool's configuration must be a map"))
+        }
+    }
+}
+
+fn template_error(error: RenderError) -> ToolError {
+    ToolError::new(ErrorKind::Template, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(config: Value, expected: Expect) {
+        let bindings: BTreeMap<String, Arc<Value>> = [
+            ("workload".to_owned(), Arc::new(json!({ "db": "pg_main", "raw": "{{ x }} {%" }))),
+            ("iter".to_owned(), Arc::new(json!({ "item": { "id": 7 } }))),
+            ("_prev".to_owned(), Arc::new(json!([1, 2]))),
+        ]
+        .into();
+        let template = ToolTemplate::parse(ToolKind::Http, &config).expect("it parses");
+        let facts = CommandFacts([("worker_id", "w".to_owned())].into());
+        let variables = CommandVariables { bindings: &bindings, facts: &facts };
+        let told = match template.render_without_secrets(variables) {
+            Ok(RenderedTool { config, input, withheld }) => {
+                format!("{} {} {withheld:?}", Value::Object(config), Value::Object(input))
+            }
+            Err(error) => format!("{}: {}", error.kind.as_str(), error.message),
+        };
+        expected.assert_eq(&told);
+    }
+
+    #[test]
+    fn every_template_without_a_secret_is_rendered_with_its_type() {
+        check(
+            json!({
+                "auth": "{{ workload.db }}", "url": "/items/{{ iter.item.id }}?by={{ worker_id }}",
+                "params": { "all": "{{ _prev }}" }, "headers": { "x-{{ n }}": "{{ args.n }}" },
+                "args": { "n": "{{ iter.item.id }}" },
+            }),
+            expect![[
+                r#"{"auth":"pg_main","url":"/items/7?by=w","params":{"all":[1,2]},"headers":{"x-7":7}} {"n":7} {}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_template_with_a_secret_is_kept_also_through_an_argument() {
+        check(
+            json!({
+                "headers": { "authorization": "Bearer {{ keychain.api.token }}", "x": "{{ workload.db }}" },
+                "json": { "token": "{{ token }}", "id": "{{ id }}", "all": "{{ args }}" },
+                "args": { "token": "{{ keychain.api.token }}", "id": "{{ iter.item.id }}" },
+            }),
+            expect![[
+                r#"{"headers":{"authorization":"Bearer {{ keychain.api.token }}","x":"pg_main"},"json":{"token":"{{ token }}","id":7,"all":"{{ args }}"}} {"token":"{{ keychain.api.token }}","id":7} {"args", "input", "keychain", "token"}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_value_that_looks_like_a_template_is_quoted() {
+        check(
+            json!({ "body": "{{ workload.raw }}", "map": { "k": "{{ workload }}" } }),
+            expect![[
+                r#"{"body":"{{ \"{{\" }} x }} {{ \"{%\" }}","map":{"k":{"db":"pg_main","raw":"{{ \"{{\" }} x }} {{ \"{%\" }}"}}} {} {}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_template_that_cannot_be_rendered_is_an_error_of_templates() {
+        check(
+            json!({ "url": "{{ 1 / 0 }}" }),
+            expect!["template: unable to calculate 1 / 0 in `{{ 1 / 0 }}`"],
+        );
+        check(
+            json!({ "args": "{{ _prev }}" }),
+            expect!["config: `args` must be a map of arguments, but is [1,2]"],
+        );
+    }
+}
