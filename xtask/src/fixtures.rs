@@ -11,7 +11,7 @@ use crate::provision;
 /// The directory of the fixtures that the gate runs, beside the repository, if it exists.
 const DIRECTORY: &str = "../shared/fixtures";
 
-/// The two combinations of store and worker to test.
+/// The combinations of store and worker to test.
 const SYSTEMS: [[&str; 4]; 2] = [
     ["--store", "sqlite", "--worker", "inprocess"],
     ["--store", "postgres", "--worker", "process"],
