@@ -46,6 +46,9 @@ pub enum ResultError {
     Store(#[from] StoreError),
 }
 
+/// The prefix of a reference to a step's output by its content, as in `{{ step._ref }}`.
+const BY_CONTENT: &str = "noetl://payload/";
+
 impl App {
     /// Stores a value under a name. The same value under the same name has the same reference.
     pub async fn put_result(&self, new: NewResult<'_>) -> Result<NamedResult, ResultError> {
@@ -74,7 +77,12 @@ impl App {
 
     /// Loads a value by the text of its reference.
     pub async fn result(&self, reference: &str) -> Result<Arc<Value>, ResultError> {
-        self.find_result(&reference.parse()?).await?.ok_or(ResultError::Unknown)
+        let digest = reference.strip_prefix(BY_CONTENT).and_then(|digest| digest.parse().ok());
+        let found = match digest {
+            Some(digest) => self.find_content(digest).await?,
+            None => self.find_result(&reference.parse()?).await?,
+        };
+        found.ok_or(ResultError::Unknown)
     }
 
     /// Loads the value of a reference; `None` if it is not stored.
@@ -85,7 +93,12 @@ impl App {
         let Some(result) = self.records().result(reference, self.now()).await? else {
             return Ok(None);
         };
-        match self.control().payload(result.digest).await {
+        self.find_content(result.digest).await
+    }
+
+    /// Loads a value by its digest; `None` if it is not stored.
+    async fn find_content(&self, digest: Digest) -> Result<Option<Arc<Value>>, ResultError> {
+        match self.control().payload(digest).await {
             Ok(value) => Ok(Some(value)),
             Err(PayloadError::Missing(_)) => Ok(None),
             Err(error @ (PayloadError::Unavailable(_) | PayloadError::Damaged(_))) => {

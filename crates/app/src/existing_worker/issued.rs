@@ -28,7 +28,7 @@ pub enum IssuedCommandError {
     #[error(transparent)]
     Refused(Refusal),
     #[error("the command has failed: {0}")]
-    Unrendered(#[from] ToolError),
+    Unrendered(ToolError),
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(transparent)]
@@ -37,6 +37,12 @@ pub enum IssuedCommandError {
     Submit(#[from] SubmitError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<ToolError> for IssuedCommandError {
+    fn from(error: ToolError) -> Self {
+        Self::Unrendered(error)
+    }
 }
 
 impl App {

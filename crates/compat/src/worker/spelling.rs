@@ -185,15 +185,23 @@ fn text_of(value: &Value) -> String {
 fn python(config: &mut Map<String, Value>) {
     let Some(libs) = config.shift_remove("libs") else { return };
     let imports = match &libs {
-        Value::Object(libs) => libs
-            .iter()
-            .filter_map(|(name, module)| Some(format!("import {} as {name}\n", module.as_str()?)))
-            .collect::<String>(),
+        Value::Object(libs) => {
+            libs.iter().filter_map(|(name, wanted)| import_of(name, wanted)).collect::<String>()
+        }
         _ => String::new(),
     };
     if let Some(Value::String(code)) = config.get_mut("code") {
         code.insert_str(0, &imports);
     }
+}
+
+/// Returns the statement that imports a module, or a part of it (`{from, import}`), under a name.
+fn import_of(name: &str, wanted: &Value) -> Option<String> {
+    if let Some(module) = wanted.as_str() {
+        return Some(format!("import {module} as {name}\n"));
+    }
+    let word = |key: &str| wanted.get(key).and_then(Value::as_str);
+    Some(format!("from {} import {} as {name}\n", word("from")?, word("import")?))
 }
 
 fn statement(tool: ToolKind, config: &mut Map<String, Value>) -> Result<(), ToolError> {
@@ -368,9 +376,14 @@ mod tests {
     fn the_imports_of_a_script_are_part_of_its_code() {
         check(
             ToolKind::Python,
-            json!({ "libs": { "t": "time" }, "code": "result = t.time()" }),
+            json!({
+                "libs": { "t": "time", "now": { "from": "datetime", "import": "datetime" } },
+                "code": "result = t.time()",
+            }),
             json!({ "n": 1 }),
-            expect![[r#"{"code":"import time as t\nresult = t.time()","args":{"n":1}}"#]],
+            expect![[
+                r#"{"code":"import time as t\nfrom datetime import datetime as now\nresult = t.time()","args":{"n":1}}"#
+            ]],
         );
     }
 
