@@ -2,4 +2,4 @@
 -- until infinity.
 SELECT
     (SELECT count(*) FROM noetl.outbox WHERE taken_until IS NULL)
-    + (SELECT count(*) FROM noetl.outbox WHERE taken_until < 'infinity')
+    + (SELECT count(*) FROM noetl.outbox WHERE taken_until < 'infinity') AS count

@@ -4,4 +4,4 @@ SELECT
     + (
         SELECT count(*) FROM noetl.outbox
         WHERE taken_until <= coalesce($1, statement_timestamp())
-    )
+    ) AS count

@@ -7,4 +7,4 @@ SELECT
             status = 'CLAIMED'
             AND pool = $1
             AND lease_until <= coalesce($2, statement_timestamp())
-    )
+    ) AS count

@@ -23,4 +23,4 @@ WITH RECURSIVE waiting (execution_id, place) AS (
     ) AS following
     WHERE waiting.place < $2
 )
-SELECT count(*) FROM waiting
+SELECT count(*) AS count FROM waiting

@@ -1,4 +1,4 @@
--- Extends all leases of worker $1 to $3 microseconds from now ($2, or the database clock),
+-- Extends all leases of worker $1 to $2 microseconds from now ($3, or the database clock),
 -- including expired ones. The commit does not wait for the disk: a lost update is repeated.
 WITH held AS (
     SELECT execution_id, command_id
@@ -8,7 +8,7 @@ WITH held AS (
     FOR UPDATE
 )
 UPDATE noetl.command
-SET lease_until = coalesce($2, statement_timestamp()) + $3::bigint * interval '1 microsecond'
+SET lease_until = coalesce($3, statement_timestamp()) + $2::bigint * interval '1 microsecond'
 FROM held
 WHERE
     command.execution_id = held.execution_id

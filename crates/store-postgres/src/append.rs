@@ -3,23 +3,23 @@
 
 use std::collections::{HashMap, HashSet};
 
-use futures::TryStreamExt as _;
-use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
-use noetl_store::from_row::{self, Columns as _, LogRows};
-use noetl_store::to_row::{at_most, stored};
+use noetl_model::{CommandId, EventId, ExecutionId, Timestamp};
+use noetl_store::from_row::{self, Columns as _};
+use noetl_store::sql::SqlDatabase as _;
+use noetl_store::to_row::stored;
 use noetl_store::{
-    Append, AppendError, Clock as _, CommandKey, Known, LogEnd, OwnEvents, Plan, READ_EVENTS_MAX,
-    StartKey, StoreError, SystemClock, put_away, read_shared,
+    Append, AppendError, Clock as _, CommandKey, Known, LogEnd, OpenCommand, Plan, StartKey,
+    StoreError, SystemClock, put_away,
 };
 use sqlx::{PgConnection, Row as _, query, query_as, query_scalar};
 use tokio::time::Instant as Moment;
 
 use crate::PgStore;
+use crate::database::STATEMENTS;
 use crate::encode::{Footing, bound};
 use crate::instant::Instant;
 use crate::key::find_keys;
-use crate::queue::lock_commands;
-use crate::row::{Named, get, is_disconnected, is_rivalry, store_error, unsigned};
+use crate::row::{Named, is_disconnected, is_rivalry, store_error, unsigned};
 
 /// The number of times a batch is planned again because another writer committed first.
 const RIVALRIES_MAX: u32 = 8;
@@ -63,54 +63,8 @@ impl PgStore {
         self.append_all(&batch.iter().collect::<Vec<_>>()).await
     }
 
-    pub(crate) async fn read(
-        &self,
-        execution: ExecutionId,
-        after: Seq,
-        limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
-        let read = |execution, after, limit| self.own_events(execution, after, limit);
-        read_shared(execution, after, limit, read).await
-    }
-
     pub(crate) fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
         true
-    }
-
-    pub(crate) async fn find(
-        &self,
-        event: EventId,
-    ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
-        let row = self.row(query(include_str!("../sql/find_event.sql")).bind(event.0)).await?;
-        row.map(|row| {
-            let execution = ExecutionId(get(&row, "execution_id")?);
-            Ok((execution, from_row::recorded(execution, Named(&row))?))
-        })
-        .transpose()
-    }
-}
-
-impl PgStore {
-    /// Reads events from an execution's own log.
-    pub(crate) async fn own_events(
-        &self,
-        execution: ExecutionId,
-        after: Seq,
-        limit: usize,
-    ) -> Result<OwnEvents, StoreError> {
-        let mut connection = self.pool.connection().await?;
-        let mut rows = query(include_str!("../sql/read_events.sql"))
-            .bind(execution.0)
-            .bind(stored(after.0))
-            .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch(&mut *connection);
-        let mut reader = LogRows::new(execution);
-        while let Some(row) = rows.try_next().await.map_err(store_error)? {
-            if !reader.add(Named(&row))? {
-                break;
-            }
-        }
-        Ok(reader.into_events())
     }
 
     /// Writes a batch, planning it again while other writers commit first.
@@ -180,7 +134,7 @@ impl PgStore {
         batch: &[&Append],
         event_ids: EventIds,
     ) -> Result<Vec<Result<(), AppendError>>, Unwritten> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.pool.begin().await?;
         let known = read_up(&mut transaction, batch, event_ids, self.now()).await?;
         let now = known.now;
         let mut plan = Plan::of(batch.iter().copied(), known);
@@ -243,13 +197,14 @@ async fn lock_executions(
         .fetch_all(connection)
         .await?;
     let mut logs = HashMap::with_capacity(rows.len());
+    let rows: Vec<Named> = rows.into_iter().map(Named).collect();
     for row in &rows {
-        if Named(row).maybe_integer("execution_id")?.is_some() {
-            logs.extend([from_row::log_end(Named(row))?]);
+        if row.maybe_integer("execution_id")?.is_some() {
+            logs.extend([from_row::log_end(row)?]);
         }
     }
     let first = rows.first().ok_or_else(|| store_error(sqlx::Error::RowNotFound))?;
-    Ok((Named(first).instant("now")?, logs))
+    Ok((first.instant("now")?, logs))
 }
 
 async fn find_event_ids(
@@ -288,4 +243,21 @@ pub(crate) async fn find_children(
             Ok(((ExecutionId(parent), command), ExecutionId(child)))
         })
         .collect()
+}
+
+/// Loads and locks the open commands with the given keys until the end of the transaction.
+async fn lock_commands(
+    connection: &mut PgConnection,
+    keys: &[CommandKey],
+) -> Result<HashMap<CommandKey, OpenCommand>, StoreError> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = query(STATEMENTS.lock_commands.text)
+        .bind(keys.iter().map(|(execution, _)| execution.0).collect::<Vec<_>>())
+        .bind(keys.iter().map(|(_, command)| stored(command.0)).collect::<Vec<_>>())
+        .fetch_all(connection)
+        .await
+        .map_err(store_error)?;
+    rows.into_iter().map(|row| from_row::open_command(&Named(row))).collect()
 }

@@ -29,7 +29,7 @@ pub(crate) async fn find_keys(
         .fetch_all(connection)
         .await
         .map_err(store_error)?;
-    let found = rows.iter().map(Named).map(from_row::kept_key);
+    let found = rows.into_iter().map(|row| from_row::kept_key(&Named(row)));
     let found = found.collect::<Result<HashMap<_, _>, _>>()?;
     let named =
         keys.iter().filter_map(|key| Some((key.qualified(), *found.get(&stored_name(key))?)));

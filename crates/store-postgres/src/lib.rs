@@ -6,15 +6,14 @@
 //! because they do not exist yet are protected by unique keys. Leases are compared with the
 //! database's clock, never with a server's.
 //!
-//! Every statement is a file in `sql/`. [`PgStore`] is one database; [`Shards`] is several of them,
-//! and each execution is stored in exactly one.
+//! Every statement is a file in `sql/`; most are called by the functions of [`noetl_store::sql`].
+//! [`PgStore`] is one database; [`Shards`] is several of them, and each execution is stored in
+//! exactly one.
 
 mod append;
-mod bytes;
-mod catalog;
 mod clock;
+mod database;
 mod encode;
-mod executions;
 mod feed;
 mod functions;
 mod instant;
@@ -22,19 +21,14 @@ mod key;
 mod layout;
 mod machine;
 mod open;
-mod open_work;
-mod outbox;
 mod partitions;
 mod pool;
 mod ports;
-mod queue;
 mod records;
 mod row;
-mod schedule;
 mod settings;
 mod shards;
 mod store;
-mod subscription;
 mod timers;
 mod writers;
 

@@ -52,7 +52,7 @@ impl PgStore {
     /// Begins a transaction with a longer statement deadline but a short lock timeout, because
     /// other sessions queue behind a waiting lock.
     async fn begin_maintenance(&self) -> Result<PooledTransaction, StoreError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.pool.begin().await?;
         query(include_str!("../sql/set_maintenance.sql"))
             .bind(MAINTENANCE_MAX.as_millis().to_string())
             .bind(LOCK_WAIT_MAX.as_millis().to_string())

@@ -67,32 +67,31 @@ fn code(error: &sqlx::Error) -> Option<Cow<'_, str>> {
 }
 
 /// A row with access by column name.
-#[derive(Clone, Copy)]
-pub(crate) struct Named<'r>(pub(crate) &'r PgRow);
+pub struct Named(pub(crate) PgRow);
 
-impl Columns for Named<'_> {
+impl Columns for Named {
     fn maybe_text(&self, column: &str) -> Result<Option<&str>, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 
     fn maybe_integer(&self, column: &str) -> Result<Option<i64>, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 
     fn maybe_bytes(&self, column: &str) -> Result<Option<&[u8]>, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 
     fn maybe_instant(&self, column: &str) -> Result<Option<Timestamp>, StoreError> {
-        Ok(get::<Option<Instant>>(self.0, column)?.map(|Instant(at)| at))
+        Ok(get::<Option<Instant>>(&self.0, column)?.map(|Instant(at)| at))
     }
 
     fn flag(&self, column: &str) -> Result<bool, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 
     fn texts(&self, column: &str) -> Result<Vec<String>, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 }
 

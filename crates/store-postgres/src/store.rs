@@ -2,22 +2,15 @@
 
 use std::sync::Arc;
 
-use noetl_store::{Blobs, Clock, ClockReading, RemoteClock, StoreError};
-use sqlx::Postgres;
-use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::query::Query;
+use noetl_store::{Blobs, Clock, ClockReading, RemoteClock};
 use tokio::time::Instant as Moment;
 
 use crate::feed;
 use crate::instant::Instant;
 use crate::open::{self, OpenError};
-use crate::pool::{ConnectionPool, PooledTransaction};
-use crate::row::store_error;
+use crate::pool::ConnectionPool;
 use crate::settings::PgSettings;
 use crate::writers::Writers;
-
-/// A statement with its arguments.
-type PgQuery<'q> = Query<'q, Postgres, PgArguments>;
 
 /// A store in one PostgreSQL database. Clones share their connections.
 #[derive(Clone)]
@@ -26,7 +19,7 @@ pub struct PgStore {
     pub(crate) writers: Writers,
     pub(crate) time: Time,
     /// The blob storage of large payloads, if they are not in the database.
-    blobs: Option<Arc<dyn Blobs>>,
+    pub(crate) blobs: Option<Arc<dyn Blobs>>,
 }
 
 /// The clock that leases, messages and partitions are compared with.
@@ -103,31 +96,6 @@ impl PgStore {
     #[must_use]
     pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
         Self { blobs: Some(blobs), ..self }
-    }
-
-    pub(crate) fn blobs(&self) -> Option<&dyn Blobs> {
-        self.blobs.as_deref()
-    }
-
-    /// Runs a statement in its own transaction and returns its rows.
-    pub(crate) async fn rows(&self, statement: PgQuery<'_>) -> Result<Vec<PgRow>, StoreError> {
-        statement.fetch_all(&mut *self.pool.connection().await?).await.map_err(store_error)
-    }
-
-    /// Runs a statement in its own transaction and returns its first row.
-    pub(crate) async fn row(&self, statement: PgQuery<'_>) -> Result<Option<PgRow>, StoreError> {
-        statement.fetch_optional(&mut *self.pool.connection().await?).await.map_err(store_error)
-    }
-
-    /// Runs a statement in its own transaction and returns the number of rows it wrote.
-    pub(crate) async fn write(&self, statement: PgQuery<'_>) -> Result<u64, StoreError> {
-        let done = statement.execute(&mut *self.pool.connection().await?).await;
-        Ok(done.map_err(store_error)?.rows_affected())
-    }
-
-    /// Begins a transaction. Dropping it rolls it back.
-    pub(crate) async fn begin(&self) -> Result<PooledTransaction, StoreError> {
-        self.pool.begin().await
     }
 
     /// Closes all connections once they are idle.

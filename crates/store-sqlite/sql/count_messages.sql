@@ -1,2 +1,2 @@
 -- Counts the pending messages, without dead ones.
-SELECT count(*) FROM outbox WHERE dead_at IS NULL
+SELECT count(*) AS count FROM outbox WHERE dead_at IS NULL

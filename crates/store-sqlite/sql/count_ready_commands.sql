@@ -4,4 +4,4 @@ SELECT
     + (
         SELECT count(*) FROM command
         WHERE status = 'CLAIMED' AND pool = ?1 AND lease_until <= ?2
-    )
+    ) AS count

@@ -13,4 +13,4 @@ WITH RECURSIVE waiting (execution_id, place) AS (
     FROM waiting
     WHERE execution_id IS NOT NULL AND place < ?2
 )
-SELECT count(execution_id) FROM waiting WHERE place <= ?2
+SELECT count(execution_id) AS count FROM waiting WHERE place <= ?2

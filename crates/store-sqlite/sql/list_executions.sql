@@ -1,4 +1,4 @@
--- Lists at most ?3 executions older than ?1, newest first.
+-- Lists at most ?2 executions older than ?1, newest first.
 SELECT
     execution_id, catalog_id, path, version, status, seq, started_at, ended_at, parent_execution_id,
     parent_command_id, current_step, steps_total, steps_running, steps_completed, steps_failed,
@@ -7,4 +7,4 @@ SELECT
 FROM execution
 WHERE execution_id < ?1
 ORDER BY execution_id DESC
-LIMIT +?3
+LIMIT +?2

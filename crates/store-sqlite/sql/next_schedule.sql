@@ -1,2 +1,2 @@
 -- Selects the earliest due time of all schedules.
-SELECT min(next_at) FROM schedule WHERE next_at IS NOT NULL
+SELECT min(next_at) AS next_at FROM schedule WHERE next_at IS NOT NULL

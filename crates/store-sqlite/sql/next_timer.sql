@@ -1,2 +1,2 @@
 -- Selects the earliest due time of all timers.
-SELECT min(due_at) FROM timer
+SELECT min(due_at) AS due_at FROM timer

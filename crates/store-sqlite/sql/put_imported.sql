@@ -1,8 +1,12 @@
--- Stores an imported execution, replacing an existing row.
+-- Stores imported executions, replacing existing rows; ?1 is a JSON array of arrays of columns.
 INSERT INTO imported_execution (
     execution_id, status, path, path_folded, catalog_id, parent_execution_id, last_at, body
 )
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+SELECT
+    value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+    value ->> 7
+FROM json_each(?1)
+WHERE true
 ON CONFLICT (execution_id) DO UPDATE SET
     status = excluded.status,
     path = excluded.path,

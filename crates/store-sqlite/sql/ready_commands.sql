@@ -72,7 +72,7 @@ lost (execution_id, command_id, attempt, lease_until, position) AS (
     ORDER BY lease_until, position
     LIMIT +?3
 )
-SELECT execution_id, command_id, attempt
+SELECT execution_id, command_id, attempt, round
 FROM (
     SELECT
         ready.*,

@@ -1,5 +1,5 @@
 -- Selects at most ?2 running executions without open work whose last event is older than ?1.
-SELECT execution_id
+SELECT execution_id, last_event_at
 FROM execution
 WHERE
     status = 'RUNNING'

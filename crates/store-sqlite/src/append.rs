@@ -1,23 +1,19 @@
 //! The event log on SQLite. The rows that a batch touches are read, then the batch is planned and
 //! written table by table, in two calls to the database.
 
-use futures::TryStreamExt as _;
-use noetl_model::{CommandId, EventId, ExecutionId, Recorded, Seq, Timestamp};
-use noetl_store::from_row::{self, LogRows};
-use noetl_store::to_row::{at_most, stored};
-use noetl_store::{
-    Append, AppendError, CommandKey, Known, OwnEvents, Plan, READ_EVENTS_MAX, StartKey, StoreError,
-    put_away, read_shared,
-};
-use sqlx::sqlite::SqliteRow;
+use noetl_model::{CommandId, EventId, ExecutionId, Timestamp};
+use noetl_store::from_row::{self, Columns as _};
+use noetl_store::sql::SqlDatabase as _;
+use noetl_store::{Append, AppendError, CommandKey, Known, Plan, StartKey, StoreError, put_away};
 use sqlx::{SqliteConnection, query};
 
 use crate::SqliteStore;
+use crate::database::STATEMENTS;
 use crate::encode::{CommandRow, EventRow, ExecutionRow};
 use crate::key::KeyRow;
-use crate::row::{NO_ROWS, NamedRow, array, get, store_error};
+use crate::row::{NO_ROWS, NamedRow, array, store_error};
 use crate::script::{Parameter, Script};
-use crate::store::{BEGIN, COMMIT};
+use crate::store::{BEGIN, COMMIT, Durability};
 
 impl SqliteStore {
     pub(crate) async fn append(
@@ -30,7 +26,7 @@ impl SqliteStore {
         if let Some(blobs) = self.blobs() {
             put_away(blobs, &batch.iter().collect::<Vec<_>>()).await?;
         }
-        let mut writer = self.whole_writer().await?;
+        let mut writer = self.manual_transaction(Durability::Durable).await?;
         let now = self.clock.now();
         let known = read_up(&mut writer, batch, now).await?;
         let mut plan = Plan::of(batch, known);
@@ -42,52 +38,8 @@ impl SqliteStore {
         Ok(plan.answers)
     }
 
-    pub(crate) async fn read(
-        &self,
-        execution: ExecutionId,
-        after: Seq,
-        limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
-        let read = |execution, after, limit| self.own_events(execution, after, limit);
-        read_shared(execution, after, limit, read).await
-    }
-
     pub(crate) fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
         true
-    }
-
-    pub(crate) async fn find(
-        &self,
-        event: EventId,
-    ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
-        let row = self.row(query(include_str!("../sql/find_event.sql")).bind(event.0)).await?;
-        row.map(|row| {
-            let execution = ExecutionId(get(&row, "execution_id")?);
-            Ok((execution, from_row::recorded(execution, NamedRow(&row))?))
-        })
-        .transpose()
-    }
-}
-
-impl SqliteStore {
-    async fn own_events(
-        &self,
-        execution: ExecutionId,
-        after: Seq,
-        limit: usize,
-    ) -> Result<OwnEvents, StoreError> {
-        let mut rows = query(include_str!("../sql/read_events.sql"))
-            .bind(execution.0)
-            .bind(stored(after.0))
-            .bind(at_most(limit, READ_EVENTS_MAX))
-            .fetch(&self.readers);
-        let mut reader = LogRows::new(execution);
-        while let Some(row) = rows.try_next().await.map_err(store_error)? {
-            if !reader.add(NamedRow(&row))? {
-                break;
-            }
-        }
-        Ok(reader.into_events())
     }
 }
 
@@ -107,7 +59,7 @@ async fn read_up(
         (include_str!("../sql/find_seqs.sql"), array(batch.iter().map(|append| append.execution))),
         (include_str!("../sql/find_event_ids.sql"), array(event_ids)),
         (include_str!("../sql/find_children.sql"), array(parents)),
-        (include_str!("../sql/find_commands.sql"), array(commands)),
+        (STATEMENTS.lock_commands.text, array(commands)),
         (include_str!("../sql/find_start_keys.sql"), array(keys)),
     ];
     let mut script = Script::default();
@@ -123,26 +75,22 @@ async fn read_up(
         .map(|is_asked| if is_asked { found.next().unwrap_or_default() } else { Vec::new() });
     Ok(Known {
         now,
-        logs: logs.iter().map(NamedRow).map(from_row::log_end).collect::<Result<_, _>>()?,
+        logs: logs.iter().map(from_row::log_end).collect::<Result<_, _>>()?,
         event_ids: event_ids
             .iter()
-            .map(|row| Ok(EventId(get(row, "event_id")?)))
+            .map(|row| Ok(EventId(row.integer("event_id")?)))
             .collect::<Result<_, StoreError>>()?,
         children: children.iter().map(child).collect::<Result<_, _>>()?,
-        commands: commands
-            .iter()
-            .map(NamedRow)
-            .map(from_row::open_command)
-            .collect::<Result<_, _>>()?,
-        keys: keys.iter().map(NamedRow).map(from_row::kept_key).collect::<Result<_, _>>()?,
+        commands: commands.iter().map(from_row::open_command).collect::<Result<_, _>>()?,
+        keys: keys.iter().map(from_row::kept_key).collect::<Result<_, _>>()?,
     })
 }
 
 /// Converts a row to a child execution and its parent command.
-fn child(row: &SqliteRow) -> Result<(CommandKey, ExecutionId), StoreError> {
-    let parent = ExecutionId(get(row, "parent_execution_id")?);
-    let command = CommandId(get(row, "parent_command_id")?);
-    Ok(((parent, command), ExecutionId(get(row, "execution_id")?)))
+fn child(row: &NamedRow) -> Result<(CommandKey, ExecutionId), StoreError> {
+    let parent = ExecutionId(row.integer("parent_execution_id")?);
+    let command = CommandId(row.number("parent_command_id")?);
+    Ok(((parent, command), ExecutionId(row.integer("execution_id")?)))
 }
 
 /// Writes the rows of a plan, one statement for each table, and commits. A table without new rows

@@ -1,45 +1,23 @@
-//! Operator's view of the database file.
+//! Operator's view of the database file, without asking it.
 
-use noetl_model::ExecutionStatus;
-use noetl_store::to_row::at_most;
-use noetl_store::{ConnectionFigures, StoreError, Tables, WRITE_CHECK_LEN};
-use sqlx::{query, query_scalar};
+use std::sync::Arc;
+
+use noetl_model::Timestamp;
+use noetl_store::{Clock, ConnectionFigures, StoreError};
 
 use crate::SqliteStore;
-use crate::row::store_error;
-
-/// The tables that no execution can do without.
-const NEEDED: &[&str] =
-    &["catalog", "command", "event", "execution", "outbox", "payload", "snapshot", "timer"];
 
 impl SqliteStore {
-    pub(crate) async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError> {
-        query_scalar(include_str!("../sql/count_executions.sql"))
-            .bind(status.as_str())
-            .bind(i64::try_from(max).unwrap_or(i64::MAX))
-            .fetch_one(&self.readers)
-            .await
-            .map_err(store_error)
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
     }
 
-    pub(crate) async fn tables(&self) -> Result<Tables, StoreError> {
-        let found: Vec<String> = query_scalar(include_str!("../sql/list_tables.sql"))
-            .fetch_all(&self.readers)
-            .await
-            .map_err(store_error)?;
-        Ok(Tables::of(found, NEEDED))
+    pub(crate) async fn time(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.clock.now())
     }
 
-    pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
-        query(include_str!("../sql/check_writable.sql"))
-            .bind(at_most(WRITE_CHECK_LEN, WRITE_CHECK_LEN))
-            .execute(&mut *self.writer().await?)
-            .await
-            .map_err(store_error)?;
-        match self.blobs() {
-            Some(blobs) => blobs.check_writable().await,
-            None => Ok(()),
-        }
+    pub(crate) async fn expire(&self, _before: Timestamp) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
     }
 
     pub(crate) fn write_fault(&self) -> Option<String> {
@@ -63,18 +41,17 @@ impl SqliteStore {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use noetl_model::{Digest, Seq};
     use noetl_store::conformance::given::{A, start};
-    use noetl_store::{Append, SystemClock, WriteFault};
-    use sqlx::AssertSqlSafe;
+    use noetl_store::{Append, EventLog as _, Layout as _, SystemClock, WriteFault};
+    use sqlx::{AssertSqlSafe, query, query_scalar};
 
     use super::*;
+    use crate::store::Durability;
 
     /// Limits the file to a number of pages.
     async fn limit_pages(store: &SqliteStore, pages: i64) {
-        let mut writer = store.writer().await.unwrap();
+        let mut writer = store.writer(Durability::Durable).await.unwrap();
         let limit = AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));
         query(limit).execute(&mut *writer).await.unwrap();
     }

@@ -4,31 +4,23 @@
 //! use a few other connections and never wait for a writer. A lock file keeps a second control
 //! plane off the same database, while any number of processes may read.
 //!
-//! Every statement is a file in `sql/`. Appends are checked in memory by
-//! [`Plan`](noetl_store::Plan), so that a batch of any size takes the same few statements. There is
-//! only one writer, so the rows read at the start of a transaction stay valid until its end.
+//! Every statement is a file in `sql/`; most are called by the functions of [`noetl_store::sql`].
+//! Appends are checked in memory by [`Plan`](noetl_store::Plan), so that a batch of any size takes
+//! the same few statements. There is only one writer, so the rows read at the start of a
+//! transaction stay valid until its end.
 
 mod append;
-mod bytes;
-mod catalog;
+mod database;
 mod encode;
-mod executions;
-mod feed;
 mod integrity;
 mod key;
 mod layout;
 mod open;
-mod open_work;
-mod outbox;
 mod ports;
-mod queue;
 mod records;
 mod row;
-mod schedule;
 mod script;
 mod store;
-mod subscription;
-mod timers;
 
 pub use open::OpenError;
 pub use store::SqliteStore;

@@ -56,28 +56,27 @@ fn extended_code(error: &sqlx::Error) -> Option<i32> {
 }
 
 /// A row with access by column name.
-#[derive(Clone, Copy)]
-pub(crate) struct NamedRow<'r>(pub(crate) &'r SqliteRow);
+pub struct NamedRow(pub(crate) SqliteRow);
 
-impl Columns for NamedRow<'_> {
+impl Columns for NamedRow {
     fn maybe_text(&self, column: &str) -> Result<Option<&str>, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 
     fn maybe_integer(&self, column: &str) -> Result<Option<i64>, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 
     fn maybe_bytes(&self, column: &str) -> Result<Option<&[u8]>, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 
     fn maybe_instant(&self, column: &str) -> Result<Option<Timestamp>, StoreError> {
-        Ok(get::<Option<i64>>(self.0, column)?.map(Timestamp::from_micros))
+        Ok(get::<Option<i64>>(&self.0, column)?.map(Timestamp::from_micros))
     }
 
     fn flag(&self, column: &str) -> Result<bool, StoreError> {
-        get(self.0, column)
+        get(&self.0, column)
     }
 
     fn texts(&self, column: &str) -> Result<Vec<String>, StoreError> {

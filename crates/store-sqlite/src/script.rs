@@ -3,10 +3,10 @@
 
 use futures::TryStreamExt as _;
 use noetl_store::StoreError;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments as _, AssertSqlSafe, Either, Executor as _, SqliteConnection, query_with};
 
-use crate::row::store_error;
+use crate::row::{NamedRow, store_error};
 
 /// The value of a statement's parameter `?1`, `?2`, ….
 pub(crate) enum Parameter {
@@ -55,14 +55,14 @@ impl Script {
     pub(crate) async fn run(
         self,
         connection: &mut SqliteConnection,
-    ) -> Result<Vec<Vec<SqliteRow>>, StoreError> {
+    ) -> Result<Vec<Vec<NamedRow>>, StoreError> {
         let mut results =
             connection.fetch_many(query_with(AssertSqlSafe(self.sql), self.arguments));
         let mut rows = Vec::new();
         let mut current = Vec::new();
         while let Some(result) = results.try_next().await.map_err(store_error)? {
             match result {
-                Either::Right(row) => current.push(row),
+                Either::Right(row) => current.push(NamedRow(row)),
                 Either::Left(_done) => rows.push(std::mem::take(&mut current)),
             }
         }

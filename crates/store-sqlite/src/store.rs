@@ -6,16 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use noetl_store::{Blobs, Clock, StoreError, SystemClock};
-use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, SqliteTransaction, query};
+use sqlx::{SqliteConnection, SqlitePool, query};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::open::{self, OpenError};
-use crate::row::store_error;
-
-/// A statement with its arguments.
-type SqliteQuery<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 /// The write lock and its connection.
 pub(crate) type Writing<'a> = MappedMutexGuard<'a, SqliteConnection>;
@@ -27,7 +21,7 @@ pub struct SqliteStore {
     /// `None` in a store that was opened read-only.
     writer: Option<Writer>,
     /// The blob storage of large payloads, if they are not in the file.
-    blobs: Option<Arc<dyn Blobs>>,
+    pub(crate) blobs: Option<Arc<dyn Blobs>>,
 }
 
 struct Writer {
@@ -42,36 +36,58 @@ pub(crate) struct WriteConnections {
     /// The connection whose commits survive the death of the process and, after the next durable
     /// commit, a power loss. A flush is the largest cost of a small commit.
     lazy: SqliteConnection,
-    /// True if a transaction of the durable connection may be unfinished.
-    is_torn: bool,
+    /// The connection whose transaction may be unfinished.
+    unfinished: Option<Durability>,
+}
+
+/// The durability of a commit, which decides its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    Durable,
+    Lazy,
+}
+
+impl WriteConnections {
+    fn get(&mut self, durability: Durability) -> &mut SqliteConnection {
+        match durability {
+            Durability::Durable => &mut self.durable,
+            Durability::Lazy => &mut self.lazy,
+        }
+    }
 }
 
 /// Begins a write transaction.
 pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
 pub(crate) const COMMIT: &str = "COMMIT";
 
-/// The durable connection for a manual transaction. Unless it is settled, the next writer rolls it
-/// back.
-pub(crate) struct WholeWriter<'a>(MutexGuard<'a, WriteConnections>);
+/// A connection during a manual transaction. Unless it is settled, the next writer rolls the
+/// transaction back.
+pub(crate) struct ManualTransaction<'a> {
+    connections: MutexGuard<'a, WriteConnections>,
+    durability: Durability,
+}
 
-impl WholeWriter<'_> {
+impl ManualTransaction<'_> {
     /// Marks the transaction as ended.
     pub(crate) fn settle(mut self) {
-        self.0.is_torn = false;
+        self.connections.unfinished = None;
     }
 }
 
-impl Deref for WholeWriter<'_> {
+impl Deref for ManualTransaction<'_> {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
-        &self.0.durable
+        match self.durability {
+            Durability::Durable => &self.connections.durable,
+            Durability::Lazy => &self.connections.lazy,
+        }
     }
 }
 
-impl DerefMut for WholeWriter<'_> {
+impl DerefMut for ManualTransaction<'_> {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
-        &mut self.0.durable
+        self.connections.get(self.durability)
     }
 }
 
@@ -89,7 +105,7 @@ impl SqliteStore {
             .await
             .map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
         let lazy = open::lazy_writer(path).await?;
-        let connections = WriteConnections { durable, lazy, is_torn: false };
+        let connections = WriteConnections { durable, lazy, unfinished: None };
         let writer = Some(Writer { connections: Mutex::new(connections), _lock: lock });
         Ok(Self { clock, readers: open::readers(path), writer, blobs: None })
     }
@@ -107,54 +123,20 @@ impl SqliteStore {
         Self { blobs: Some(blobs), ..self }
     }
 
-    pub(crate) fn blobs(&self) -> Option<&dyn Blobs> {
-        self.blobs.as_deref()
+    /// Waits for the write lock and returns the connection with a durability. The lazy one is for
+    /// updates that are repeated if a power loss drops them.
+    pub(crate) async fn writer(&self, durability: Durability) -> Result<Writing<'_>, StoreError> {
+        Ok(MutexGuard::map(self.locked().await?, |connections| connections.get(durability)))
     }
 
-    /// Runs a query and returns its rows.
-    pub(crate) async fn rows(
+    /// Waits for the write lock and returns a connection for a manual transaction.
+    pub(crate) async fn manual_transaction(
         &self,
-        statement: SqliteQuery<'_>,
-    ) -> Result<Vec<SqliteRow>, StoreError> {
-        statement.fetch_all(&self.readers).await.map_err(store_error)
-    }
-
-    /// Runs a query and returns its first row.
-    pub(crate) async fn row(
-        &self,
-        statement: SqliteQuery<'_>,
-    ) -> Result<Option<SqliteRow>, StoreError> {
-        statement.fetch_optional(&self.readers).await.map_err(store_error)
-    }
-
-    /// Runs a statement in its own transaction and returns the number of rows it wrote.
-    pub(crate) async fn write(&self, statement: SqliteQuery<'_>) -> Result<u64, StoreError> {
-        let done = statement.execute(&mut *self.writer().await?).await;
-        Ok(done.map_err(store_error)?.rows_affected())
-    }
-
-    /// Like `write`, on the lazy connection.
-    pub(crate) async fn write_lazily(&self, statement: SqliteQuery<'_>) -> Result<u64, StoreError> {
-        let done = statement.execute(&mut *self.lazy_writer().await?).await;
-        Ok(done.map_err(store_error)?.rows_affected())
-    }
-
-    /// Waits for the write lock and returns the durable connection.
-    pub(crate) async fn writer(&self) -> Result<Writing<'_>, StoreError> {
-        Ok(MutexGuard::map(self.locked().await?, |connections| &mut connections.durable))
-    }
-
-    /// Waits for the write lock and returns the durable connection for a manual transaction.
-    pub(crate) async fn whole_writer(&self) -> Result<WholeWriter<'_>, StoreError> {
+        durability: Durability,
+    ) -> Result<ManualTransaction<'_>, StoreError> {
         let mut connections = self.locked().await?;
-        connections.is_torn = true;
-        Ok(WholeWriter(connections))
-    }
-
-    /// Waits for the write lock and returns the lazy connection, for updates that are repeated if a
-    /// power loss drops them.
-    pub(crate) async fn lazy_writer(&self) -> Result<Writing<'_>, StoreError> {
-        Ok(MutexGuard::map(self.locked().await?, |connections| &mut connections.lazy))
+        connections.unfinished = Some(durability);
+        Ok(ManualTransaction { connections, durability })
     }
 
     async fn locked(&self) -> Result<MutexGuard<'_, WriteConnections>, StoreError> {
@@ -162,18 +144,11 @@ impl SqliteStore {
             return Err(StoreError::Unavailable("the store was opened for reading only".into()));
         };
         let mut connections = writer.connections.lock().await;
-        if connections.is_torn {
+        if let Some(durability) = connections.unfinished {
             // The rollback fails if the transaction has already ended.
-            let _ended = query("ROLLBACK").execute(&mut connections.durable).await;
-            connections.is_torn = false;
+            let _ended = query("ROLLBACK").execute(connections.get(durability)).await;
+            connections.unfinished = None;
         }
         Ok(connections)
     }
-}
-
-/// Begins a write transaction. Dropping it rolls it back.
-pub(crate) async fn begin(
-    connection: &mut SqliteConnection,
-) -> Result<SqliteTransaction<'_>, StoreError> {
-    connection.begin_with(BEGIN).await.map_err(store_error)
 }

@@ -40,6 +40,21 @@ pub async fn put_away(blobs: &dyn Blobs, batch: &[&Append]) -> Result<(), StoreE
     Ok(())
 }
 
+/// Stores a payload in blob storage, if there is one. Returns the body of its row.
+pub async fn row_body<'a>(
+    blobs: Option<&dyn Blobs>,
+    digest: &Digest,
+    bytes: &'a [u8],
+) -> Result<&'a [u8], StoreError> {
+    match blobs {
+        Some(blobs) => {
+            blobs.put(digest, bytes).await?;
+            Ok(&[])
+        }
+        None => Ok(bytes),
+    }
+}
+
 /// Returns the bytes of a payload: the body of its row or, if the body is empty, the stored blob.
 pub async fn brought_back(
     blobs: Option<&dyn Blobs>,

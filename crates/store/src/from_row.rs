@@ -29,7 +29,7 @@ pub use work::{
 
 /// Access to a row by column name. A missing or impossible value in a required column is a
 /// [`StoreError::Corrupt`].
-pub trait Columns: Copy {
+pub trait Columns {
     fn maybe_text(&self, column: &str) -> Result<Option<&str>, StoreError>;
     fn maybe_integer(&self, column: &str) -> Result<Option<i64>, StoreError>;
     fn maybe_bytes(&self, column: &str) -> Result<Option<&[u8]>, StoreError>;

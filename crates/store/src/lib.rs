@@ -32,12 +32,13 @@ mod schedule;
 mod shared;
 #[doc(hidden)]
 pub mod signature;
+pub mod sql;
 mod subscription;
 pub mod to_row;
 mod wrapper;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
-pub use blobs::{Blobs, brought_back, put_away, remove_all_but};
+pub use blobs::{Blobs, brought_back, put_away, remove_all_but, row_body};
 pub use bounded::{Bounded, MAINTENANCE_MAX};
 pub use clock::{Clock, ClockReading, RemoteClock, SteadyClock, SystemClock};
 pub use error::{StoreError, WriteFault};

@@ -96,7 +96,7 @@ macro_rules! forwarded {
 macro_rules! wrapped {
     (; $($port:ident {
         async {
-            $($access:ident $place:ident $name:ident($($argument:ident: $type:ty),*)
+            $($access:ident $place:ident $home:ident $name:ident($($argument:ident: $type:ty),*)
                 -> $answer:ty;)*
         }
         sync {

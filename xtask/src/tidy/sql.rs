@@ -52,8 +52,12 @@ pub(super) fn migrations_have_the_same_names(tree: &SourceTree) -> Vec<TidyFault
     faults
 }
 
+/// The call by which a store includes the shared statements.
+const SHARED_USE: &str = "each_statement!(included)";
+
 pub(super) fn statements_are_used_and_prepared(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
+    let shared = shared_statements(tree);
     for directory in tree.crates() {
         let statements: Vec<&str> = tree
             .below(&format!("{directory}/sql"))
@@ -61,9 +65,11 @@ pub(super) fn statements_are_used_and_prepared(tree: &SourceTree) -> Vec<TidyFau
             .filter(|path| path.ends_with(".sql"))
             .collect();
         let used: String = tree.rust(directory).flat_map(|(_, text)| included(text)).collect();
+        let has_shared = tree.rust(directory).any(|(_, text)| text.contains(SHARED_USE));
         for path in &statements {
             let below = path.strip_prefix(&format!("{directory}/")).unwrap_or(path);
-            if !used.contains(&format!("{below}\"")) {
+            let is_shared = has_shared && shared.contains(below);
+            if !is_shared && !used.contains(&format!("{below}\"")) {
                 faults.push(TidyFault::of(path, "no `include_str!` mentions it"));
             }
         }
@@ -99,6 +105,20 @@ fn event_inserts(lines: Vec<&str>) -> usize {
     let table = |word: &str| word.rsplit('.').next() == Some("event");
     words.windows(2).filter(|pair| pair[0] == "into" && table(pair[1])).count()
 }
+
+/// Returns the files of the statements that the table of all SQL stores names.
+fn shared_statements(tree: &SourceTree) -> BTreeSet<String> {
+    let lines = tree.get(TABLE).unwrap_or_default().lines();
+    let name = |line: &str| {
+        let (kind, name) = line.trim().strip_suffix(';')?.split_once(' ')?;
+        let is_kind = ["Read", "Lookup", "Write", "Lazy", "Claim"].contains(&kind);
+        is_kind.then(|| format!("sql/{name}.sql"))
+    };
+    lines.filter_map(name).collect()
+}
+
+/// The file with the table of the shared statements.
+const TABLE: &str = "crates/store/src/sql/statement.rs";
 
 /// Returns the arguments of every `include_str!`.
 fn included(text: &str) -> Vec<&str> {
@@ -171,6 +191,13 @@ mod tests {
             statements_are_used_and_prepared,
             &[STORE, PREPARED, (used, ""), ("crates/store-a/sql/functions/used.sql", "")],
             &["crates/store-a/sql/functions/used.sql: no `include_str!` mentions it"],
+        );
+        let table = ("crates/store/src/sql/statement.rs", "        Read unused;\n");
+        let includes = ("crates/store-a/src/b.rs", "each_statement!(included)");
+        check(
+            statements_are_used_and_prepared,
+            &[STORE, PREPARED, (used, ""), (unused, ""), table, includes],
+            &[],
         );
     }
 

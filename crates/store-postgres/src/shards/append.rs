@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use futures::future::join_all;
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
+use noetl_store::sql;
 use noetl_store::to_row::stored;
 use noetl_store::{Append, AppendError, CommandKey, StartKey, StoreError, read_shared};
 use sqlx::query;
@@ -40,7 +41,7 @@ impl Shards {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError> {
         let read = |execution, after, limit| {
-            let own = self.shard(execution).own_events(execution, after, limit);
+            let own = sql::own_events(self.shard(execution), execution, after, limit);
             self.in_shard(execution, Box::pin(own))
         };
         read_shared(execution, after, limit, read).await
@@ -54,7 +55,7 @@ impl Shards {
         &self,
         event: EventId,
     ) -> Result<Option<(ExecutionId, Recorded)>, StoreError> {
-        self.any(|shard| shard.find(event)).await
+        self.any(|shard| sql::find(shard, event)).await
     }
 }
 
@@ -63,7 +64,7 @@ impl Shards {
     /// transaction is dropped. The lock is in the cluster's database; the guarded rows are read
     /// after taking it and written before its release.
     async fn lock_children(&self, parents: &[CommandKey]) -> Result<PooledTransaction, StoreError> {
-        let mut transaction = self.cluster.begin().await?;
+        let mut transaction = self.cluster.pool.begin().await?;
         query(include_str!("../../sql/lock_children.sql"))
             .bind(parents.iter().map(|(execution, _)| execution.0).collect::<Vec<_>>())
             .bind(parents.iter().map(|(_, command)| stored(command.0)).collect::<Vec<_>>())

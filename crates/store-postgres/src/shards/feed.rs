@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use futures::future::join_all;
+use noetl_store::sql;
 use noetl_store::{FEED_READ_MAX, FeedCursor, FeedItem, FeedPage, FeedPoint, StoreError};
 
 use super::Shards;
@@ -17,14 +18,15 @@ impl Shards {
     ) -> Result<FeedPage, StoreError> {
         let limit = limit.min(FEED_READ_MAX);
         let read = self.shards.iter().enumerate().map(async |(shard, store)| {
-            store.feed(&FeedCursor::default().at(0, after.place(shard)), limit).await
+            let after = FeedCursor::default().at(0, after.place(shard));
+            sql::feed(store, &after, limit).await
         });
         let pages = join_all(read).await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
         Ok(merged(pages, after, limit))
     }
 
     pub(crate) async fn feed_point(&self, point: &FeedPoint) -> Result<FeedCursor, StoreError> {
-        let points = self.all(|shard| shard.feed_point(point)).await?;
+        let points = self.all(|shard| sql::feed_point(shard, point)).await?;
         let numbered = points.iter().enumerate();
         Ok(numbered
             .fold(FeedCursor::default(), |cursor, (shard, point)| cursor.at(shard, point.place(0))))

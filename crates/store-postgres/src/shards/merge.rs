@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{CommandId, Digest, ExecutionId, Pool, Summary, Timestamp, WorkerId};
+use noetl_store::sql;
 use noetl_store::{
     Clock, ExecutionFilter, Held, HeldAnswer, PAGE_MAX, Page, ReadyCommand, StoreError, TimerRow,
 };
@@ -19,7 +20,8 @@ impl Shards {
         after: Option<ExecutionId>,
         limit: usize,
     ) -> Result<Vec<ReadyCommand>, StoreError> {
-        let waiting = self.answering(|shard| shard.waiting(pool, after, limit)).await?;
+        let waiting =
+            self.answering(|shard| sql::ready_in_rounds(shard, pool, after, limit)).await?;
         let mut ready = waiting.concat();
         ready.sort_by_key(|(round, row)| {
             (*round, after.is_some_and(|after| row.execution <= after), row.execution)
@@ -40,7 +42,8 @@ impl Shards {
             })
             .collect();
         let asked = self.shards.iter().zip(&parts).enumerate();
-        let asked = asked.map(|(index, (shard, part))| self.ask(index, shard.extend(part, lease)));
+        let asked =
+            asked.map(|(index, (shard, part))| self.ask(index, sql::extend(shard, part, lease)));
         let answers = futures::future::join_all(asked).await;
         let mut answers = answers
             .into_iter()
@@ -56,7 +59,7 @@ impl Shards {
     }
 
     pub(crate) async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError> {
-        Ok(self.all(|shard| shard.release(worker)).await?.into_iter().sum())
+        Ok(self.all(|shard| sql::release(shard, worker)).await?.into_iter().sum())
     }
 
     pub(crate) async fn renew(
@@ -64,7 +67,7 @@ impl Shards {
         worker: &WorkerId,
         lease: Duration,
     ) -> Result<u64, StoreError> {
-        Ok(self.all(|shard| shard.renew(worker, lease)).await?.into_iter().sum())
+        Ok(self.all(|shard| sql::renew(shard, worker, lease)).await?.into_iter().sum())
     }
 
     pub(crate) async fn exhausted(
@@ -72,12 +75,13 @@ impl Shards {
         attempts: u32,
         limit: usize,
     ) -> Result<Vec<Held>, StoreError> {
-        let run_out = self.answering(|shard| shard.run_out(attempts, limit)).await?;
-        Ok(merged(run_out, limit))
+        let exhausted =
+            self.answering(|shard| sql::exhausted_with_times(shard, attempts, limit)).await?;
+        Ok(merged(exhausted, limit))
     }
 
     pub(crate) async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {
-        let pools = self.answering(|shard| shard.ready_pools()).await?;
+        let pools = self.answering(sql::ready_pools).await?;
         let pools: BTreeSet<Pool> = pools.into_iter().flatten().collect();
         Ok(pools.into_iter().take(PAGE_MAX).collect())
     }
@@ -87,12 +91,13 @@ impl Shards {
         pool: &Pool,
         count_max: u64,
     ) -> Result<u64, StoreError> {
-        let counts = self.answering(|shard| shard.waiting_executions(pool, count_max)).await?;
+        let counts =
+            self.answering(|shard| sql::waiting_executions(shard, pool, count_max)).await?;
         Ok(counts.into_iter().sum::<u64>().min(count_max))
     }
 
     pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
-        Ok(self.all(|shard| shard.ready_count(pool)).await?.into_iter().sum())
+        Ok(self.all(|shard| sql::ready_count(shard, pool)).await?.into_iter().sum())
     }
 
     /// Returns the clock of the cluster's own database. Leases are compared with the clock of their
@@ -106,19 +111,19 @@ impl Shards {
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<TimerRow>, StoreError> {
-        let mut due = self.answering(|shard| shard.due(now, limit)).await?.concat();
+        let mut due = self.answering(|shard| sql::due(shard, now, limit)).await?.concat();
         due.sort_by_key(|row| (row.due_at, row.execution, row.timer));
         due.truncate(limit.min(PAGE_MAX));
         Ok(due)
     }
 
     pub(crate) async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.answering(|shard| shard.next_due()).await?.into_iter().flatten().min())
+        Ok(self.answering(sql::next_due).await?.into_iter().flatten().min())
     }
 
     /// Looks for a payload in every shard, because a digest does not name its execution.
     pub(crate) async fn payload(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.any(|shard| shard.payload(digest)).await
+        self.any(|shard| sql::payload(shard, digest)).await
     }
 
     pub(crate) async fn list(
@@ -126,7 +131,7 @@ impl Shards {
         filter: &ExecutionFilter,
         page: Page,
     ) -> Result<Vec<Summary>, StoreError> {
-        Ok(page.of(self.all(|shard| shard.list(filter, page)).await?))
+        Ok(page.of(self.all(|shard| sql::list(shard, filter, page)).await?))
     }
 
     pub(crate) async fn stalled(
@@ -134,8 +139,8 @@ impl Shards {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<ExecutionId>, StoreError> {
-        let silent = self.answering(|shard| shard.silent(before, limit)).await?;
-        Ok(merged(silent, limit))
+        let stalled = self.answering(|shard| sql::stalled_with_times(shard, before, limit)).await?;
+        Ok(merged(stalled, limit))
     }
 
     pub(crate) async fn child_of(
@@ -143,7 +148,7 @@ impl Shards {
         parent: ExecutionId,
         command: CommandId,
     ) -> Result<Option<ExecutionId>, StoreError> {
-        self.any(|shard| shard.child_of(parent, command)).await
+        self.any(|shard| sql::child_of(shard, parent, command)).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::join_all;
+use noetl_store::sql;
 use noetl_store::{
     Failure, Fate, Letter, LetterPage, OUTBOX_TAKE_MAX, OutboxRow, Sent, StoreError, Take,
 };
@@ -26,7 +27,7 @@ impl Shards {
             if wanted == 0 {
                 break;
             }
-            let asked = self.shards[index].take(Take { limit: wanted, ..take });
+            let asked = sql::take(&self.shards[index], Take { limit: wanted, ..take });
             match self.ask(index, asked).await {
                 Ok(rows) => taken.extend(rows.into_iter().map(|row| public(row, index))),
                 Err(error) => silence = Some(error),
@@ -42,7 +43,7 @@ impl Shards {
 
     pub(crate) async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError> {
         let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
-        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.sent(part));
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| sql::sent(shard, part));
         let answers = join_all(asked).await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
         let mut unknown: Vec<i64> =
             ids.iter().copied().filter(|id| shard_and_id(*id).0 >= self.shards.len()).collect();
@@ -58,7 +59,7 @@ impl Shards {
             |failure| failure.id,
             |failure, id| Failure { id, ..failure },
         );
-        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.failed(part));
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| sql::failed(shard, part));
         let answers = join_all(asked).await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
         let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
         let fates =
@@ -71,22 +72,23 @@ impl Shards {
 
     pub(crate) async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
         let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
-        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.postpone(part, delay));
+        let asked =
+            self.shards.iter().zip(&parts).map(|(shard, part)| sql::postpone(shard, part, delay));
         join_all(asked).await.into_iter().collect()
     }
 
     pub(crate) async fn owed(&self) -> Result<u64, StoreError> {
-        Ok(self.all(|shard| shard.owed()).await?.into_iter().sum())
+        Ok(self.all(sql::owed).await?.into_iter().sum())
     }
 
     pub(crate) async fn pending(&self) -> Result<u64, StoreError> {
-        Ok(self.all(|shard| shard.pending()).await?.into_iter().sum())
+        Ok(self.all(sql::pending).await?.into_iter().sum())
     }
 
     pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
         let asked = self.shards.iter().enumerate().map(async |(index, shard)| {
             let after = after_in(page.after, index);
-            let letters = shard.letters(LetterPage { after, ..page }).await?;
+            let letters = sql::letters(shard, LetterPage { after, ..page }).await?;
             let letters = letters.into_iter();
             Ok(letters.map(|letter| Letter { row: public(letter.row, index), ..letter }).collect())
         });
@@ -100,13 +102,13 @@ impl Shards {
 
     pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
-        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.revive(part));
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| sql::revive(shard, part));
         join_all(asked).await.into_iter().sum()
     }
 
     pub(crate) async fn discard(&self, ids: &[i64]) -> Result<u64, StoreError> {
         let parts = self.parts(ids.iter().copied(), |id| id, |_, id| id);
-        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| shard.discard(part));
+        let asked = self.shards.iter().zip(&parts).map(|(shard, part)| sql::discard(shard, part));
         join_all(asked).await.into_iter().sum()
     }
 }

@@ -8,22 +8,23 @@ use super::Shards;
 
 /// Sends one call to the database that has its rows.
 macro_rules! routed_call {
-    (across, $shards:ident, $name:ident($($argument:ident),*)) => {
+    ($port:ident, across, $shards:ident, $name:ident($($argument:ident),*)) => {
         Shards::$name($shards, $($argument),*).await
     };
-    (cluster, $shards:ident, $name:ident($($argument:ident),*)) => {
-        $shards.in_cluster($shards.cluster.$name($($argument),*)).await
+    ($port:ident, cluster, $shards:ident, $name:ident($($argument:ident),*)) => {
+        $shards.in_cluster(noetl_store::$port::$name(&$shards.cluster, $($argument),*)).await
     };
-    (shard, $shards:ident, $name:ident($execution:ident $(, $argument:ident)*)) => {{
+    ($port:ident, shard, $shards:ident, $name:ident($execution:ident $(, $argument:ident)*)) => {{
         let shard = $shards.shard($execution);
-        $shards.in_shard($execution, shard.$name($execution $(, $argument)*)).await
+        let answer = noetl_store::$port::$name(shard, $execution $(, $argument)*);
+        $shards.in_shard($execution, answer).await
     }};
 }
 
 macro_rules! routed {
     (; $($port:ident {
         async {
-            $($access:ident $place:ident $name:ident($($argument:ident: $type:ty),*)
+            $($access:ident $place:ident $home:ident $name:ident($($argument:ident: $type:ty),*)
                 -> $answer:ty;)*
         }
         sync {
@@ -34,7 +35,7 @@ macro_rules! routed {
         #[noetl_store::async_trait]
         impl noetl_store::$port for Shards {
             $(async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
-                routed_call!($place, self, $name($($argument),*))
+                routed_call!($port, $place, self, $name($($argument),*))
             })*
 
             $(fn $sync_name(&self, $($sync_argument: $sync_type),*) -> $sync_answer {

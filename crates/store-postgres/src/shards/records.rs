@@ -1,6 +1,7 @@
 //! Records of a sharded store that are not in one place: named results, and what is collected.
 
 use noetl_model::Timestamp;
+use noetl_store::sql;
 use noetl_store::{Collected, Horizon, NamedResult, ResultRef, StoreError};
 
 use super::Shards;
@@ -19,7 +20,7 @@ impl Shards {
         reference: &ResultRef,
         now: Timestamp,
     ) -> Result<Option<NamedResult>, StoreError> {
-        let found = Box::pin(self.shard(reference.execution).result(reference, now));
+        let found = Box::pin(sql::result(self.shard(reference.execution), reference, now));
         self.in_shard(reference.execution, found).await
     }
 
@@ -30,8 +31,8 @@ impl Shards {
         horizon: &Horizon,
         limit: usize,
     ) -> Result<Collected, StoreError> {
-        let mut collected = self.all(|shard| shard.collect(horizon, limit)).await?;
-        collected.push(self.in_cluster(self.cluster.collect(horizon, limit)).await?);
+        let mut collected = self.all(|shard| sql::collect(shard, horizon, limit)).await?;
+        collected.push(self.in_cluster(sql::collect(&self.cluster, horizon, limit)).await?);
         Ok(collected.into_iter().fold(Collected::default(), |sum, it| Collected {
             results: sum.results + it.results,
             payloads: sum.payloads + it.payloads,
@@ -54,6 +55,6 @@ impl Shards {
         first: u8,
         before: Timestamp,
     ) -> Result<u64, StoreError> {
-        Ok(self.all(|shard| shard.collect_blobs(first, before)).await?.into_iter().sum())
+        Ok(self.all(|shard| sql::collect_blobs(shard, first, before)).await?.into_iter().sum())
     }
 }

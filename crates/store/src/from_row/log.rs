@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Converts a row to an event of an execution.
-pub fn recorded(execution: ExecutionId, row: impl Columns) -> Result<Recorded, StoreError> {
+pub fn recorded(execution: ExecutionId, row: &impl Columns) -> Result<Recorded, StoreError> {
     let seq = Seq(row.number("seq")?);
     Ok(Recorded {
         seq,
@@ -25,7 +25,7 @@ pub fn recorded(execution: ExecutionId, row: impl Columns) -> Result<Recorded, S
 }
 
 /// Converts a row to the end of an execution's log.
-pub fn log_end(row: impl Columns) -> Result<(ExecutionId, LogEnd), StoreError> {
+pub fn log_end(row: &impl Columns) -> Result<(ExecutionId, LogEnd), StoreError> {
     let end = LogEnd {
         seq: Seq(row.number("seq")?),
         at: row.instant("last_event_at")?,
@@ -35,7 +35,7 @@ pub fn log_end(row: impl Columns) -> Result<(ExecutionId, LogEnd), StoreError> {
 }
 
 /// Converts a row to a start key.
-pub fn kept_key(row: impl Columns) -> Result<(KeyName, KeptKey), StoreError> {
+pub fn kept_key(row: &impl Columns) -> Result<(KeyName, KeptKey), StoreError> {
     let holder = KeyHolder {
         execution: ExecutionId(row.integer("execution_id")?),
         request: row.maybe_digest("request")?,
@@ -44,7 +44,7 @@ pub fn kept_key(row: impl Columns) -> Result<(KeyName, KeptKey), StoreError> {
     Ok(((row.string("scope")?, row.string("name")?), kept))
 }
 
-pub fn summary(row: impl Columns) -> Result<Summary, StoreError> {
+pub fn summary(row: &impl Columns) -> Result<Summary, StoreError> {
     let execution = ExecutionId(row.integer("execution_id")?);
     let what = || format!("the summary of execution {execution}");
     Ok(Summary {
@@ -77,13 +77,13 @@ pub fn summary(row: impl Columns) -> Result<Summary, StoreError> {
     })
 }
 
-fn parent(row: impl Columns) -> Result<Option<Parent>, StoreError> {
+fn parent(row: &impl Columns) -> Result<Option<Parent>, StoreError> {
     let command = row.maybe_number("parent_command_id")?.map(CommandId);
     let execution = row.maybe_integer("parent_execution_id")?.map(ExecutionId);
     Ok(execution.map(|execution| Parent::of(execution, command)))
 }
 
-fn fork(row: impl Columns) -> Result<Option<ForkPoint>, StoreError> {
+fn fork(row: &impl Columns) -> Result<Option<ForkPoint>, StoreError> {
     let execution = row.maybe_integer("fork_execution_id")?.map(ExecutionId);
     let seq = row.maybe_number("fork_seq")?.map(Seq);
     Ok(execution.zip(seq).map(|(execution, seq)| ForkPoint { execution, seq }))
@@ -103,7 +103,7 @@ impl LogRows {
     }
 
     /// Adds a row: an event, or a fork point, which has no body. Returns false if the page is full.
-    pub fn add(&mut self, row: impl Columns) -> Result<bool, StoreError> {
+    pub fn add(&mut self, row: &impl Columns) -> Result<bool, StoreError> {
         let Some(body) = row.maybe_text("body")? else {
             let execution = ExecutionId(row.integer("event_id")?);
             self.own.shared = Some(ForkPoint { execution, seq: Seq(row.number("seq")?) });
@@ -134,7 +134,7 @@ impl FeedRows {
 
     /// Adds a row: a place, with its event unless the event has expired. Returns false if the page
     /// is full.
-    pub fn add(&mut self, row: impl Columns) -> Result<bool, StoreError> {
+    pub fn add(&mut self, row: &impl Columns) -> Result<bool, StoreError> {
         let cursor = feed_cursor(row)?;
         self.page.next = cursor.clone();
         if let (Some(_), Some(path)) = (row.maybe_integer("event_id")?, row.maybe_string("path")?) {
@@ -151,12 +151,12 @@ impl FeedRows {
 }
 
 /// Converts a row to a place in the feed of one database.
-pub fn feed_cursor(row: impl Columns) -> Result<FeedCursor, StoreError> {
+pub fn feed_cursor(row: &impl Columns) -> Result<FeedCursor, StoreError> {
     let place = FeedPlace { batch: row.integer("position")?, index: row.integer("index")? };
     Ok(FeedCursor::default().at(0, place))
 }
 
-pub fn snapshot(row: impl Columns) -> Result<Snapshot, StoreError> {
+pub fn snapshot(row: &impl Columns) -> Result<Snapshot, StoreError> {
     Ok(Snapshot {
         seq: Seq(row.number("seq")?),
         shape: row.number("shape")?,
@@ -164,7 +164,7 @@ pub fn snapshot(row: impl Columns) -> Result<Snapshot, StoreError> {
     })
 }
 
-pub fn saved_replay(row: impl Columns) -> Result<SavedReplay, StoreError> {
+pub fn saved_replay(row: &impl Columns) -> Result<SavedReplay, StoreError> {
     Ok(SavedReplay {
         seq: Seq(row.number("seq")?),
         last_id: EventId(row.integer("last_event_id")?),
@@ -174,7 +174,7 @@ pub fn saved_replay(row: impl Columns) -> Result<SavedReplay, StoreError> {
     })
 }
 
-pub fn replay_mark(row: impl Columns) -> Result<ReplayMark, StoreError> {
+pub fn replay_mark(row: &impl Columns) -> Result<ReplayMark, StoreError> {
     Ok(ReplayMark {
         projection: row.string("projection")?,
         seq: Seq(row.number("seq")?),
@@ -182,7 +182,7 @@ pub fn replay_mark(row: impl Columns) -> Result<ReplayMark, StoreError> {
     })
 }
 
-pub fn named_feed(row: impl Columns) -> Result<NamedFeed, StoreError> {
+pub fn named_feed(row: &impl Columns) -> Result<NamedFeed, StoreError> {
     let name = row.string("name")?;
     let what = || format!("feed {name}");
     Ok(NamedFeed {
@@ -202,7 +202,7 @@ pub fn named_feed(row: impl Columns) -> Result<NamedFeed, StoreError> {
     })
 }
 
-pub fn catalog_entry(row: impl Columns) -> Result<CatalogEntry, StoreError> {
+pub fn catalog_entry(row: &impl Columns) -> Result<CatalogEntry, StoreError> {
     Ok(CatalogEntry {
         catalog_id: CatalogId(row.integer("catalog_id")?),
         path: row.string("path")?,

@@ -10,11 +10,11 @@ use crate::{
 };
 
 /// Returns an optional JSON value that noetl does not interpret.
-fn maybe_value(row: impl Columns, column: &str) -> Result<Option<Value>, StoreError> {
+fn maybe_value(row: &impl Columns, column: &str) -> Result<Option<Value>, StoreError> {
     row.maybe_json(column, || named(column))
 }
 
-pub fn sealed(row: impl Columns) -> Result<Sealed, StoreError> {
+pub fn sealed(row: &impl Columns) -> Result<Sealed, StoreError> {
     Ok(Sealed {
         key_version: row.string("key_version")?,
         wrapped_key: row.bytes("wrapped_key")?.to_owned(),
@@ -22,7 +22,7 @@ pub fn sealed(row: impl Columns) -> Result<Sealed, StoreError> {
     })
 }
 
-pub fn credential(row: impl Columns) -> Result<Credential, StoreError> {
+pub fn credential(row: &impl Columns) -> Result<Credential, StoreError> {
     Ok(Credential {
         id: row.integer("credential_id")?,
         name: row.string("name")?,
@@ -36,7 +36,7 @@ pub fn credential(row: impl Columns) -> Result<Credential, StoreError> {
     })
 }
 
-pub fn keychain_entry(row: impl Columns) -> Result<KeychainEntry, StoreError> {
+pub fn keychain_entry(row: &impl Columns) -> Result<KeychainEntry, StoreError> {
     Ok(KeychainEntry {
         cache_key: row.string("cache_key")?,
         name: row.string("keychain_name")?,
@@ -53,7 +53,7 @@ pub fn keychain_entry(row: impl Columns) -> Result<KeychainEntry, StoreError> {
     })
 }
 
-pub fn audit_entry(row: impl Columns) -> Result<AuditEntry, StoreError> {
+pub fn audit_entry(row: &impl Columns) -> Result<AuditEntry, StoreError> {
     Ok(AuditEntry {
         id: row.integer("audit_id")?,
         at: row.instant("occurred_at")?,
@@ -68,7 +68,7 @@ pub fn audit_entry(row: impl Columns) -> Result<AuditEntry, StoreError> {
     })
 }
 
-pub fn named_result(row: impl Columns) -> Result<NamedResult, StoreError> {
+pub fn named_result(row: &impl Columns) -> Result<NamedResult, StoreError> {
     Ok(NamedResult {
         reference: ResultRef {
             execution: ExecutionId(row.integer("execution_id")?),
@@ -83,7 +83,7 @@ pub fn named_result(row: impl Columns) -> Result<NamedResult, StoreError> {
     })
 }
 
-pub fn object(row: impl Columns, key: &ObjectKey) -> Result<Object, StoreError> {
+pub fn object(row: &impl Columns, key: &ObjectKey) -> Result<Object, StoreError> {
     Ok(Object {
         key: key.clone(),
         media_type: row.string("media_type")?,
@@ -94,7 +94,7 @@ pub fn object(row: impl Columns, key: &ObjectKey) -> Result<Object, StoreError> 
     })
 }
 
-pub fn runtime(row: impl Columns) -> Result<Runtime, StoreError> {
+pub fn runtime(row: &impl Columns) -> Result<Runtime, StoreError> {
     Ok(Runtime {
         id: row.integer("runtime_id")?,
         key: RuntimeKey { kind: row.string("kind")?, name: row.string("name")? },
@@ -110,7 +110,7 @@ pub fn runtime(row: impl Columns) -> Result<Runtime, StoreError> {
     })
 }
 
-pub fn variable(row: impl Columns) -> Result<Variable, StoreError> {
+pub fn variable(row: &impl Columns) -> Result<Variable, StoreError> {
     let name = row.string("var_name")?;
     let what = || format!("variable {name}");
     Ok(Variable {
@@ -126,7 +126,7 @@ pub fn variable(row: impl Columns) -> Result<Variable, StoreError> {
 
 /// Converts a row to a failed message of a subscription.
 pub fn failed_message(
-    row: impl Columns,
+    row: &impl Columns,
     subscription: ExecutionId,
 ) -> Result<FailedMessage, StoreError> {
     let what = || format!("a failed message of subscription {subscription}");
@@ -142,7 +142,7 @@ pub fn failed_message(
     })
 }
 
-pub fn failed_mark(row: impl Columns) -> Result<FailedMark, StoreError> {
+pub fn failed_mark(row: &impl Columns) -> Result<FailedMark, StoreError> {
     Ok(FailedMark {
         once: row.string("once")?,
         order_key: row.maybe_string("order_key")?,

@@ -14,7 +14,7 @@ use crate::{
 struct UnknownCommandStatus(String);
 
 /// Converts a row to a lease on a command.
-pub fn held(row: impl Columns) -> Result<Held, StoreError> {
+pub fn held(row: &impl Columns) -> Result<Held, StoreError> {
     Ok(Held {
         execution: ExecutionId(row.integer("execution_id")?),
         command: CommandId(row.number("command_id")?),
@@ -22,7 +22,7 @@ pub fn held(row: impl Columns) -> Result<Held, StoreError> {
     })
 }
 
-pub fn open_command(row: impl Columns) -> Result<(CommandKey, OpenCommand), StoreError> {
+pub fn open_command(row: &impl Columns) -> Result<(CommandKey, OpenCommand), StoreError> {
     let Held { execution, command, attempt } = held(row)?;
     let holder = match row.text("status")? {
         "ISSUED" => Holder::Nobody { since: row.instant("created_at")? },
@@ -40,7 +40,7 @@ pub fn open_command(row: impl Columns) -> Result<(CommandKey, OpenCommand), Stor
     Ok(((execution, command), OpenCommand { pool, step, attempt, holder }))
 }
 
-pub fn outbox_row(row: impl Columns) -> Result<OutboxRow, StoreError> {
+pub fn outbox_row(row: &impl Columns) -> Result<OutboxRow, StoreError> {
     let id = row.integer("outbox_id")?;
     Ok(OutboxRow {
         id,
@@ -51,9 +51,7 @@ pub fn outbox_row(row: impl Columns) -> Result<OutboxRow, StoreError> {
 }
 
 /// Converts the rows of taken messages, ordered by id, without those that became dead.
-pub fn taken_messages(
-    rows: impl Iterator<Item = impl Columns>,
-) -> Result<Vec<OutboxRow>, StoreError> {
+pub fn taken_messages(rows: &[impl Columns]) -> Result<Vec<OutboxRow>, StoreError> {
     let mut taken = Vec::new();
     for row in rows {
         if !row.flag("is_dead")? {
@@ -64,7 +62,7 @@ pub fn taken_messages(
     Ok(taken)
 }
 
-pub fn letter(row: impl Columns) -> Result<Letter, StoreError> {
+pub fn letter(row: &impl Columns) -> Result<Letter, StoreError> {
     let message = outbox_row(row)?;
     Ok(Letter {
         state: row.word("state", || format!("the state of message {}", message.id))?,
@@ -75,7 +73,7 @@ pub fn letter(row: impl Columns) -> Result<Letter, StoreError> {
     })
 }
 
-pub fn subscription_row(row: impl Columns) -> Result<SubscriptionRow, StoreError> {
+pub fn subscription_row(row: &impl Columns) -> Result<SubscriptionRow, StoreError> {
     let id = ExecutionId(row.integer("subscription_id")?);
     Ok(SubscriptionRow {
         id,
@@ -89,7 +87,7 @@ pub fn subscription_row(row: impl Columns) -> Result<SubscriptionRow, StoreError
 
 /// Converts a row to an event of a subscription.
 pub fn subscription_record(
-    row: impl Columns,
+    row: &impl Columns,
     id: ExecutionId,
 ) -> Result<SubscriptionRecord, StoreError> {
     Ok(SubscriptionRecord {
@@ -100,7 +98,7 @@ pub fn subscription_record(
     })
 }
 
-pub fn schedule_row(row: impl Columns) -> Result<ScheduleRow, StoreError> {
+pub fn schedule_row(row: &impl Columns) -> Result<ScheduleRow, StoreError> {
     let path = row.string("path")?;
     Ok(ScheduleRow {
         seq: Seq(row.number("seq")?),
@@ -114,7 +112,7 @@ pub fn schedule_row(row: impl Columns) -> Result<ScheduleRow, StoreError> {
 }
 
 /// Converts a row to an event of a schedule.
-pub fn schedule_record(row: impl Columns, path: &str) -> Result<ScheduleRecord, StoreError> {
+pub fn schedule_record(row: &impl Columns, path: &str) -> Result<ScheduleRecord, StoreError> {
     Ok(ScheduleRecord {
         seq: Seq(row.number("seq")?),
         event: row.json("event", || format!("an event of schedule {path}"))?,

@@ -1,0 +1,71 @@
+//! The catalog.
+
+use noetl_model::CatalogId;
+
+use super::{SqlDatabase, SqlTransaction as _, TransactionKind, all_of, first_of};
+use crate::from_row::catalog_entry;
+use crate::to_row::at_most;
+use crate::{CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
+
+pub async fn register<D: SqlDatabase>(
+    database: &D,
+    playbook: NewPlaybook,
+) -> Result<CatalogEntry, StoreError> {
+    let NewPlaybook { catalog_id, path, kind, content, created_at } = playbook;
+    let [path, kind, content] = [path, kind, content].map(|text| database.stored_text(text));
+    let sql = database.sql();
+    let mut transaction = database.begin(TransactionKind::Registration { path: &path }).await?;
+    let newest = transaction.rows(&sql.newest_playbook, &[(&path).into()]).await?;
+    let newest = newest.first().map(catalog_entry).transpose()?;
+    let version = match newest {
+        Some(newest) if newest.content == content => {
+            transaction.commit().await?;
+            return Ok(newest);
+        }
+        Some(newest) => newest.version + 1,
+        None => 1,
+    };
+    let arguments = [
+        catalog_id.into(),
+        (&path).into(),
+        version.into(),
+        (&kind).into(),
+        (&content).into(),
+        created_at.into(),
+    ];
+    transaction.rows(&sql.put_playbook, &arguments).await?;
+    transaction.commit().await?;
+    Ok(CatalogEntry { catalog_id, path, version, kind, content, created_at })
+}
+
+pub async fn by_id<D: SqlDatabase>(
+    database: &D,
+    catalog_id: CatalogId,
+) -> Result<Option<CatalogEntry>, StoreError> {
+    let statement = &database.sql().find_playbook;
+    first_of(database, statement, &[catalog_id.into()], catalog_entry).await
+}
+
+pub async fn by_path<D: SqlDatabase>(
+    database: &D,
+    path: &str,
+    version: Option<u32>,
+) -> Result<Option<CatalogEntry>, StoreError> {
+    let sql = database.sql();
+    match version {
+        Some(version) => {
+            let arguments = [path.into(), version.into()];
+            first_of(database, &sql.find_playbook_version, &arguments, catalog_entry).await
+        }
+        None => first_of(database, &sql.newest_playbook, &[path.into()], catalog_entry).await,
+    }
+}
+
+pub async fn paths<D: SqlDatabase>(
+    database: &D,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<CatalogEntry>, StoreError> {
+    let arguments = [at_most(limit, PAGE_MAX).into(), after.unwrap_or_default().into()];
+    all_of(database, &database.sql().list_paths, &arguments, catalog_entry).await
+}

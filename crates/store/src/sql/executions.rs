@@ -1,0 +1,92 @@
+//! Execution summaries, and the search for stalled executions.
+
+use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, Timestamp};
+
+use super::{SqlArgument, SqlDatabase, all_of, count_of, first_of};
+use crate::from_row::{self, Columns as _};
+use crate::to_row::at_most;
+use crate::{ExecutionFilter, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
+
+pub async fn summary<D: SqlDatabase>(
+    database: &D,
+    execution: ExecutionId,
+) -> Result<Option<Summary>, StoreError> {
+    let statement = &database.sql().find_summary;
+    first_of(database, statement, &[execution.into()], from_row::summary).await
+}
+
+pub async fn list<D: SqlDatabase>(
+    database: &D,
+    filter: &ExecutionFilter,
+    page: Page,
+) -> Result<Vec<Summary>, StoreError> {
+    let before = SqlArgument::from(page.before.map_or(i64::MAX, |before| before.0));
+    let limit = SqlArgument::from(at_most(page.limit, PAGE_MAX));
+    let status = filter.status.map(ExecutionStatus::as_str);
+    let path = || SqlArgument::from(filter.path.as_ref().map(PathFilter::folded));
+    let whole = || SqlArgument::from(filter.path.as_ref().and_then(PathFilter::whole));
+    let statuses = || SqlArgument::texts(filter.statuses().iter().map(|status| status.as_str()));
+    let (catalog_id, parent) = (filter.catalog_id.into(), filter.parent.into());
+    let sql = database.sql();
+    let (statement, arguments) = match filter.lookup() {
+        Lookup::All => (&sql.list_executions, vec![before, limit]),
+        Lookup::Status => (&sql.list_executions_by_status, vec![before, limit, status.into()]),
+        Lookup::Part => (&sql.list_executions_by_part, vec![before, path(), limit, statuses()]),
+        Lookup::Path => {
+            let arguments = vec![before, path(), limit, statuses(), whole()];
+            (&sql.list_executions_by_path, arguments)
+        }
+        Lookup::Catalog => {
+            let arguments = vec![before, path(), limit, statuses(), whole(), catalog_id];
+            (&sql.list_executions_by_catalog, arguments)
+        }
+        Lookup::Parent => {
+            let arguments = vec![before, path(), limit, statuses(), whole(), catalog_id, parent];
+            (&sql.list_executions_by_parent, arguments)
+        }
+    };
+    all_of(database, statement, &arguments, from_row::summary).await
+}
+
+pub async fn count<D: SqlDatabase>(
+    database: &D,
+    status: ExecutionStatus,
+    max: u64,
+) -> Result<u64, StoreError> {
+    let arguments = [status.as_str().into(), max.into()];
+    count_of(database, &database.sql().count_executions, &arguments).await
+}
+
+pub async fn stalled<D: SqlDatabase>(
+    database: &D,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<ExecutionId>, StoreError> {
+    let stalled = stalled_with_times(database, before, limit).await?;
+    Ok(stalled.into_iter().map(|(_, execution)| execution).collect())
+}
+
+/// Returns the stalled executions, each with the time of its last event.
+pub async fn stalled_with_times<D: SqlDatabase>(
+    database: &D,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<(Timestamp, ExecutionId)>, StoreError> {
+    let arguments = [before.into(), at_most(limit, PAGE_MAX).into()];
+    all_of(database, &database.sql().stalled_executions, &arguments, |row| {
+        Ok((row.instant("last_event_at")?, ExecutionId(row.integer("execution_id")?)))
+    })
+    .await
+}
+
+pub async fn child_of<D: SqlDatabase>(
+    database: &D,
+    parent: ExecutionId,
+    command: CommandId,
+) -> Result<Option<ExecutionId>, StoreError> {
+    let arguments = [parent.into(), command.into()];
+    first_of(database, &database.sql().find_child, &arguments, |row| {
+        Ok(ExecutionId(row.integer("execution_id")?))
+    })
+    .await
+}

@@ -1,0 +1,183 @@
+//! The statements that every SQL database has, by name.
+
+/// A statement in the words of one database.
+#[derive(Debug)]
+pub struct NamedStatement {
+    pub kind: StatementKind,
+    pub text: &'static str,
+}
+
+/// The connection and the durability that a statement needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatementKind {
+    Read,
+    /// A read that a start waits for.
+    Lookup,
+    Write,
+    /// A write that is repeated if a power loss drops it.
+    Lazy,
+    /// A lazy write that only one process does at a time.
+    Claim,
+}
+
+/// Calls a macro with the kind and name of every statement. The text of a statement is the file
+/// `sql/<name>.sql` of each database.
+#[macro_export]
+macro_rules! each_statement {
+    ($generate:ident) => {
+        $generate! {
+            Write check_writable;
+            Claim claim_messages;
+            Lazy collect_accesses;
+            Lazy collect_keychain;
+            Lazy collect_objects;
+            Lazy collect_payloads;
+            Lazy collect_results;
+            Lazy collect_runtimes;
+            Read count_credential_keys;
+            Read count_executions;
+            Read count_keychain_keys;
+            Read count_messages;
+            Read count_pending_messages;
+            Read count_ready_commands;
+            Read count_waiting_executions;
+            Write drop_messages;
+            Read due_schedules;
+            Read due_timers;
+            Lazy end_turn;
+            Read exhausted_leases;
+            Lazy extend_leases;
+            Write fail_messages;
+            Read find_child;
+            Read find_credential;
+            Read find_credential_by_name;
+            Read find_event;
+            Read find_failed_message;
+            Read find_feed;
+            Read find_feed_end;
+            Read find_feed_instant;
+            Read find_imported;
+        Write find_imported_among;
+        Read find_kept_payloads;
+            Lazy find_keychain_entry;
+            Read find_object;
+            Read find_payload;
+            Lookup find_playbook;
+            Lookup find_playbook_version;
+            Read find_replay_fold;
+            Read find_result;
+            Read find_runtime;
+            Read find_schedule;
+            Read find_snapshot;
+            Read find_subscription;
+            Read find_subscription_at;
+            Read find_summary;
+            Lazy find_variable;
+            Write forget_imported;
+        Write forget_projected;
+            Lazy heard_runtime;
+            Read last_message_id;
+            Read list_accesses;
+            Read list_credentials;
+            Read list_executions;
+            Read list_executions_by_catalog;
+            Read list_executions_by_parent;
+            Read list_executions_by_part;
+            Read list_executions_by_path;
+            Read list_executions_by_status;
+            Read list_failed_messages;
+            Read list_feeds;
+            Read list_imported;
+        Read list_imported_by_parent;
+        Read list_keychain_entries;
+            Read list_messages;
+            Read list_paths;
+            Read list_replay_folds;
+            Read list_runtimes;
+            Read list_schedules;
+            Read list_subscriptions;
+            Read list_tables;
+            Read list_variables;
+            Lazy lock_commands;
+            Write lock_messages;
+            Read mark_failed_messages;
+            Write move_feed;
+            Lookup newest_playbook;
+            Read next_schedule;
+            Read next_timer;
+            Read open_commands;
+            Read open_timers;
+            Lazy postpone_messages;
+            Write project_events;
+            Write put_access;
+            Write put_credential;
+            Write put_failed_message;
+            Write put_feed;
+            Write put_feed_delivery;
+            Write put_imported;
+        Write put_keychain_entry;
+            Write put_object;
+            Write put_playbook;
+            Lazy put_replay_fold;
+            Write put_result;
+            Write put_runtime;
+            Lazy put_snapshot;
+            Write put_variables;
+            Read read_events;
+            Read read_feed;
+            Read read_projected;
+        Read read_projected_from;
+        Read read_projected_within;
+            Read read_schedule_events;
+            Read read_subscription_events;
+            Read ready_commands;
+            Read ready_pools;
+            Lazy release_leases;
+            Write remove_credential;
+            Write remove_failed_messages;
+            Write remove_feed;
+            Write remove_keychain_entry;
+            Lazy remove_messages;
+            Write remove_runtime;
+            Write remove_variables;
+            Lazy renew_leases;
+            Write revive_messages;
+            Write rewrap_credential;
+            Write rewrap_keychain_entry;
+            Read sealed_credentials;
+            Read sealed_keychain_entries;
+            Read stalled_executions;
+            Lazy take_messages;
+            Lazy take_turn;
+            Read waiting_schedules;
+        }
+    };
+}
+
+macro_rules! declared {
+    ($($kind:ident $name:ident;)*) => {
+        /// The statements of one database, by name.
+        #[derive(Debug)]
+        pub struct SqlStatements {
+            $(pub $name: NamedStatement,)*
+        }
+    };
+}
+
+each_statement!(declared);
+
+/// Returns the [`SqlStatements`] of the crate that calls it as `each_statement!(included)`. A
+/// missing file is a compile error.
+#[macro_export]
+macro_rules! included {
+    ($($kind:ident $name:ident;)*) => {
+        $crate::sql::SqlStatements {
+            $($name: $crate::sql::NamedStatement {
+                kind: $crate::sql::StatementKind::$kind,
+                text: include_str!(concat!(
+                    env!("CARGO_MANIFEST_DIR"), "/sql/", stringify!($name), ".sql"
+                )),
+            },)*
+        }
+    };
+}
