@@ -91,6 +91,9 @@ pub struct CatalogItem {
     #[serde(default)]
     pub content: Option<String>,
     pub created_at: String,
+    /// The time at which the playbook was archived; `None` if it is active.
+    #[serde(default)]
+    pub archived_at: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -172,10 +175,13 @@ impl Client {
     pub async fn catalog(
         &self,
         path: Option<&str>,
+        archived: bool,
         limit: usize,
         offset: usize,
     ) -> Result<Vec<CatalogItem>, ClientError> {
-        let body = json!({ "path": path, "limit": limit, "offset": offset });
+        let body = json!({
+            "path": path, "archived": archived, "limit": limit, "offset": offset,
+        });
         let CatalogItems { entries } = self.post("api/catalog/list", &body, Repeat::Always).await?;
         Ok(entries)
     }
@@ -188,6 +194,13 @@ impl Client {
     ) -> Result<Option<CatalogItem>, ClientError> {
         let body = json!({ "path": path, "version": version });
         found(self.post("api/catalog/resource", &body, Repeat::Always).await)
+    }
+
+    /// Archives the playbook at a path, or restores it.
+    pub async fn set_archived(&self, path: &str, archived: bool) -> Result<(), ClientError> {
+        let route = if archived { "api/catalog/delete" } else { "api/catalog/restore" };
+        let _answer: Value = self.post(route, &json!({ "path": path }), Repeat::Always).await?;
+        Ok(())
     }
 
     pub async fn start(&self, call: &StartCall) -> Result<Summary, ClientError> {

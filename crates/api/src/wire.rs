@@ -19,8 +19,9 @@ mod verification;
 mod workers;
 
 pub use catalog::{
-    BatchItem, CatalogEntry, CatalogList, CatalogPage, RegisterBatch, RegisterBatchAnswer,
-    RegisterRequest, RegisteredPlaybook, ResourceRequest, UiField, UiSchema,
+    ArchiveAnswer, ArchiveRequest, BatchItem, CatalogEntry, CatalogList, CatalogPage,
+    RegisterBatch, RegisterBatchAnswer, RegisterRequest, RegisteredPlaybook, ResourceRequest,
+    UiField, UiSchema,
 };
 pub use execute::{
     Dedup, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,

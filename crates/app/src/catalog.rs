@@ -1,21 +1,22 @@
 //! The catalog: registering, listing and loading documents.
 
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use noetl_api::wire::CatalogPage;
-use noetl_control::{RegisterError, Registered};
-use noetl_model::CatalogId;
+use noetl_control::{AmbiguousName, EntryNameError, RegisterError, Registered};
+use noetl_model::{CatalogId, Timestamp};
 use noetl_playbook::{CheckedDocument, Problems};
-use noetl_store::{CatalogEntry, PAGE_MAX, StoreError};
+use noetl_store::{CatalogEntry, CatalogQuery, EntryContents, EntryState, PAGE_MAX, StoreError};
 use serde_json::Value;
 
 use crate::app::App;
 
+/// The kind of playbooks in the catalog.
+const PLAYBOOK: &str = "playbook";
 /// Name of the document in error messages.
 const DOCUMENT: &str = "content";
 /// Maximum number of paths in a list without contents.
 pub(crate) const PATHS_MAX: usize = 10_000;
-/// Maximum number of concurrent lookups.
-const LOOKUPS_MAX: usize = 16;
+/// The text that the content of an agent contains.
+const AGENT: &str = "agent";
 
 /// The error of a text that is not a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +32,12 @@ pub enum EntryChoice {
         path: String,
         version: Option<u32>,
     },
+    /// A path or, if the catalog has no such path, a catalog id, `pbk_` and a catalog id, or the
+    /// name of exactly one playbook.
+    Named {
+        name: String,
+        version: Option<u32>,
+    },
 }
 
 /// The reason why a catalog entry is not loaded or saved.
@@ -38,6 +45,10 @@ pub enum EntryChoice {
 pub enum CatalogError {
     #[error("the catalog has no such playbook")]
     Unknown,
+    #[error("{path} is a {kind}; only playbooks are archived. Pause or deactivate it instead")]
+    NotAPlaybook { path: String, kind: String },
+    #[error("{} playbooks are named {}: {}; name one by its path", .0.paths.len(), .0.name, .0.paths.join(", "))]
+    Ambiguous(AmbiguousName),
     #[error("the text is of {actual}, not of {expected}; register it apart")]
     OtherPath { actual: String, expected: String },
     #[error(transparent)]
@@ -46,7 +57,16 @@ pub enum CatalogError {
     Store(#[from] StoreError),
 }
 
-/// A page of catalog entries without contents, each at its newest version.
+impl From<EntryNameError> for CatalogError {
+    fn from(error: EntryNameError) -> Self {
+        match error {
+            EntryNameError::Ambiguous(names) => Self::Ambiguous(names),
+            EntryNameError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// A page of catalog entries with contents, each at its newest version.
 #[derive(Debug, Clone)]
 pub struct CatalogEntries {
     pub entries: Vec<CatalogEntry>,
@@ -93,7 +113,39 @@ impl App {
 
     /// Loads a catalog entry with its content.
     pub async fn catalog_entry(&self, choice: &EntryChoice) -> Result<CatalogEntry, CatalogError> {
-        self.find_entry(choice).await?.ok_or(CatalogError::Unknown)
+        let found = match (self.find_entry(choice).await?, choice) {
+            (None, EntryChoice::Named { name, version }) => {
+                self.control().find_named(name, *version).await?
+            }
+            (found, _) => found,
+        };
+        found.ok_or(CatalogError::Unknown)
+    }
+
+    /// Archives the playbook of an entry with all its versions: it is not listed and starts nothing
+    /// until it is restored. Its executions stay as they are. Returns the newest version.
+    pub async fn archive(&self, choice: &EntryChoice) -> Result<CatalogEntry, CatalogError> {
+        self.set_archived(choice, Some(self.now())).await
+    }
+
+    /// Restores the playbook of an entry with all its versions. Returns the newest version.
+    pub async fn restore(&self, choice: &EntryChoice) -> Result<CatalogEntry, CatalogError> {
+        self.set_archived(choice, None).await
+    }
+
+    async fn set_archived(
+        &self,
+        choice: &EntryChoice,
+        archived_at: Option<Timestamp>,
+    ) -> Result<CatalogEntry, CatalogError> {
+        let CatalogEntry { path, kind, .. } = self.catalog_entry(choice).await?;
+        if !kind.eq_ignore_ascii_case(PLAYBOOK) {
+            return Err(CatalogError::NotAPlaybook { path, kind: kind.to_lowercase() });
+        }
+        let changed = self.store().set_archived(&path, archived_at).await?;
+        let entry = changed.ok_or(CatalogError::Unknown)?;
+        tracing::info!(path, is_archived = entry.archived_at.is_some(), "catalog entry changed");
+        Ok(entry)
     }
 
     /// Loads a catalog entry with its content, if it exists.
@@ -104,13 +156,19 @@ impl App {
         self.reader().find_entry(choice).await
     }
 
-    /// Lists every path that passes the filters at its newest version.
+    /// Lists every path that passes the filters at its newest version, with contents.
     pub async fn list_catalog(&self, page: &CatalogPage) -> Result<CatalogEntries, StoreError> {
         let limit = page.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+        let state = if page.archived { EntryState::Archived } else { EntryState::Active };
         let mut after = page.after.clone();
         let (mut entries, mut left_out) = (Vec::new(), page.offset);
         loop {
-            let rows = self.store().paths(after.as_deref(), PAGE_MAX).await?;
+            let query = CatalogQuery {
+                state,
+                contents: EntryContents::Included,
+                ..CatalogQuery::active(after.as_deref(), PAGE_MAX)
+            };
+            let rows = self.store().paths(&query).await?;
             let is_last = rows.len() < PAGE_MAX;
             let last = rows.last().map(|entry| entry.path.clone());
             for entry in rows {
@@ -145,20 +203,27 @@ impl App {
 
     /// Lists the playbooks marked as agents that pass the filters, each at its newest version.
     pub async fn list_agents(&self, page: &CatalogPage) -> Result<Vec<CatalogEntry>, StoreError> {
-        let entries = self.newest_entries(PATHS_MAX).await?.into_iter();
+        let contents = EntryContents::Containing(AGENT.to_owned());
+        let entries = self.active_entries(contents, PATHS_MAX).await?.into_iter();
         let wanted = entries.filter(|it| page.admits(&it.kind, &it.path));
-        // The list has no contents, so each entry is loaded, several at a time.
-        let contents = stream::iter(wanted.map(|it| self.store().by_id(it.catalog_id)));
-        let found: Vec<Option<CatalogEntry>> = contents.buffered(LOOKUPS_MAX).try_collect().await?;
-        Ok(found.into_iter().flatten().filter(is_agent).collect())
+        Ok(wanted.filter(is_agent).collect())
     }
 
     /// Loads up to `max` paths, each at its newest version, without contents.
     pub async fn newest_entries(&self, max: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+        self.active_entries(EntryContents::Omitted, max).await
+    }
+
+    async fn active_entries(
+        &self,
+        contents: EntryContents,
+        max: usize,
+    ) -> Result<Vec<CatalogEntry>, StoreError> {
+        let mut query = CatalogQuery { contents, ..CatalogQuery::active(None, PAGE_MAX) };
         let mut entries: Vec<CatalogEntry> = Vec::new();
         loop {
-            let after = entries.last().map(|entry| entry.path.clone());
-            let page = self.store().paths(after.as_deref(), PAGE_MAX).await?;
+            query.after = entries.last().map(|entry| entry.path.clone());
+            let page = self.store().paths(&query).await?;
             let is_last = page.len() < PAGE_MAX;
             entries.extend(page);
             if is_last || entries.len() >= max {
@@ -200,9 +265,6 @@ fn path_of(document: CheckedDocument) -> String {
 
 /// True if a document has `metadata.agent: true`.
 fn is_agent(entry: &CatalogEntry) -> bool {
-    if !entry.content.contains("agent") {
-        return false;
-    }
     let parsed = noetl_playbook::parse(&entry.path, entry.content.as_bytes());
     let agent = |checked: noetl_playbook::CheckedPlaybook| {
         checked.playbook.metadata.all.get("agent").and_then(Value::as_bool)

@@ -74,8 +74,9 @@ pub use workers::{WorkerError, WorkerFilter};
 
 /// Values that operations take and return, and the errors of the storage.
 pub use noetl_store::{
-    AuditEntry, AuditFilter, CatalogEntry, ConnectionFigures, Credential, CredentialFilter,
-    ExecutionFilter, FEED_READ_MAX, FORKS_MAX, KeychainEntry, NamedResult, NoResultRef, Object,
-    PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, ResultRef, ScheduleRow, SealedTable, Sent,
-    StoreError, SubscriptionRow, Tables, Variable, WriteFault,
+    AuditEntry, AuditFilter, CatalogEntry, CatalogQuery, ConnectionFigures, Credential,
+    CredentialFilter, EntryContents, EntryState, ExecutionFilter, FEED_READ_MAX, FORKS_MAX,
+    KeychainEntry, NamedResult, NoResultRef, Object, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX,
+    ResultRef, ScheduleRow, SealedTable, Sent, StoreError, SubscriptionRow, Tables, Variable,
+    WriteFault,
 };

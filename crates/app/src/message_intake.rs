@@ -278,6 +278,8 @@ impl Intake {
             ) => Err(IntakeFault::Passing(error)),
             Err(
                 error @ (StartError::UnknownPlaybook(_)
+                | StartError::ArchivedPlaybook(_)
+                | StartError::AmbiguousName(_)
                 | StartError::Submit(SubmitError::Load(
                     LoadError::NotFound(_)
                     | LoadError::NotNative { .. }

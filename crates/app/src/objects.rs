@@ -82,12 +82,13 @@ impl App {
     }
 
     /// Loads the stored tests of a playbook, as JSON text.
-    pub async fn suite(&self, id: &str) -> Result<Vec<u8>, ObjectError> {
-        Ok(self.stored_suite(id).await?.body)
+    pub async fn suite(&self, id: &str) -> Result<Object, ObjectError> {
+        let kept = self.records().object(&suite_key(id)?, self.now()).await?;
+        kept.ok_or_else(|| ObjectError::UnknownSuite(id.to_owned()))
     }
 
     /// Stores the tests of a playbook (replaces earlier ones); any JSON text is accepted.
-    pub async fn put_suite(&self, id: &str, body: Vec<u8>) -> Result<(), ObjectError> {
+    pub async fn put_suite(&self, id: &str, body: Vec<u8>) -> Result<Object, ObjectError> {
         if body.len() > SUITE_BYTES_MAX {
             return Err(ObjectError::SuiteTooLarge);
         }
@@ -99,21 +100,17 @@ impl App {
             updated_at: self.now(),
             expires_at: None,
         };
-        Ok(self.records().put_object(&object).await?)
+        self.records().put_object(&object).await?;
+        Ok(object)
     }
 
     /// Deletes the stored tests of a playbook.
     pub async fn remove_suite(&self, id: &str) -> Result<(), ObjectError> {
-        let kept = self.stored_suite(id).await?;
+        let kept = self.suite(id).await?;
         let now = self.now();
         // An expired object counts as deleted, and is collected later.
         let gone = Object { body: Vec::new(), updated_at: now, expires_at: Some(now), ..kept };
         Ok(self.records().put_object(&gone).await?)
-    }
-
-    async fn stored_suite(&self, id: &str) -> Result<Object, ObjectError> {
-        let kept = self.records().object(&suite_key(id)?, self.now()).await?;
-        kept.ok_or_else(|| ObjectError::UnknownSuite(id.to_owned()))
     }
 }
 

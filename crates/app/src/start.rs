@@ -194,7 +194,7 @@ fn wish(request: ExecuteRequest) -> Result<StartRequest, ExecuteError> {
     let playbook = match (request.catalog_id, request.path) {
         (Some(id), _) => PlaybookChoice::Id(id.into()),
         (None, Some(path)) => {
-            PlaybookChoice::Path { path, version: version_of(request.version.as_ref())? }
+            PlaybookChoice::Named { name: path, version: version_of(request.version.as_ref())? }
         }
         (None, None) => return Err(ExecuteError::NoPlaybook),
     };

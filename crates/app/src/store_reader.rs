@@ -5,8 +5,8 @@ use std::sync::Arc;
 use noetl_api::wire::Verification;
 use noetl_model::{Digest, ExecutionId, PayloadRef, Recorded, Seq, Summary, Timestamp};
 use noetl_store::{
-    CatalogEntry, ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, ScheduleRow, Store, StoreError,
-    SubscriptionRow,
+    CatalogEntry, CatalogQuery, ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, ScheduleRow,
+    Store, StoreError, SubscriptionRow,
 };
 use serde_json::Value;
 
@@ -85,17 +85,15 @@ impl StoreReader {
     ) -> Result<Option<CatalogEntry>, StoreError> {
         match choice {
             EntryChoice::Id(id) => self.store.by_id(*id).await,
-            EntryChoice::Path { path, version } => self.store.by_path(path, *version).await,
+            EntryChoice::Path { path, version } | EntryChoice::Named { name: path, version } => {
+                self.store.by_path(path, *version).await
+            }
         }
     }
 
-    /// Lists catalog entries after a path, each at its newest version, without contents.
-    pub async fn paths(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<CatalogEntry>, StoreError> {
-        self.store.paths(after, limit).await
+    /// Lists catalog entries, each at its newest version.
+    pub async fn paths(&self, query: &CatalogQuery) -> Result<Vec<CatalogEntry>, StoreError> {
+        self.store.paths(query).await
     }
 
     /// Lists the names of feeds.

@@ -33,8 +33,8 @@ pub(crate) use verify::VerifyArgs;
 
 use client::{CATALOG_EXAMPLES, CONFIG_EXAMPLES, parse_server};
 pub(crate) use client::{
-    CatalogCommand, CatalogGetArgs, CatalogListArgs, ClientArgs, ConfigCommand, ConfigShowArgs,
-    ConfigTrustArgs, RegisterArgs, StatusArgs,
+    CatalogArchiveArgs, CatalogCommand, CatalogGetArgs, CatalogListArgs, ClientArgs, ConfigCommand,
+    ConfigShowArgs, ConfigTrustArgs, RegisterArgs, StatusArgs,
 };
 pub(crate) use events::{
     DeadChoiceArgs, DeadCommand, FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs,
@@ -112,7 +112,7 @@ pub(crate) enum CliCommand {
     Replay(ReplayArgs),
     /// Store playbooks in the catalog without running them
     Register(RegisterArgs),
-    /// List and show the playbooks in the catalog
+    /// List, show, archive and restore the playbooks in the catalog
     #[command(subcommand, after_help = CATALOG_EXAMPLES)]
     Catalog(CatalogCommand),
     /// Serve the HTTP API and run the executions started through it

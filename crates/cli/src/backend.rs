@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use ::url::Url;
 use async_trait::async_trait;
+use noetl_app::EntryState;
 use noetl_control::{Follow, ForkRequest, StartRequest};
 use noetl_model::{Below, ExecutionId, PlaybookRef, Recorded, Summary};
 
@@ -52,6 +53,14 @@ pub(crate) trait Backend:
 
     /// Stores a document in the catalog; `file` is its name in messages.
     async fn register(&self, file: &Path, content: &str) -> Result<PlaybookRef, Failure>;
+
+    /// Archives the playbook at a path with all its versions, or restores it. Returns the newest
+    /// version.
+    async fn set_playbook_state(
+        &self,
+        path: &str,
+        state: EntryState,
+    ) -> Result<PlaybookDocument, Failure>;
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure>;
 

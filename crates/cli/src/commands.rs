@@ -27,6 +27,8 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use noetl_app::EntryState;
+
 use crate::args::{CatalogCommand, CliCommand, ConfigCommand, ExecutionsCommand, ToolsCommand};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
@@ -67,6 +69,12 @@ pub(crate) async fn dispatch(
         CliCommand::Catalog(command) => match command {
             CatalogCommand::List(args) => catalog::list(args, config, terminal).await,
             CatalogCommand::Get(args) => catalog::get(args, config, terminal).await,
+            CatalogCommand::Archive(args) => {
+                catalog::set_state(args, EntryState::Archived, config, terminal).await
+            }
+            CatalogCommand::Restore(args) => {
+                catalog::set_state(args, EntryState::Active, config, terminal).await
+            }
         },
         CliCommand::Server(args) => server::server(args, config, terminal).await,
         CliCommand::Worker(args) => worker::worker(args, config, terminal).await,

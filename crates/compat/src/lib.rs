@@ -8,6 +8,7 @@
 //! Invariant: foreign spellings are translated here, once, and are never stored; a status that is
 //! not known is an error.
 
+mod catalog_payload;
 mod derived;
 mod duration;
 mod envelope;
@@ -19,6 +20,7 @@ mod projector;
 mod public_event;
 mod worker;
 
+pub use catalog_payload::catalog_payload;
 pub use derived::with_derived;
 pub use duration::duration_text;
 pub use envelope::{BadEnvelope, envelope_of, posted_envelope_of, value_of};

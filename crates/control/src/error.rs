@@ -137,11 +137,33 @@ impl SubmitError {
     }
 }
 
+/// A name that several playbooks have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AmbiguousName {
+    pub name: String,
+    /// The paths of these playbooks.
+    pub paths: Vec<String>,
+}
+
+/// The code of an error for an archived playbook.
+pub const PLAYBOOK_ARCHIVED: &str = "playbook-archived";
+
 /// The reason why an execution was not started.
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error("there is no playbook {0}")]
     UnknownPlaybook(String),
+    /// Restoring the playbook, or registering it again, makes it startable.
+    #[error(
+        "playbook {0} is archived and starts nothing ({PLAYBOOK_ARCHIVED}); restore it with \
+         `noetl catalog restore {0}`"
+    )]
+    ArchivedPlaybook(String),
+    #[error(
+        "{} playbooks are named {}: {}; name one by its path", .0.paths.len(), .0.name,
+        .0.paths.join(", ")
+    )]
+    AmbiguousName(AmbiguousName),
     #[error("an execution may stand at most {max} below the first, not {depth}", max = crate::CHILD_DEPTH_MAX)]
     TooDeep { depth: u32 },
     #[error("execution {0} was cancelled; nothing more is started below it")]
@@ -172,6 +194,8 @@ impl StartError {
             StartError::Submit(error) => error.is_passing(),
             StartError::BacklogFull(_) => true,
             StartError::UnknownPlaybook(_)
+            | StartError::ArchivedPlaybook(_)
+            | StartError::AmbiguousName(_)
             | StartError::ParentCancelled(_)
             | StartError::TooDeep { .. }
             | StartError::PayloadTooLarge

@@ -24,7 +24,10 @@ mod tests;
 
 pub use clock::Skew;
 pub use control::Control;
-pub use error::{Damage, LoadError, PayloadError, RegisterError, StartError, SubmitError};
+pub use error::{
+    AmbiguousName, Damage, LoadError, PLAYBOOK_ARCHIVED, PayloadError, RegisterError, StartError,
+    SubmitError,
+};
 pub use loops::relay::notification;
 pub use loops::schedules::{BACKFILL_MAX, Fired, ScheduleAction, ScheduleError};
 pub use loops::subscriptions::SubscriptionError;
@@ -33,6 +36,7 @@ pub use read::verify::{Fault, LogVerification, verify};
 pub use settings::{BACKLOG_DEFAULT, ControlSettings};
 pub use starts::admission::{Admission, BacklogFull};
 pub use starts::catalog::Registered;
+pub use starts::catalog_name::EntryNameError;
 pub use starts::fork::{ForkAt, ForkError, ForkRequest};
 pub use starts::start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest, Started};
 pub use state::projection::Advanced;

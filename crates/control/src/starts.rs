@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod catalog;
 pub(crate) mod catalog_lookup;
+pub(crate) mod catalog_name;
 pub(crate) mod children;
 pub(crate) mod fork;
 pub(crate) mod linked;

@@ -22,8 +22,8 @@ pub use cron::Cron;
 pub use diagnostic::{Diagnostic, DiagnosticCode, ProblemReport, Problems, Severity};
 pub use graph::Graph;
 pub use parse::{
-    CheckedDocument, CheckedPlaybook, CheckedSchedule, CheckedSubscription, TargetWorkers, parse,
-    parse_document, parse_document_for, parse_for,
+    CheckedDocument, CheckedPlaybook, CheckedSchedule, CheckedSubscription, TargetWorkers,
+    document_value, parse, parse_document, parse_document_for, parse_for,
 };
 pub use playbook::{
     ATTEMPTS_MAX, AdmitRule, Amount, Arc, AssignmentScope, BodyForm, DELAY_MAX, FrameProcess,

@@ -1,5 +1,7 @@
 //! The entry points of the parser: bytes to a document, or to all of its problems.
 
+use serde_json::Value;
+
 use crate::diagnostic::{DiagnosticCode, Finding, Findings, Problems, Quotes};
 use crate::playbook::Playbook;
 use crate::read::{KINDS, read, read_schedule, read_subscription};
@@ -107,6 +109,13 @@ pub fn parse_document_for(
     parse_for(workers, name, source).map(CheckedDocument::Playbook)
 }
 
+/// Returns the tree of a document as it is written, without checking it; `None` if it is not YAML.
+pub fn document_value(source: &[u8]) -> Option<Value> {
+    let text = decode(source).ok()?;
+    let mut findings = Findings::new(SourceText::new("document", text.to_owned()));
+    load(&mut findings).map(|root| root.to_json())
+}
+
 /// Parses a playbook for any workers. `name` is used in messages: a file name or a catalog path.
 pub fn parse(name: &str, source: &[u8]) -> Result<CheckedPlaybook, Problems> {
     parse_for(TargetWorkers::Any, name, source)
@@ -167,12 +176,22 @@ fn quotes(root: Option<&YamlNode>, text: &str) -> Quotes {
                 root.get(key).and_then(|value| value.text()).is_some_and(is_ours)
             };
             let is_workflow = root.get("workflow").is_some() && root.get("kind").is_none();
-            says("kind", &is_kind) || says("apiVersion", &is_version) || is_workflow
+            match root.get("kind") {
+                // A document of another kind may hold passwords, such as a credential.
+                Some(_) => says("kind", &is_kind),
+                None => says("apiVersion", &is_version) || is_workflow,
+            }
         }
-        None => text.lines().any(|line| {
-            let value = |key: &str| line.strip_prefix(key)?.strip_prefix(':').map(bare);
-            value("kind").is_some_and(is_kind) || value("apiVersion").is_some_and(is_version)
-        }),
+        None => {
+            let values = |key: &'static str| {
+                text.lines()
+                    .filter_map(move |line| line.strip_prefix(key)?.strip_prefix(':').map(bare))
+            };
+            match values("kind").next() {
+                Some(kind) => is_kind(kind),
+                None => values("apiVersion").any(is_version),
+            }
+        }
     };
     if is_ours { Quotes::Shown } else { Quotes::Hidden }
 }

@@ -18,7 +18,7 @@ mod statements;
 mod tokens;
 
 use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderValue, Method, header};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use tower::util::option_layer;
@@ -62,10 +62,14 @@ pub fn app(state: AppState) -> Router {
         .with_state(state)
 }
 
+/// The header with which existing web interfaces send a session; allowed so that their requests pass
+/// the preflight.
+const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-session-token");
+
 /// Allows pages of these origins to send requests.
 fn cors(Origins(origins): &Origins) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins.iter().filter_map(|it| it.parse().ok()).collect();
-    let asked = [header::AUTHORIZATION, header::CONTENT_TYPE];
+    let asked = [header::AUTHORIZATION, header::CONTENT_TYPE, SESSION_TOKEN];
     let methods = [Method::GET, Method::POST, Method::PUT, Method::DELETE];
     let layer = || CorsLayer::new().allow_methods(methods).allow_headers(asked);
     (!origins.is_empty()).then(|| layer().allow_origin(origins))

@@ -7,6 +7,7 @@ mod credentials;
 mod dashboard;
 mod docs;
 mod editor;
+mod ehdb;
 mod events;
 mod everything;
 mod execute;
@@ -54,6 +55,7 @@ pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
         .merge(editor::routes())
         .merge(execute::routes())
         .merge(executions::routes())
+        .merge(ehdb::routes())
         .merge(stream::routes())
         .merge(everything::routes())
         .merge(vars::routes())
@@ -97,5 +99,11 @@ pub(crate) fn body_max(route: &str) -> Option<usize> {
 
 /// Operations with a wildcard path, which are added to the OpenAPI document separately.
 #[derive(OpenApi)]
-#[openapi(paths(ingress::take_message, ui_schema::ui_schema))]
+#[openapi(paths(
+    ingress::take_message,
+    ui_schema::ui_schema,
+    editor::show_suite,
+    editor::save_suite,
+    editor::remove_suite,
+))]
 pub(crate) struct Beside;

@@ -1,5 +1,5 @@
 -- Selects the newest version of the playbook at a path.
-SELECT catalog_id, path, version, kind, content, created_at
+SELECT catalog_id, path, version, kind, content, created_at, archived_at
 FROM catalog
 WHERE path = ?1
 ORDER BY version DESC

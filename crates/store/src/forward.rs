@@ -73,10 +73,14 @@ macro_rules! each_port {
         }
         Catalog {
             async {
-                Write cluster shared register(playbook: NewPlaybook) -> CatalogEntry;
+                Write cluster shared register(playbook: NewPlaybook) -> RegisteredVersion;
+                Write cluster shared set_archived(
+                    path: &str,
+                    archived_at: Option<Timestamp>
+                ) -> Option<CatalogEntry>;
                 Read cluster shared by_id(catalog_id: CatalogId) -> Option<CatalogEntry>;
                 Read cluster shared by_path(path: &str, version: Option<u32>) -> Option<CatalogEntry>;
-                Read cluster shared paths(after: Option<&str>, limit: usize) -> Vec<CatalogEntry>;
+                Read cluster shared paths(query: &CatalogQuery) -> Vec<CatalogEntry>;
             }
             sync {}
         }

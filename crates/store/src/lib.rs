@@ -71,8 +71,9 @@ pub use records::{
 };
 pub use room::{PageRoom, READ_BYTES_MAX, json_len};
 pub use row::{
-    CatalogEntry, ExecutionFilter, HeldAnswer, Lookup, NewPlaybook, OutboxRow, Page, PathFilter,
-    ReadyCommand, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
+    CatalogEntry, CatalogQuery, EntryContents, EntryState, ExecutionFilter, HeldAnswer, Lookup,
+    NewPlaybook, OutboxRow, Page, PathFilter, ReadyCommand, RegisteredVersion, ReplayBound,
+    ReplayMark, SavedReplay, Snapshot, TimerRow,
 };
 pub use schedule::{ScheduleRecord, ScheduleRow};
 pub use subscription::{SubscriptionRecord, SubscriptionRow};

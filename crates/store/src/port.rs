@@ -144,8 +144,17 @@ pub trait Executions: Send + Sync {
 #[async_trait]
 pub trait Catalog: Send + Sync {
     /// Registers a playbook as the next version of its path. Returns the newest version instead if
-    /// its content is the same.
-    async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError>;
+    /// its content is the same. An archived path is restored.
+    async fn register(&self, playbook: NewPlaybook) -> Result<RegisteredVersion, StoreError>;
+
+    /// Archives all versions of a path (`archived_at` is a time) or restores them (`None`). An
+    /// archived path keeps the time at which it was first archived. Returns the newest version;
+    /// `None` if the catalog has no such path.
+    async fn set_archived(
+        &self,
+        path: &str,
+        archived_at: Option<Timestamp>,
+    ) -> Result<Option<CatalogEntry>, StoreError>;
 
     async fn by_id(&self, catalog_id: CatalogId) -> Result<Option<CatalogEntry>, StoreError>;
 
@@ -156,12 +165,8 @@ pub trait Catalog: Send + Sync {
         version: Option<u32>,
     ) -> Result<Option<CatalogEntry>, StoreError>;
 
-    /// Returns every path after `after` at its newest version, ordered by path, without contents.
-    async fn paths(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<CatalogEntry>, StoreError>;
+    /// Returns the newest versions that a query selects, ordered by path.
+    async fn paths(&self, query: &CatalogQuery) -> Result<Vec<CatalogEntry>, StoreError>;
 }
 
 /// Pending messages to other systems.

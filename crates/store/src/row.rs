@@ -65,6 +65,69 @@ pub struct CatalogEntry {
     pub kind: String,
     pub content: String,
     pub created_at: Timestamp,
+    /// The time at which its path was archived. All versions of a path are archived together.
+    pub archived_at: Option<Timestamp>,
+}
+
+/// The result of registering a playbook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredVersion {
+    pub entry: CatalogEntry,
+    /// True if the path was archived until now.
+    pub is_restored: bool,
+}
+
+/// Selects catalog entries; each path is listed at its newest version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogQuery {
+    pub state: EntryState,
+    pub contents: EntryContents,
+    /// Lists paths after this one.
+    pub after: Option<String>,
+    /// The number of entries, at most [`PAGE_MAX`].
+    pub limit: usize,
+}
+
+impl CatalogQuery {
+    /// Returns a query for a page of active entries without contents.
+    pub fn active(after: Option<&str>, limit: usize) -> Self {
+        let (state, contents) = (EntryState::Active, EntryContents::Omitted);
+        Self { state, contents, after: after.map(str::to_owned), limit }
+    }
+}
+
+/// The state of a path in the catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryState {
+    Active,
+    Archived,
+}
+
+/// The contents of listed entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryContents {
+    /// Every content is an empty text.
+    Omitted,
+    Included,
+    /// Contents are included, and only entries whose content contains this text are listed.
+    Containing(String),
+}
+
+impl EntryContents {
+    pub fn is_included(&self) -> bool {
+        match self {
+            EntryContents::Omitted => false,
+            EntryContents::Included | EntryContents::Containing(_) => true,
+        }
+    }
+
+    /// Returns the text that a content has to contain; every content contains the empty text.
+    pub fn text(&self) -> &str {
+        match self {
+            EntryContents::Omitted | EntryContents::Included => "",
+            EntryContents::Containing(text) => text,
+        }
+    }
 }
 
 /// A saved fold of an execution's events up to `seq`.

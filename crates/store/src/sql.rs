@@ -23,7 +23,7 @@ use crate::from_row::Columns;
 use crate::{Blobs, StoreError};
 
 pub use argument::{SqlArgument, SqlColumn};
-pub use catalog::{by_id, by_path, paths, register};
+pub use catalog::{by_id, by_path, paths, register, set_archived};
 pub use executions::{child_of, count, list, stalled, stalled_with_times, summary};
 pub use feeds::{
     add_feed, feed, feed_point, find_feed, list_feeds, move_feed, put_feed_delivery, remove_feed,
@@ -130,7 +130,8 @@ pub enum TransactionKind<'a> {
     Durable,
     /// A transaction that is repeated if a power loss drops it.
     Lazy,
-    /// A durable transaction that registers a playbook; other registrations of its path wait.
+    /// A durable transaction that registers, archives or restores a playbook; others at its path
+    /// wait.
     Registration {
         path: &'a str,
     },

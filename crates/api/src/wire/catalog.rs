@@ -24,6 +24,8 @@ pub struct RegisteredPlaybook {
     pub version: u32,
     pub catalog_id: String,
     pub kind: String,
+    /// True if the path was archived until now.
+    pub restored: bool,
     /// Warnings for the author; the playbook can be run nevertheless.
     #[schema(value_type = Vec<Object>)]
     pub warnings: Value,
@@ -50,6 +52,8 @@ pub enum BatchItem {
         path: String,
         version: u32,
         catalog_id: String,
+        /// True if the path was archived until now.
+        restored: bool,
     },
     Error {
         index: usize,
@@ -76,6 +80,9 @@ pub struct CatalogPage {
     /// List paths after this one: `next_after` of the previous page.
     #[serde(default)]
     pub after: Option<String>,
+    /// List archived playbooks instead of active ones.
+    #[serde(default)]
+    pub archived: bool,
 }
 
 impl CatalogPage {
@@ -109,6 +116,34 @@ pub struct CatalogEntry {
     #[schema(value_type = Option<Object>)]
     pub meta: Option<Value>,
     pub created_at: String,
+    /// The time at which the playbook was archived; absent if it is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<String>,
+}
+
+/// The playbook to archive or to restore.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct ArchiveRequest {
+    /// The id of any version.
+    #[serde(default, alias = "id")]
+    pub catalog_id: Option<AnyId>,
+    /// A path, or the name of exactly one playbook.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
+/// A playbook that was archived or restored, with all its versions.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ArchiveAnswer {
+    /// `archived` or `restored`.
+    pub status: &'static str,
+    pub message: String,
+    pub path: String,
+    /// The newest version.
+    pub version: u32,
+    pub catalog_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<String>,
 }
 
 /// Selects a catalog entry by id, or by path and optional version.

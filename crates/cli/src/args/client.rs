@@ -41,6 +41,11 @@ pub(crate) enum CatalogCommand {
     List(CatalogListArgs),
     /// Print a playbook as it was registered
     Get(CatalogGetArgs),
+    /// Hide a playbook with all its versions; it starts nothing until it is restored
+    #[command(alias = "delete")]
+    Archive(CatalogArchiveArgs),
+    /// Restore an archived playbook with all its versions
+    Restore(CatalogArchiveArgs),
 }
 
 #[derive(Debug, Args)]
@@ -49,6 +54,9 @@ pub(crate) struct CatalogListArgs {
     /// Only playbooks whose path contains this text
     #[arg(long)]
     pub(crate) path: Option<String>,
+    /// List archived playbooks instead of active ones
+    #[arg(long)]
+    pub(crate) archived: bool,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]
@@ -61,6 +69,18 @@ pub(crate) struct CatalogGetArgs {
     /// Path of a registered playbook: PATH or PATH@VERSION
     #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::playbooks))]
     pub(crate) playbook: String,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CATALOG_ARCHIVE_EXAMPLES)]
+pub(crate) struct CatalogArchiveArgs {
+    /// Path of a registered playbook
+    #[arg(value_name = "PATH", add = ArgValueCandidates::new(candidates::playbooks))]
+    pub(crate) path: String,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]
@@ -124,12 +144,24 @@ Examples:
 pub(super) const CATALOG_EXAMPLES: &str = "\
 Examples:
   noetl catalog list
-  noetl catalog get examples/hello_world";
+  noetl catalog get examples/hello_world
+  noetl catalog archive examples/hello_world";
 
 const CATALOG_LIST_EXAMPLES: &str = "\
 Examples:
   noetl catalog list
-  noetl catalog list --path examples/ --output json";
+  noetl catalog list --path examples/ --output json
+  noetl catalog list --archived";
+
+const CATALOG_ARCHIVE_EXAMPLES: &str = "\
+An archived playbook is not listed, and starts, schedules, subscriptions and parent playbooks that
+name it fail with the code `playbook-archived`. Its executions stay as they are, and running ones go
+on. Registering a version of it restores it too.
+
+Examples:
+  noetl catalog archive examples/hello_world
+  noetl catalog list --archived
+  noetl catalog restore examples/hello_world";
 
 const CATALOG_GET_EXAMPLES: &str = "\
 Examples:

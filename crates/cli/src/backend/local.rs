@@ -11,7 +11,10 @@ use std::time::Duration;
 use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::ControlPlane;
-use noetl_app::{App, AppSettings, EndError, ExecutionFilter, ForkPlaybook, Services};
+use noetl_app::{
+    App, AppSettings, CatalogError, EndError, EntryChoice, EntryState, ExecutionFilter,
+    ForkPlaybook, Services,
+};
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
     Control, ControlSettings, ForkError, ForkRequest, RegisterError, Registered, StartError,
@@ -30,7 +33,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Backend, BackendReader, Follower, HistoryLocation, Started, Which};
+use super::{Backend, BackendReader, Follower, HistoryLocation, PlaybookDocument, Started, Which};
 use crate::config::Config;
 use crate::show::failure::Failure;
 use crate::wiring::database;
@@ -331,12 +334,35 @@ impl Backend for Session {
 
     async fn register(&self, file: &Path, content: &str) -> Result<PlaybookRef, Failure> {
         match self.app.register_file(&file.display().to_string(), content).await {
-            Ok(Registered { entry, warnings: _ }) => Ok(PlaybookRef {
+            Ok(Registered { entry, warnings: _, is_restored: _ }) => Ok(PlaybookRef {
                 catalog_id: entry.catalog_id,
                 path: entry.path,
                 version: entry.version,
             }),
             Err(error) => Err(unregistered(error)),
+        }
+    }
+
+    async fn set_playbook_state(
+        &self,
+        path: &str,
+        state: EntryState,
+    ) -> Result<PlaybookDocument, Failure> {
+        let choice = EntryChoice::Path { path: path.to_owned(), version: None };
+        let changed = match state {
+            EntryState::Archived => self.app.archive(&choice).await,
+            EntryState::Active => self.app.restore(&choice).await,
+        };
+        match changed {
+            Ok(entry) => Ok(PlaybookDocument { content: None, ..entry.into() }),
+            Err(CatalogError::Store(error)) => Err(Failure::broken(error)),
+            Err(
+                error @ (CatalogError::Unknown
+                | CatalogError::NotAPlaybook { .. }
+                | CatalogError::Ambiguous(_)
+                | CatalogError::OtherPath { .. }
+                | CatalogError::Register(_)),
+            ) => Err(Failure::bad_input(error).help("`noetl catalog list` lists the playbooks")),
         }
     }
 
@@ -349,7 +375,9 @@ impl Backend for Session {
                 Err(self.reader().suggest_playbook(failure, &name, UNKNOWN_PLAYBOOK_HELP).await)
             }
             Err(
-                error @ (StartError::PayloadTooLarge
+                error @ (StartError::ArchivedPlaybook(_)
+                | StartError::AmbiguousName(_)
+                | StartError::PayloadTooLarge
                 | StartError::PayloadTooNested
                 | StartError::ParentCancelled(_)
                 | StartError::TooDeep { .. }),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::wire::Verification;
-use noetl_app::{ExecutionFilter, FORKS_MAX, PAGE_MAX, Page};
+use noetl_app::{EntryState, ExecutionFilter, FORKS_MAX, PAGE_MAX, Page};
 use noetl_compat::{Projection, ReplayState};
 use noetl_model::{
     Cutoff, Digest, Event, ExecutionId, ExecutionStatus, Payload, PayloadRef, Recorded, Seq,
@@ -67,7 +67,11 @@ pub(crate) trait BackendReader: Send + Sync {
     ) -> Result<Verification, Failure>;
 
     /// Lists the playbooks whose path contains a text, each at its newest version, sorted by path.
-    async fn playbooks(&self, part: Option<&str>) -> Result<Vec<PlaybookDocument>, Failure>;
+    async fn playbooks(
+        &self,
+        state: EntryState,
+        part: Option<&str>,
+    ) -> Result<Vec<PlaybookDocument>, Failure>;
 
     /// Loads a playbook with its text; the newest version if none is given.
     async fn playbook(
@@ -84,6 +88,8 @@ pub(crate) struct PlaybookDocument {
     pub(crate) version: u32,
     pub(crate) catalog_id: String,
     pub(crate) created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) archived_at: Option<String>,
     /// The text; left out of lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<String>,
@@ -148,7 +154,7 @@ impl dyn BackendReader + '_ {
         name: &str,
         otherwise: &str,
     ) -> Failure {
-        let playbooks = self.playbooks(None).await.unwrap_or_default();
+        let playbooks = self.playbooks(EntryState::Active, None).await.unwrap_or_default();
         suggest(failure, name, playbooks.iter().map(|it| it.path.as_str()), otherwise)
     }
 

@@ -11,13 +11,14 @@ use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use noetl_api::wire::{ForkBody, StartCall, WantedPlaybook};
 use noetl_api::{AnyId, Client, ClientError, ClientSettings, Method};
+use noetl_app::EntryState;
 use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
 use noetl_model::{Below, ExecutionId, PlaybookRef, Recorded, Seq, Summary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use super::{Backend, BackendReader, Follower, HistoryLocation};
+use super::{Backend, BackendReader, Follower, HistoryLocation, PlaybookDocument};
 use crate::config::{Config, NamedBy};
 use crate::show::failure::Failure;
 
@@ -97,10 +98,14 @@ impl Remote {
         let (catalog_id, version) = match playbook {
             Some(PlaybookChoice::Id(id)) => (Some(AnyId(id.0)), None),
             // A server forks only to versions of the same path.
-            Some(PlaybookChoice::Path { version: Some(version), .. }) => {
-                (None, Some(version.into()))
-            }
-            Some(PlaybookChoice::Path { version: None, .. }) => (None, Some("latest".into())),
+            Some(
+                PlaybookChoice::Path { version: Some(version), .. }
+                | PlaybookChoice::Named { version: Some(version), .. },
+            ) => (None, Some(version.into())),
+            Some(
+                PlaybookChoice::Path { version: None, .. }
+                | PlaybookChoice::Named { version: None, .. },
+            ) => (None, Some("latest".into())),
             None => (None, None),
         };
         let (workload, context) = (Some(workload), Some(context.into_iter().collect()));
@@ -141,10 +146,23 @@ impl Backend for Remote {
         Ok(PlaybookRef { catalog_id: registered.into(), path, version })
     }
 
+    async fn set_playbook_state(
+        &self,
+        path: &str,
+        state: EntryState,
+    ) -> Result<PlaybookDocument, Failure> {
+        let is_archived = state == EntryState::Archived;
+        self.client.set_archived(path, is_archived).await.map_err(refused)?;
+        let item = self.client.catalog_item(path, None).await.map_err(refused)?;
+        let item = item.ok_or_else(|| Failure::broken(anyhow!("{path} has been deleted")))?;
+        Ok(PlaybookDocument { content: None, ..item.into() })
+    }
+
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
         let (playbook, name) = match request.playbook {
             PlaybookChoice::Id(id) => (WantedPlaybook::Id(id), id.to_string()),
-            PlaybookChoice::Path { path, version } => {
+            PlaybookChoice::Path { path, version }
+            | PlaybookChoice::Named { name: path, version } => {
                 (WantedPlaybook::Path { path: path.clone(), version }, path)
             }
         };

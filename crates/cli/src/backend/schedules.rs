@@ -52,6 +52,8 @@ fn failed(error: ScheduleError) -> Failure {
         | ScheduleError::Contended
         | ScheduleError::Start(
             StartError::UnknownPlaybook(_)
+            | StartError::ArchivedPlaybook(_)
+            | StartError::AmbiguousName(_)
             | StartError::TooDeep { .. }
             | StartError::ParentCancelled(_)
             | StartError::PayloadTooLarge

@@ -1,9 +1,10 @@
-//! `noetl catalog`: lists and prints registered playbooks.
+//! `noetl catalog`: lists, prints, archives and restores registered playbooks.
 
 use anyhow::anyhow;
+use noetl_app::EntryState;
 
 use super::run::choice_of;
-use crate::args::{CatalogGetArgs, CatalogListArgs};
+use crate::args::{CatalogArchiveArgs, CatalogGetArgs, CatalogListArgs};
 use crate::backend::{self, PlaybookDocument};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
@@ -15,10 +16,11 @@ pub(crate) async fn list(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let entries =
-        backend::open_reader(&args.client, config).await?.playbooks(args.path.as_deref()).await?;
+    let state = if args.archived { EntryState::Archived } else { EntryState::Active };
+    let reader = backend::open_reader(&args.client, config).await?;
+    let entries = reader.playbooks(state, args.path.as_deref()).await?;
     let text = ListText {
-        empty: "no playbooks",
+        empty: if args.archived { "no archived playbooks" } else { "no playbooks" },
         header: &["PLAYBOOK", "VERSION", "REGISTERED"],
         row: |it: &PlaybookDocument| {
             vec![it.path.clone(), it.version.to_string(), it.created_at.clone()]
@@ -44,4 +46,23 @@ pub(crate) async fn get(
         None => terminal.file(playbook.content.as_deref().unwrap_or_default())?,
     }
     Ok(Exit::Completed)
+}
+
+/// Archives a playbook, or restores it.
+pub(crate) async fn set_state(
+    args: &CatalogArchiveArgs,
+    state: EntryState,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let changed = backend::with(&args.client, config, async |backend| {
+        backend.set_playbook_state(&args.path, state).await
+    });
+    terminal.show(args.output, &changed.await?, |it: &PlaybookDocument| match state {
+        EntryState::Archived => format!(
+            "{} is archived with all its versions; `noetl catalog restore {}` restores it\n",
+            it.path, it.path
+        ),
+        EntryState::Active => format!("{} is active, newest version {}\n", it.path, it.version),
+    })
 }

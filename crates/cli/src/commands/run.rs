@@ -129,9 +129,11 @@ async fn check_names(
             let playbook = &document.playbook;
             return check_declared(&args.workload, &playbook.workload, &playbook.metadata.path);
         }
-        Target::Catalog { choice: PlaybookChoice::Path { path, version }, others } => {
-            (path, *version, others)
-        }
+        Target::Catalog {
+            choice:
+                PlaybookChoice::Path { path, version } | PlaybookChoice::Named { name: path, version },
+            others,
+        } => (path, *version, others),
         Target::Catalog { choice: PlaybookChoice::Id(_), .. } => return Ok(()),
     };
     let along = others.iter().find(|it| version.is_none() && it.playbook.metadata.path == *path);
@@ -193,7 +195,7 @@ fn expect_catalog(
     config: &Config,
 ) -> Result<(), Failure> {
     let path = match choice {
-        PlaybookChoice::Path { path, .. } => path,
+        PlaybookChoice::Path { path, .. } | PlaybookChoice::Named { name: path, .. } => path,
         PlaybookChoice::Id(_) => return Ok(()),
     };
     let comes_along = others.iter().any(|other| other.playbook.metadata.path == *path);

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use clap_complete::CompletionCandidate;
-use noetl_app::{ExecutionFilter, Page, StoreReader};
+use noetl_app::{CatalogQuery, ExecutionFilter, Page, StoreReader};
 use noetl_store_sqlite::SqliteStore;
 
 use crate::config::{Config, Environment, Flags};
@@ -32,7 +32,8 @@ pub(crate) fn executions() -> Vec<CompletionCandidate> {
 /// Returns the paths of the catalog.
 pub(crate) fn playbooks() -> Vec<CompletionCandidate> {
     looked_up(async |store: StoreReader| {
-        let listed = store.paths(None, PLAYBOOKS_MAX).await.unwrap_or_default();
+        let query = CatalogQuery::active(None, PLAYBOOKS_MAX);
+        let listed = store.paths(&query).await.unwrap_or_default();
         listed.into_iter().map(|entry| CompletionCandidate::new(entry.path)).collect()
     })
 }

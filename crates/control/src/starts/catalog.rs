@@ -9,13 +9,13 @@ use noetl_model::{CatalogId, ExecutionId, PlaybookRef};
 use noetl_playbook::{
     CheckedDocument, CheckedPlaybook, CheckedSchedule, CheckedSubscription, Playbook, Problems,
 };
-use noetl_store::{CatalogEntry, NewPlaybook};
+use noetl_store::{CatalogEntry, NewPlaybook, RegisteredVersion};
 
 use crate::error::{Damage, LoadError};
 use crate::{Control, RegisterError};
 
 /// The kind of playbooks in the catalog.
-const PLAYBOOK: &str = "Playbook";
+pub(crate) const PLAYBOOK: &str = "Playbook";
 /// The kind of subscriptions in the catalog.
 const SUBSCRIPTION: &str = "Subscription";
 /// The kind of schedules in the catalog.
@@ -27,12 +27,14 @@ pub struct Registered {
     pub entry: CatalogEntry,
     /// Problems that do not prevent the document from running.
     pub warnings: Problems,
+    /// True if the path was archived until now.
+    pub is_restored: bool,
 }
 
 /// The cache of compiled playbooks.
 #[derive(Debug)]
 pub(crate) struct PlaybookCache {
-    playbooks: Mutex<LruCache<CatalogId, (PlaybookRef, Arc<Playbook>)>>,
+    playbooks: Mutex<LruCache<CatalogId, Arc<Playbook>>>,
 }
 
 impl PlaybookCache {
@@ -40,25 +42,21 @@ impl PlaybookCache {
         Self { playbooks: Mutex::new(LruCache::sparse(playbooks_max)) }
     }
 
-    /// Returns a cached playbook; a version never changes, so no lookup in the store is needed.
-    pub(crate) fn find(&self, id: CatalogId) -> Option<(PlaybookRef, Arc<Playbook>)> {
-        self.playbooks().get(&id).cloned()
-    }
-
     /// Clears the cache, because the catalog may have lost versions.
     pub(crate) fn clear(&self) {
         self.playbooks().clear();
     }
 
+    /// Returns a cached playbook; a version never changes.
     fn get(&self, id: CatalogId) -> Option<Arc<Playbook>> {
-        self.playbooks().get(&id).map(|(_, playbook)| Arc::clone(playbook))
+        self.playbooks().get(&id).map(Arc::clone)
     }
 
-    fn put(&self, entry: &CatalogEntry, playbook: Arc<Playbook>) {
-        self.playbooks().put(entry.catalog_id, (reference_to(entry), playbook));
+    fn put(&self, id: CatalogId, playbook: Arc<Playbook>) {
+        self.playbooks().put(id, playbook);
     }
 
-    fn playbooks(&self) -> MutexGuard<'_, LruCache<CatalogId, (PlaybookRef, Arc<Playbook>)>> {
+    fn playbooks(&self) -> MutexGuard<'_, LruCache<CatalogId, Arc<Playbook>>> {
         self.playbooks.lock().expect("nothing panics while it holds the playbooks")
     }
 }
@@ -74,23 +72,26 @@ impl Control {
         let document = noetl_playbook::parse_document(file, content.as_bytes());
         match document.map_err(RegisterError::Invalid)? {
             CheckedDocument::Playbook(CheckedPlaybook { playbook, warnings }) => {
-                let entry = self.keep(PLAYBOOK, &playbook.metadata.path, content).await?;
-                self.parts.playbooks.put(&entry, Arc::new(playbook));
-                Ok(Registered { entry, warnings })
+                let RegisteredVersion { entry, is_restored } =
+                    self.keep(PLAYBOOK, &playbook.metadata.path, content).await?;
+                self.parts.playbooks.put(entry.catalog_id, Arc::new(playbook));
+                Ok(Registered { entry, warnings, is_restored })
             }
             CheckedDocument::Subscription(CheckedSubscription { subscription, warnings }) => {
-                let entry = self.keep(SUBSCRIPTION, &subscription.metadata.path, content).await?;
+                let RegisteredVersion { entry, is_restored } =
+                    self.keep(SUBSCRIPTION, &subscription.metadata.path, content).await?;
                 // Registered at once, so that it can be activated and receive messages without a
                 // further call.
                 let registered = self.subscription_for(&entry.path).await;
                 registered.map_err(RegisterError::Subscription)?;
-                Ok(Registered { entry, warnings })
+                Ok(Registered { entry, warnings, is_restored })
             }
             CheckedDocument::Schedule(CheckedSchedule { schedule, warnings }) => {
-                let entry = self.keep(SCHEDULE, &schedule.metadata.path, content).await?;
+                let RegisteredVersion { entry, is_restored } =
+                    self.keep(SCHEDULE, &schedule.metadata.path, content).await?;
                 let begun = self.begin_schedule(&entry, Arc::new(schedule)).await;
                 begun.map_err(RegisterError::Schedule)?;
-                Ok(Registered { entry, warnings })
+                Ok(Registered { entry, warnings, is_restored })
             }
         }
     }
@@ -100,17 +101,18 @@ impl Control {
         kind: &str,
         path: &str,
         content: &str,
-    ) -> Result<CatalogEntry, RegisterError> {
-        let entry = self.parts.store.register(NewPlaybook {
+    ) -> Result<RegisteredVersion, RegisterError> {
+        let registered = self.parts.store.register(NewPlaybook {
             catalog_id: CatalogId(self.parts.stamps.next_id()),
             path: path.to_owned(),
             kind: kind.to_owned(),
             content: content.to_owned(),
             created_at: self.parts.stamps.now(),
         });
-        let entry = entry.await.map_err(RegisterError::Store)?;
-        tracing::info!(path = entry.path, version = entry.version, kind, "registered");
-        Ok(entry)
+        let registered = registered.await.map_err(RegisterError::Store)?;
+        let RegisteredVersion { entry, is_restored } = &registered;
+        tracing::info!(path = entry.path, version = entry.version, kind, is_restored, "registered");
+        Ok(registered)
     }
 
     /// Returns the playbook of an execution.
@@ -140,7 +142,7 @@ impl Control {
             LoadError::damaged(execution, Damage::PlaybookInvalid(id, problems))
         })?;
         let playbook = Arc::new(checked.playbook);
-        self.parts.playbooks.put(entry, Arc::clone(&playbook));
+        self.parts.playbooks.put(id, Arc::clone(&playbook));
         Ok(playbook)
     }
 }

@@ -1,4 +1,4 @@
-//! Catalog lookups by path: concurrent starts share one store query.
+//! Catalog lookups: concurrent starts share one store query.
 //!
 //! Invariant: a query starts after all of its callers asked, so a start finds every version that
 //! was registered before it.
@@ -11,25 +11,25 @@ use noetl_store::{CatalogEntry, StoreError};
 use tokio::sync::oneshot;
 
 use crate::tasks::OnPanic;
-use crate::{Control, LoadError};
+use crate::{Control, LoadError, PlaybookChoice};
 
-/// A path and its version; the newest if none is named.
-type CatalogKey = (String, Option<u32>);
 type FoundEntry = Result<Option<Arc<CatalogEntry>>, Arc<StoreError>>;
 
 /// The waiting callers by query. An entry exists as long as a task answers it.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
-    waiting: Mutex<BTreeMap<CatalogKey, Vec<oneshot::Sender<FoundEntry>>>>,
+    waiting: Mutex<BTreeMap<PlaybookChoice, Vec<oneshot::Sender<FoundEntry>>>>,
 }
 
 impl Lookups {
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<CatalogKey, Vec<oneshot::Sender<FoundEntry>>>> {
+    fn waiting(
+        &self,
+    ) -> MutexGuard<'_, BTreeMap<PlaybookChoice, Vec<oneshot::Sender<FoundEntry>>>> {
         self.waiting.lock().expect("nothing panics while it holds the questions")
     }
 
     /// Adds a caller. Returns true if no task answers this query yet.
-    fn ask(&self, asked: &CatalogKey, answer: oneshot::Sender<FoundEntry>) -> bool {
+    fn ask(&self, asked: &PlaybookChoice, answer: oneshot::Sender<FoundEntry>) -> bool {
         let mut waiting = self.waiting();
         let is_first = !waiting.contains_key(asked);
         waiting.entry(asked.clone()).or_default().push(answer);
@@ -37,7 +37,7 @@ impl Lookups {
     }
 
     /// Takes the callers so far; removes the entry if there are none.
-    fn take(&self, asked: &CatalogKey) -> Vec<oneshot::Sender<FoundEntry>> {
+    fn take(&self, asked: &PlaybookChoice) -> Vec<oneshot::Sender<FoundEntry>> {
         let mut waiting = self.waiting();
         let taken = waiting.get_mut(asked).map(std::mem::take).unwrap_or_default();
         if taken.is_empty() {
@@ -47,20 +47,18 @@ impl Lookups {
     }
 
     /// Drops the waiting callers, so that the next one starts a new task.
-    fn forget(&self, asked: &CatalogKey) {
+    fn forget(&self, asked: &PlaybookChoice) {
         self.waiting().remove(asked);
     }
 }
 
 impl Control {
-    /// Returns the catalog entry at a path.
+    /// Returns the catalog entry of a choice.
     pub(crate) async fn entry_at(
         &self,
         execution: ExecutionId,
-        path: &str,
-        version: Option<u32>,
+        asked: PlaybookChoice,
     ) -> Result<Option<Arc<CatalogEntry>>, LoadError> {
-        let asked = (path.to_owned(), version);
         let (answer, answered) = oneshot::channel();
         if self.parts.lookups.ask(&asked, answer) {
             let control = self.clone();
@@ -73,7 +71,7 @@ impl Control {
     }
 
     /// Answers a query for all its callers until none is left.
-    async fn answer_lookups(&self, asked: &CatalogKey) {
+    async fn answer_lookups(&self, asked: &PlaybookChoice) {
         let lookups = &self.parts.lookups;
         let _forget = OnPanic(|| lookups.forget(asked));
         loop {
@@ -83,8 +81,14 @@ impl Control {
             if answers.is_empty() {
                 return;
             }
-            let (path, version) = asked;
-            let found = self.parts.store.by_path(path, *version).await;
+            let store = &self.parts.store;
+            let found = match asked {
+                PlaybookChoice::Id(id) => store.by_id(*id).await,
+                PlaybookChoice::Path { path, version }
+                | PlaybookChoice::Named { name: path, version } => {
+                    store.by_path(path, *version).await
+                }
+            };
             let found: FoundEntry = match found {
                 Ok(entry) => Ok(entry.map(Arc::new)),
                 Err(error) => Err(Arc::new(error)),

@@ -18,7 +18,7 @@ use noetl_store::{KeyHolder, ReadyCommand, StartKey, StoreError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::LoadError;
+use crate::error::{LoadError, PLAYBOOK_ARCHIVED};
 use crate::loops::relay::ended;
 use crate::starts::start::{PlaybookChoice, StartRequest, Started};
 use crate::submit::needs::{Fetched, LogPart};
@@ -259,11 +259,12 @@ fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> 
 /// Returns the tool error for a child that cannot be started.
 fn unstartable(path: &str, error: &StartError) -> ToolError {
     let kind = match error {
-        StartError::UnknownPlaybook(_) => ErrorKind::NotFound,
+        StartError::UnknownPlaybook(_) | StartError::ArchivedPlaybook(_) => ErrorKind::NotFound,
         StartError::PayloadTooLarge => ErrorKind::StorageQuota,
         StartError::PayloadTooNested => ErrorKind::Schema,
         StartError::TooDeep { .. }
         | StartError::ParentCancelled(_)
+        | StartError::AmbiguousName(_)
         | StartError::KeyTaken(_)
         | StartError::Refused(_)
         | StartError::BacklogFull(_)
@@ -275,5 +276,19 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
         reasons = format!("{reasons}: {error}");
         cause = error.source();
     }
-    ToolError::new(kind, format!("child `{path}` cannot be started: {reasons}"))
+    let code = match error {
+        StartError::ArchivedPlaybook(_) => Some(PLAYBOOK_ARCHIVED.to_owned()),
+        StartError::UnknownPlaybook(_)
+        | StartError::AmbiguousName(_)
+        | StartError::PayloadTooLarge
+        | StartError::PayloadTooNested
+        | StartError::TooDeep { .. }
+        | StartError::ParentCancelled(_)
+        | StartError::KeyTaken(_)
+        | StartError::Refused(_)
+        | StartError::BacklogFull(_)
+        | StartError::Submit(_) => None,
+    };
+    let message = format!("child `{path}` cannot be started: {reasons}");
+    ToolError { code, ..ToolError::new(kind, message) }
 }

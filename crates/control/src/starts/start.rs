@@ -1,5 +1,6 @@
 //! Starting executions: by request, as a rerun, or as a child.
 
+use std::fmt;
 use std::sync::Arc;
 
 use noetl_engine::{Decision, Start, start};
@@ -11,7 +12,7 @@ use noetl_store::{Append, AppendError, StartKey, Unanswered};
 use serde_json::{Map, Value};
 
 use crate::error::{Damage, LoadError};
-use crate::starts::catalog::reference_to;
+use crate::starts::catalog::{PLAYBOOK, reference_to};
 use crate::state::payloads::json_len_within;
 use crate::submit::commit::Retries;
 use crate::submit::draft::Draft;
@@ -24,7 +25,7 @@ use crate::{Admission, Control, StartError, SubmitError};
 pub const CHILD_DEPTH_MAX: u32 = 16;
 
 /// The playbook of a start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlaybookChoice {
     /// A version of a path; the newest if none is named.
     Path {
@@ -32,6 +33,26 @@ pub enum PlaybookChoice {
         version: Option<u32>,
     },
     Id(CatalogId),
+    /// A path or, if the catalog has no such path, a catalog id, `pbk_` and a catalog id, or the
+    /// name of exactly one playbook.
+    Named {
+        name: String,
+        version: Option<u32>,
+    },
+}
+
+impl fmt::Display for PlaybookChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlaybookChoice::Id(id) => write!(f, "{id}"),
+            PlaybookChoice::Path { path: name, version: None }
+            | PlaybookChoice::Named { name, version: None } => f.write_str(name),
+            PlaybookChoice::Path { path: name, version: Some(version) }
+            | PlaybookChoice::Named { name, version: Some(version) } => {
+                write!(f, "{name} in version {version}")
+            }
+        }
+    }
 }
 
 /// The parameters of a start.
@@ -261,31 +282,23 @@ impl Control {
         }
     }
 
+    /// Returns the active playbook of a choice.
     pub(crate) async fn chosen(
         &self,
         execution: ExecutionId,
         choice: PlaybookChoice,
     ) -> Result<(PlaybookRef, Arc<Playbook>), StartError> {
-        let (entry, name) = match choice {
-            PlaybookChoice::Id(id) => match self.parts.playbooks.find(id) {
-                Some(found) => return Ok(found),
-                None => {
-                    let found = self.parts.store.by_id(id).await;
-                    let found = found.map_err(|error| LoadError::of_store(execution, error))?;
-                    (found.map(Arc::new), id.to_string())
-                }
-            },
-            PlaybookChoice::Path { path, version } => {
-                let found = self.entry_at(execution, &path, version).await?;
-                let name = match version {
-                    Some(version) => format!("{path} in version {version}"),
-                    None => path,
-                };
-                (found, name)
-            }
-        };
-        let entry = entry.filter(|entry| entry.kind.eq_ignore_ascii_case("playbook"));
-        let entry = entry.ok_or(StartError::UnknownPlaybook(name))?;
+        let mut found = self.entry_at(execution, choice.clone()).await?;
+        if found.is_none()
+            && let PlaybookChoice::Named { name, version } = &choice
+        {
+            found = self.entry_named(execution, name, *version).await?.map(Arc::new);
+        }
+        let entry = found.filter(|entry| entry.kind.eq_ignore_ascii_case(PLAYBOOK));
+        let entry = entry.ok_or_else(|| StartError::UnknownPlaybook(choice.to_string()))?;
+        if entry.archived_at.is_some() {
+            return Err(StartError::ArchivedPlaybook(entry.path.clone()));
+        }
         let playbook = self.compiled(execution, &entry)?;
         Ok((reference_to(&entry), playbook))
     }

@@ -1,13 +1,13 @@
 //! Tests of executions started by others.
 
 use expect_test::{Expect, expect};
-use noetl_model::{CommandId, Cutoff, Origin, ReportAnswer};
-use noetl_store::Outbox as _;
+use noetl_model::{CommandId, Cutoff, ErrorKind, Origin, ReportAnswer};
+use noetl_store::{Catalog as _, Outbox as _};
 use serde_json::json;
 
 use super::*;
-use crate::MailboxAnswer;
 use crate::loops::relay::VISIBILITY;
+use crate::{MailboxAnswer, PLAYBOOK_ARCHIVED};
 
 const CHILD: &str = r#"
 workload: {n: 0}
@@ -71,6 +71,31 @@ workflow:
             COMPLETED 41
         "#]],
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_of_an_archived_playbook_fails_with_its_code_and_running_children_go_on() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register_at(control, "child", CHILD).await;
+    let parent = r#"
+workflow:
+  - step: start
+    tool: {kind: playbook, return_result: true, path: child}
+"#;
+    register(control, parent).await;
+    let child = control.start(StartRequest::new(by_path("child"), Map::new())).await.unwrap();
+    let now = Timestamp::from_millis(1_800_000_000_000);
+    world.store.set_archived("child", Some(now)).await.unwrap();
+    let execution = start(control).await;
+    assert_eq!(work(control, execution).await, ExecutionStatus::Failed);
+    let state = control.state(execution, Cutoff::Latest).await.unwrap();
+    let error = state.summary().error.expect("an error");
+    assert_eq!((error.kind, error.code.as_deref()), (ErrorKind::NotFound, Some(PLAYBOOK_ARCHIVED)));
+    assert!(error.message.contains("noetl catalog restore child"), "{}", error.message);
+    assert_eq!(work(control, child).await, ExecutionStatus::Completed);
+    plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use noetl_engine::CATCH_UP_MAX;
 use noetl_model::{Event, ExecutionStatus, PassReason, Payload, ScheduleEvent, Timestamp};
-use noetl_store::{ExecutionFilter, Executions as _, Page, Triggers as _};
+use noetl_store::{Catalog as _, ExecutionFilter, Executions as _, Page, Triggers as _};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -234,6 +234,25 @@ async fn a_new_version_counts_from_when_it_is_registered_and_stays_paused() {
     assert_eq!(past(&world).await, tags.map(|tag| format!("schedule.{tag}")));
     let row = control.schedule("s").await.expect("the schedule");
     assert_eq!((row.timing.as_str(), row.next_at), ("every 30s", None));
+    clockwork.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instant_of_an_archived_playbook_passes_until_it_is_restored() {
+    let world = World::new();
+    let clockwork = Clockwork::of(&world);
+    let control = clockwork.control();
+    with_schedule(control, "every: 60s").await;
+    let now = Timestamp::from_millis(1_800_000_000_000);
+    world.store.set_archived("p", Some(now)).await.expect("an answer");
+    tokio::time::sleep(Duration::from_secs(65)).await;
+    let trouble = control.schedule("s").await.expect("the schedule").standing.trouble;
+    let trouble = trouble.expect("a reason");
+    assert!(trouble.contains("playbook-archived"), "{trouble}");
+    assert!(instants(&world).await.is_empty());
+    world.store.set_archived("p", None).await.expect("an answer");
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(instants(&world).await, [120]);
     clockwork.stop().await;
 }
 

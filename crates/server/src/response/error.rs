@@ -15,10 +15,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use noetl_api::wire::Problem;
 use noetl_app::{StoreError, WriteFault};
-use noetl_control::{LoadError, PayloadError, RegisterError, StartError, SubmitError};
+use noetl_control::{
+    LoadError, PLAYBOOK_ARCHIVED, PayloadError, RegisterError, StartError, SubmitError,
+};
 use noetl_engine::Refusal;
 use noetl_model::LogOrigin;
-use noetl_playbook::Problems;
+use noetl_playbook::{Diagnostic, Problems, Severity};
 use noetl_secrets::VaultError;
 use serde_json::{Map, Value, json};
 
@@ -133,8 +135,19 @@ impl ApiError {
 
     /// Creates an error for an invalid playbook, with all diagnostics.
     pub(crate) fn of_problems(problems: &Problems) -> Self {
-        Self::invalid("invalid-playbook", problems.headline()).with("diagnostics", json!(problems))
+        Self::invalid("invalid-playbook", problems.headline())
+            .with("errors", json!(texts_of(problems, Severity::Error)))
+            .with("diagnostics", json!(problems))
     }
+}
+
+/// Returns the findings of a severity as texts, each with its place.
+pub(crate) fn texts_of(problems: &Problems, severity: Severity) -> Vec<String> {
+    let findings = problems.diagnostics().iter().filter(|it| it.severity == severity);
+    let text = |it: &Diagnostic| {
+        format!("line {}, column {}: {} ({})", it.line, it.column, it.message, it.code)
+    };
+    findings.map(text).collect()
 }
 
 impl IntoResponse for ApiError {
@@ -225,6 +238,13 @@ impl From<StartError> for ApiError {
         match error {
             StartError::UnknownPlaybook(_) => {
                 Self::not_found("unknown-playbook", error.to_string())
+            }
+            StartError::ArchivedPlaybook(ref path) => {
+                Self::conflict(PLAYBOOK_ARCHIVED, error.to_string()).with("path", json!(path))
+            }
+            StartError::AmbiguousName(ref names) => {
+                Self::conflict("ambiguous-name", error.to_string())
+                    .with("candidates", json!(names.paths))
             }
             StartError::ParentCancelled(_) => Self::conflict("parent-cancelled", error.to_string()),
             StartError::TooDeep { .. } => Self::invalid("too-deep", error.to_string()),

@@ -4,19 +4,24 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::routing::get;
 use noetl_api::wire::{CatalogList, CatalogPage, RegisteredPlaybook};
-use noetl_app::{EntryChoice, EntryPath, ObjectError, check_document, version_of};
+use noetl_app::{EntryChoice, EntryPath, Object, ObjectError, check_document, version_of};
 use noetl_model::CatalogId;
+use noetl_playbook::Severity;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::catalog::{decoded, listed, saved};
+use super::catalog::{all_listed, decoded, saved};
 use crate::request::extract::{Body, InPath, InQuery};
-use crate::response::error::ApiError;
+use crate::response::error::{ApiError, texts_of};
 use crate::state::AppState;
+
+/// The stored tests of a playbook; clients send the slashes of its path as they are.
+const SUITE: &str = "/api/playbook-tests/suites/{*id}";
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -24,10 +29,9 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(save_playbook))
         .routes(routes!(playbook_content, save_content))
         .routes(routes!(check_playbook))
-        .routes(routes!(delete_playbook))
         .routes(routes!(explain_playbook))
         .routes(routes!(generate_playbook))
-        .routes(routes!(show_suite, save_suite, remove_suite))
+        .route(SUITE, get(show_suite).put(save_suite).delete(remove_suite))
 }
 
 /// Lists the playbooks marked as agents, each at its newest version.
@@ -41,7 +45,7 @@ async fn list_agents(
 ) -> Result<Json<CatalogList>, ApiError> {
     let page = CatalogPage { resource_type: None, ..page };
     let agents = state.app().list_agents(&page).await?;
-    Ok(Json(CatalogList { entries: agents.iter().map(listed).collect(), next_after: None }))
+    Ok(Json(CatalogList { entries: all_listed(agents).await?, next_after: None }))
 }
 
 /// A playbook to save.
@@ -161,11 +165,12 @@ struct CheckRequest {
 struct CheckAnswer {
     valid: bool,
     /// Errors that prevent registration, each with line and column.
-    #[schema(value_type = Vec<Object>)]
-    errors: Value,
+    errors: Vec<String>,
     /// Warnings for the author.
+    warnings: Vec<String>,
+    /// The same errors and warnings as objects.
     #[schema(value_type = Vec<Object>)]
-    warnings: Value,
+    diagnostics: Value,
 }
 
 /// Checks a playbook without storing it.
@@ -174,21 +179,15 @@ struct CheckAnswer {
     responses((status = 200, body = CheckAnswer))
 )]
 async fn check_playbook(Body(request): Body<CheckRequest>) -> Json<CheckAnswer> {
-    Json(match check_document(&decoded(&request.content)) {
-        Ok(warnings) => CheckAnswer { valid: true, errors: json!([]), warnings: json!(warnings) },
-        Err(problems) => CheckAnswer { valid: false, errors: json!(problems), warnings: json!([]) },
+    let checked = check_document(&decoded(&request.content));
+    let valid = checked.is_ok();
+    let problems = checked.unwrap_or_else(|problems| problems);
+    Json(CheckAnswer {
+        valid,
+        errors: texts_of(&problems, Severity::Error),
+        warnings: texts_of(&problems, Severity::Warning),
+        diagnostics: json!(problems),
     })
-}
-
-/// Always refused: executions refer to versions of playbooks, so they are kept.
-#[utoipa::path(
-    delete, path = "/api/catalog/playbooks/{id}", tag = "catalog", params(("id" = String, Path)),
-    responses((status = 501, description = "not served"))
-)]
-async fn delete_playbook() -> ApiError {
-    let detail =
-        "a version of a playbook is kept, since executions refer to it; register a new one";
-    ApiError::new(StatusCode::NOT_IMPLEMENTED, "kept-for-ever", detail)
 }
 
 /// Always refused: the server uses no language model.
@@ -216,42 +215,70 @@ fn no_model(way_out: &str) -> ApiError {
 
 /// Shows the stored tests of a playbook.
 #[utoipa::path(
-    get, path = "/api/playbook-tests/suites/{id}", tag = "catalog", params(("id" = String, Path)),
+    get, path = "/api/playbook-tests/suites/{id}", tag = "catalog",
+    params(("id" = String, Path, description = "With its slashes")),
     responses((status = 200, body = Object))
 )]
-async fn show_suite(
+pub(super) async fn show_suite(
     State(state): State<AppState>,
     InPath(id): InPath<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let body = state.app().suite(&id).await?;
-    serde_json::from_slice(&body).map(Json).map_err(|error| ApiError::internal(&error))
+    suite_of(&id, &state.app().suite(&id).await?)
 }
 
 /// Stores the tests of a playbook, replacing earlier ones; any JSON is accepted.
 #[utoipa::path(
-    put, path = "/api/playbook-tests/suites/{id}", tag = "catalog", params(("id" = String, Path)),
+    put, path = "/api/playbook-tests/suites/{id}", tag = "catalog",
+    params(("id" = String, Path, description = "With its slashes")),
     request_body = Object, responses((status = 200, body = Object))
 )]
-async fn save_suite(
+pub(super) async fn save_suite(
     State(state): State<AppState>,
     InPath(id): InPath<String>,
     Body(suite): Body<Value>,
 ) -> Result<Json<Value>, ApiError> {
-    state.app().put_suite(&id, suite.to_string().into_bytes()).await?;
-    Ok(Json(suite))
+    suite_of(&id, &state.app().put_suite(&id, suite.to_string().into_bytes()).await?)
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RemovedSuite {
+    /// `deleted`
+    status: &'static str,
+    suite_id: String,
+    file_path: String,
 }
 
 /// Deletes the stored tests of a playbook.
 #[utoipa::path(
     delete, path = "/api/playbook-tests/suites/{id}", tag = "catalog",
-    params(("id" = String, Path)), responses((status = 204))
+    params(("id" = String, Path, description = "With its slashes")),
+    responses((status = 200, body = RemovedSuite))
 )]
-async fn remove_suite(
+pub(super) async fn remove_suite(
     State(state): State<AppState>,
     InPath(id): InPath<String>,
-) -> Result<StatusCode, ApiError> {
+) -> Result<Json<RemovedSuite>, ApiError> {
     state.app().remove_suite(&id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Json(RemovedSuite { status: "deleted", suite_id: id.clone(), file_path: id }))
+}
+
+/// Returns stored tests, with the fields that clients read added to those of a map.
+fn suite_of(id: &str, stored: &Object) -> Result<Json<Value>, ApiError> {
+    let mut suite: Value =
+        serde_json::from_slice(&stored.body).map_err(|error| ApiError::internal(&error))?;
+    if let Value::Object(fields) = &mut suite {
+        for (key, value) in [
+            ("suite_id", json!(id)),
+            ("file_path", json!(id)),
+            ("playbook_path", json!(id)),
+            ("tests", json!([])),
+            ("metadata", json!({})),
+            ("updated_at", json!(stored.updated_at.to_string())),
+        ] {
+            fields.entry(key).or_insert(value);
+        }
+    }
+    Ok(Json(suite))
 }
 
 impl From<ObjectError> for ApiError {

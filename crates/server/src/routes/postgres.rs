@@ -18,6 +18,9 @@ use crate::response::error::ApiError;
 use crate::state::AppState;
 use crate::statements::Statement;
 
+/// The format of a result whose rows are lists.
+const TABLE: &str = "table";
+
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(execute_sql))
 }
@@ -37,6 +40,9 @@ struct SqlRequest {
     /// Schema to search before `public`.
     #[serde(alias = "db_schema")]
     schema: Option<String>,
+    /// `table`: each row is a list of values, and `columns` has their names; otherwise each row is
+    /// an object.
+    format: Option<String>,
     /// Name of a stored credential, to use its database instead of the operator's.
     credential: Option<String>,
     /// Always refused; name a credential instead.
@@ -48,9 +54,13 @@ struct SqlRequest {
 #[derive(Debug, Serialize, ToSchema)]
 struct SqlAnswer {
     status: &'static str,
-    /// The rows of the last statement, each an object by column.
+    /// The rows of the last statement, each an object by column, or a list of values if a table was
+    /// requested.
     #[schema(value_type = Vec<Object>)]
     result: Vec<Value>,
+    /// The names of the columns, if a table was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<Vec<String>>,
 }
 
 /// Runs SQL on the database of `NOETL_SQL_DSN`.
@@ -76,11 +86,24 @@ async fn execute_sql(
         None => None,
     };
     let sql = sql_of(&request)?;
-    let SqlRequest { parameters, schema, .. } = request;
+    let SqlRequest { parameters, schema, format, .. } = request;
     let schema = schema.filter(|schema| !schema.is_empty());
     let statement = Statement { sql, parameters, schema, credential };
-    let result = statements.run(statement).await.map_err(failed)?;
-    Ok(Json(SqlAnswer { status: "ok", result }))
+    let rows = statements.run(statement).await.map_err(failed)?;
+    let is_table = format.is_some_and(|format| format.eq_ignore_ascii_case(TABLE));
+    let (result, columns) = if is_table { table_of(rows) } else { (rows, None) };
+    Ok(Json(SqlAnswer { status: "ok", result, columns }))
+}
+
+/// Returns rows as lists of values, and the names of their columns.
+fn table_of(rows: Vec<Value>) -> (Vec<Value>, Option<Vec<String>>) {
+    let names = |row: &Value| row.as_object().map(|fields| fields.keys().cloned().collect());
+    let columns = rows.first().and_then(names).unwrap_or_default();
+    let cells = |row: Value| match row {
+        Value::Object(fields) => Value::Array(fields.into_iter().map(|(_, value)| value).collect()),
+        other => Value::Array(vec![other]),
+    };
+    (rows.into_iter().map(cells).collect(), Some(columns))
 }
 
 fn sql_of(request: &SqlRequest) -> Result<String, ApiError> {
@@ -160,6 +183,15 @@ fn failed(error: ToolError) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_a_table_are_lists_in_the_order_of_the_columns() {
+        let rows = vec![json!({ "b": 1, "a": null }), json!({ "b": 2, "a": [3] })];
+        let (result, columns) = table_of(rows);
+        assert_eq!(result, [json!([1, null]), json!([2, [3]])]);
+        assert_eq!(columns, Some(vec!["b".to_owned(), "a".to_owned()]));
+        assert_eq!(table_of(Vec::new()), (Vec::new(), Some(Vec::new())));
+    }
 
     #[test]
     fn a_procedure_is_called_however_it_is_written() {

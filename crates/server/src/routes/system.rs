@@ -19,9 +19,25 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(system_status))
         .routes(routes!(list_threads))
+        .routes(routes!(runtime_contract))
         .routes(routes!(profiler_status))
         .routes(routes!(start_memory_profiler))
         .routes(routes!(stop_memory_profiler))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct RuntimeContract {
+    /// The version of this server.
+    version: &'static str,
+}
+
+/// Tells the version that a client talks to. There are no further conditions.
+#[utoipa::path(
+    get, path = "/api/runtime/contract", tag = "system",
+    responses((status = 200, body = RuntimeContract))
+)]
+async fn runtime_contract() -> Json<RuntimeContract> {
+    Json(RuntimeContract { version: env!("CARGO_PKG_VERSION") })
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderName, Request, header};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
+use noetl_store::{CatalogQuery, ExecutionFilter, PAGE_MAX, Page};
 use serde_json::json;
 use sha2::Sha256;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -62,7 +62,7 @@ async fn kept(server: &Server) -> Kept {
         events: executions.iter().map(|summary| summary.seq.0).sum(),
         owed: store.owed().await.expect("a count"),
         changes: subscriptions.iter().map(|row| row.seq.0).sum(),
-        paths: store.paths(None, PAGE_MAX).await.expect("a list").len(),
+        paths: store.paths(&CatalogQuery::active(None, PAGE_MAX)).await.expect("a list").len(),
     }
 }
 

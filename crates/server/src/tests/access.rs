@@ -311,9 +311,15 @@ async fn pages_of_other_sites_are_answered_only_if_an_operator_names_them() {
         let request = Request::options("/api/execute")
             .header(header::HOST, "localhost")
             .header(header::ORIGIN, "https://ops.example")
-            .header(header::ACCESS_CONTROL_REQUEST_METHOD, "POST");
+            .header(header::ACCESS_CONTROL_REQUEST_METHOD, "POST")
+            .header(header::ACCESS_CONTROL_REQUEST_HEADERS, "x-session-token");
         let answer = server.send(request.body(Body::empty()).expect("a request")).await;
+        let headers = answer.headers.get(header::ACCESS_CONTROL_ALLOW_HEADERS).cloned();
+        let headers = headers.map(|it| it.to_str().expect("text").to_lowercase());
         let allowed = answer.headers.get(header::ACCESS_CONTROL_ALLOW_ORIGIN).cloned();
+        if allowed.is_some() {
+            assert!(headers.is_some_and(|it| it.contains("x-session-token")));
+        }
         allowed.map(|it| it.to_str().expect("text").to_owned())
     };
     assert_eq!(ask(&[]).await, None);

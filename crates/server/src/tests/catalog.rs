@@ -1,5 +1,6 @@
 //! Tests of the catalog routes.
 
+use axum::http::Method;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use expect_test::expect;
@@ -17,6 +18,7 @@ pub(super) async fn a_valid_playbook_is_registered_once(server: Server) {
           "version": 1,
           "catalog_id": "<id as text>",
           "kind": "playbook",
+          "restored": false,
           "warnings": []
         }
     "#]]
@@ -44,6 +46,9 @@ pub(super) async fn an_invalid_playbook_is_answered_with_the_place_of_each_findi
           "detail": "content: 1 error",
           "code": "invalid-playbook",
           "error": "content: 1 error",
+          "errors": [
+            "line 8, column 11: there is no step `third` (unknown-step)"
+          ],
           "diagnostics": [
             {
               "file": "content",
@@ -74,7 +79,8 @@ pub(super) async fn each_item_of_a_batch_is_answered_for_itself(server: Server) 
               "index": 0,
               "path": "tests/hello",
               "version": 1,
-              "catalog_id": "<id as text>"
+              "catalog_id": "<id as text>",
+              "restored": false
             },
             {
               "status": "error",
@@ -101,8 +107,37 @@ pub(super) async fn the_catalog_is_listed_whatever_the_case_of_the_kind(server: 
               "kind": "playbook",
               "version": 1,
               "content": null,
-              "payload": null,
-              "meta": null,
+              "payload": {
+                "metadata": {
+                  "name": "hello",
+                  "path": "tests/hello"
+                },
+                "workflow": [
+                  {
+                    "step": "start",
+                    "tool": {
+                      "kind": "python",
+                      "code": "pass",
+                      "input": {
+                        "name": "{{ workload.name }}"
+                      }
+                    },
+                    "next": "second",
+                    "type": "python"
+                  },
+                  {
+                    "step": "second",
+                    "tool": {
+                      "kind": "noop",
+                      "message": "{{ start.text }}"
+                    },
+                    "type": "noop"
+                  }
+                ]
+              },
+              "meta": {
+                "registered_at": "<time>"
+              },
               "created_at": "<time>"
             }
           ],
@@ -179,4 +214,134 @@ pub(super) async fn a_catalog_longer_than_a_page_is_read_page_by_page(server: Se
     let paths = server.get("/api/catalog/list/Playbook").await.body;
     assert_eq!(paths.as_array().map(Vec::len), Some(count));
     assert_eq!(server.get("/api/catalog/list/secret").await.body, json!([]));
+}
+
+/// Registers the first playbook; returns the id of its version.
+async fn catalog_id(server: &Server) -> String {
+    let answer = server.post("/api/catalog/register", json!({ "content": HELLO })).await;
+    answer.body["catalog_id"].as_str().expect("an id").to_owned()
+}
+
+pub(super) async fn an_archived_playbook_is_hidden_and_starts_nothing_until_it_is_restored(
+    server: Server,
+) {
+    let id = catalog_id(&server).await;
+    server.register(&HELLO.replace("world", "moon")).await;
+    let execute = async |body: Value| server.post("/api/execute", body).await;
+    let started = execute(json!({ "path": "tests/hello" })).await;
+    let execution = started.body["execution_id"].as_str().expect("an id").to_owned();
+    let path = format!("/api/catalog/playbooks/{id}");
+    let archived = server.call(Method::DELETE, &path, Value::Null).await;
+    expect![[r#"
+        200 {
+          "status": "archived",
+          "message": "tests/hello is archived with all its versions",
+          "path": "tests/hello",
+          "version": 2,
+          "catalog_id": "<id as text>",
+          "archived_at": "<time>"
+        }
+    "#]]
+    .assert_eq(&archived.shape());
+    let list = async |body: Value| server.post("/api/catalog/list", body).await.body;
+    assert_eq!(list(json!({})).await["entries"], json!([]));
+    assert_eq!(list(json!({ "archived": true })).await["entries"][0]["path"], "tests/hello");
+    assert_eq!(server.get("/api/catalog/list/Playbook").await.body, json!([]));
+    for body in [
+        json!({ "path": "tests/hello" }),
+        json!({ "path": "tests/hello", "version": 1 }),
+        json!({ "catalog_id": id }),
+        json!({ "path": "hello" }),
+    ] {
+        let refused = execute(body.clone()).await;
+        assert_eq!(refused.problem(), "409 playbook-archived", "{body}");
+        let detail = refused.body["detail"].as_str().unwrap_or_default();
+        assert!(detail.contains("noetl catalog restore tests/hello"), "{detail}");
+    }
+    let rerun = server.post(&format!("/api/executions/{execution}/rerun"), json!({})).await;
+    assert_eq!(rerun.problem(), "409 playbook-archived");
+    let shown = server.get(&format!("/api/executions/{execution}")).await;
+    assert_eq!((shown.status.as_u16(), &shown.body["status"]), (200, &json!("RUNNING")));
+    let found = server.post("/api/catalog/resource", json!({ "path": "tests/hello" })).await;
+    assert!(found.body["archived_at"].is_string(), "{}", found.body);
+    let restored = server.post("/api/catalog/restore", json!({ "path": "tests/hello" })).await;
+    assert_eq!((restored.status.as_u16(), &restored.body["status"]), (200, &json!("restored")));
+    assert_eq!(execute(json!({ "path": "tests/hello" })).await.status.as_u16(), 200);
+}
+
+pub(super) async fn registering_an_archived_playbook_restores_it(server: Server) {
+    server.register(HELLO).await;
+    let archive = async |body: Value| server.post("/api/catalog/delete", body).await;
+    assert_eq!(archive(json!({ "path": "tests/hello" })).await.body["status"], "archived");
+    let again = server.post("/api/catalog/register", json!({ "content": HELLO })).await.body;
+    assert_eq!((&again["version"], &again["restored"]), (&json!(1), &json!(true)));
+    let message = "tests/hello is registered in version 1 and restored: it was archived";
+    assert_eq!(again["message"], message);
+    assert_eq!(server.post("/api/execute", json!({ "path": "tests/hello" })).await.status, 200);
+    assert_eq!(archive(json!({ "path": "none" })).await.problem(), "404 unknown-playbook");
+    assert_eq!(archive(json!({})).await.problem(), "422 no-playbook");
+}
+
+pub(super) async fn a_playbook_is_found_by_its_id_or_its_only_name(server: Server) {
+    let id = catalog_id(&server).await;
+    let execute = async |body: Value| server.post("/api/execute", body).await;
+    for path in [id.clone(), format!("pbk_{id}"), "hello".to_owned()] {
+        let started = execute(json!({ "path": path })).await;
+        assert_eq!(started.status.as_u16(), 200, "{path}: {}", started.body);
+        let found = server.post("/api/catalog/resource", json!({ "path": path })).await;
+        assert_eq!(found.body["path"], "tests/hello", "{path}");
+    }
+    server.register(&HELLO.replace("tests/hello", "tests/other")).await;
+    let ambiguous = execute(json!({ "path": "hello" })).await;
+    assert_eq!(ambiguous.problem(), "409 ambiguous-name");
+    assert_eq!(ambiguous.body["candidates"], json!(["tests/hello", "tests/other"]));
+    let found = server.post("/api/catalog/resource", json!({ "path": "hello" })).await;
+    assert_eq!(found.problem(), "409 ambiguous-name");
+    assert_eq!(execute(json!({ "path": "hell" })).await.problem(), "404 unknown-playbook");
+    assert_eq!(execute(json!({ "path": "pbk_1" })).await.problem(), "404 unknown-playbook");
+}
+
+pub(super) async fn credentials_are_listed_and_shown_without_their_secrets(server: Server) {
+    for name in ["pg_b", "pg_a"] {
+        let credential =
+            json!({ "name": name, "type": "postgres", "data": { "password": "hunter2" } });
+        let kept = server.post("/api/credentials", credential).await;
+        assert_eq!(kept.status.as_u16(), 200, "{}", kept.body);
+    }
+    let list = async |body: Value| server.post("/api/catalog/list", body).await;
+    let listed = list(json!({ "resource_type": "Credential", "limit": 1 })).await;
+    expect![[r#"
+        200 {
+          "entries": [
+            {
+              "catalog_id": "<id as text>",
+              "path": "pg_a",
+              "kind": "credential",
+              "version": 1,
+              "content": null,
+              "payload": {
+                "type": "postgres",
+                "tags": [],
+                "description": null
+              },
+              "meta": {
+                "registered_at": "<time>"
+              },
+              "created_at": "<time>"
+            }
+          ],
+          "next_after": "pg_a"
+        }
+    "#]]
+    .assert_eq(&listed.shape());
+    let rest = list(json!({ "resource_type": "credential", "after": "pg_a" })).await.body;
+    assert_eq!((&rest["entries"][0]["path"], &rest["next_after"]), (&json!("pg_b"), &Value::Null));
+    assert_eq!(server.get("/api/catalog/list/credential").await.body, json!(["pg_a", "pg_b"]));
+    let shown = server.post("/api/catalog/resource", json!({ "path": "pg_b" })).await.body;
+    assert_eq!((&shown["kind"], &shown["path"]), (&json!("credential"), &json!("pg_b")));
+    for told in [listed.body, rest, shown] {
+        assert!(!told.to_string().contains("hunter2"), "{told}");
+    }
+    let unknown = server.post("/api/catalog/resource", json!({ "path": "pg_c" })).await;
+    assert_eq!(unknown.problem(), "404 unknown-playbook");
 }

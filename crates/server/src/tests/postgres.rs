@@ -44,6 +44,16 @@ async fn ask(body: Value) -> super::Answer {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_table_has_rows_as_lists_and_the_names_of_its_columns() {
+    let body = json!({ "query": "SELECT 1", "format": "table" });
+    let answer = ask(body).await.body;
+    assert_eq!(answer["columns"], json!(["sql", "parameters", "schema", "credential"]));
+    assert_eq!(answer["result"], json!([["SELECT 1", null, null, null]]));
+    let answer = ask(json!({ "query": "SELECT 1", "format": "json" })).await.body;
+    assert_eq!(answer["result"][0]["sql"], "SELECT 1");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_statement_is_taken_in_each_of_its_spellings() {
     for (body, sql) in [
         (json!({ "query": "SELECT 1" }), "SELECT 1"),

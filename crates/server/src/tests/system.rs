@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::json;
 
-use super::Server;
+use super::{HELLO, Server};
 
 pub(super) async fn figures_of_the_store_are_told(server: Server) {
     let pool = server.get("/api/pool/status").await.body;
@@ -83,4 +83,24 @@ pub(super) async fn there_is_no_profiler_and_no_analysis_and_both_are_said(serve
     assert_eq!(started["status"], "info");
     let analysed = server.post("/api/executions/1/analyze", json!({})).await;
     assert_eq!(analysed.problem(), "501 no-analyses");
+}
+
+pub(super) async fn the_contract_of_the_runtime_is_its_version(server: Server) {
+    let told = server.get("/api/runtime/contract").await;
+    assert_eq!(told.body, json!({ "version": env!("CARGO_PKG_VERSION") }));
+}
+
+pub(super) async fn reads_of_another_event_database_are_answered_from_the_log(server: Server) {
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    for path in ["executions".to_owned(), format!("executions/{id}/events?limit=1")] {
+        let asked = server.get(&format!("/api/ehdb/{path}")).await;
+        assert_eq!(asked.status.as_u16(), 200, "{path}: {}", asked.body);
+        assert_eq!(asked.body, server.get(&format!("/api/{path}")).await.body, "{path}");
+    }
+    let shown = server.get(&format!("/api/ehdb/executions/{id}")).await;
+    assert_eq!((shown.status.as_u16(), &shown.body["path"]), (200, &json!("tests/hello")));
+    let unknown = server.get("/api/ehdb/executions/1").await;
+    assert_eq!(unknown.problem(), "404 unknown-execution");
+    assert_eq!(server.get("/api/ehdb/tiers/hot").await.problem(), "501 no-tiers");
 }

@@ -161,7 +161,7 @@ async fn versions_of_a_playbook_are_counted_one_by_one() {
             content: format!("content {index}"),
             created_at: noetl_store::conformance::given::T0,
         };
-        server.register(playbook).await.unwrap().version
+        server.register(playbook).await.unwrap().entry.version
     });
     let mut versions = versions.await;
     versions.sort_unstable();

@@ -4,7 +4,10 @@ use noetl_model::{CatalogId, EventId, Seq};
 
 use super::Subject;
 use super::given::{A, B, at};
-use crate::{CatalogEntry, NewPlaybook, ReplayBound, SavedReplay, Snapshot};
+use crate::{
+    CatalogEntry, CatalogQuery, EntryContents, EntryState, NewPlaybook, ReplayBound, SavedReplay,
+    Snapshot,
+};
 
 async fn register(subject: &Subject, id: i64, path: &str, content: &str) -> CatalogEntry {
     let playbook = NewPlaybook {
@@ -14,7 +17,7 @@ async fn register(subject: &Subject, id: i64, path: &str, content: &str) -> Cata
         content: content.into(),
         created_at: at(5),
     };
-    subject.store.register(playbook).await.expect("the store keeps playbooks")
+    subject.store.register(playbook).await.expect("the store keeps playbooks").entry
 }
 
 pub async fn catalog_versions_count_up_and_identical_content_is_not_registered_again(
@@ -46,6 +49,7 @@ pub async fn a_playbook_is_found_by_id_by_path_and_by_version(subject: Subject) 
         kind: "playbook".into(),
         content: "one: ü\n".into(),
         created_at: at(5),
+        archived_at: None,
     };
     assert_eq!(first, expected);
     let by_id = async |id| subject.store.by_id(CatalogId(id)).await.expect("the store answers");
@@ -66,7 +70,8 @@ pub async fn paths_are_listed_at_their_newest_version_without_contents(subject: 
         register(&subject, id, path, content).await;
     }
     let paths = async |after, limit| {
-        let entries = subject.store.paths(after, limit).await.expect("the store lists playbooks");
+        let entries = subject.store.paths(&CatalogQuery::active(after, limit)).await;
+        let entries = entries.expect("the store lists playbooks");
         assert!(entries.iter().all(|entry| entry.content.is_empty()));
         entries.into_iter().map(|entry| (entry.path, entry.version)).collect::<Vec<_>>()
     };
@@ -74,6 +79,76 @@ pub async fn paths_are_listed_at_their_newest_version_without_contents(subject: 
     assert_eq!(paths(None, 1).await, [("a".into(), 1)]);
     assert_eq!(paths(Some("a"), 10).await, [("b".into(), 2)]);
     assert_eq!(paths(Some("b"), 10).await, []);
+}
+
+pub async fn an_archived_path_is_hidden_and_kept_until_it_is_restored(subject: Subject) {
+    for (id, path, content) in [(1, "a", "one"), (2, "b", "one"), (3, "b", "two")] {
+        register(&subject, id, path, content).await;
+    }
+    let set = async |path, time: Option<u64>| {
+        let changed = subject.store.set_archived(path, time.map(at)).await;
+        let newest = changed.expect("the store archives paths");
+        newest.map(|entry| (entry.version, entry.archived_at))
+    };
+    let listed = async |state| {
+        let query = CatalogQuery { state, ..CatalogQuery::active(None, 10) };
+        let entries = subject.store.paths(&query).await.expect("the store lists playbooks");
+        entries.into_iter().map(|entry| (entry.path, entry.version)).collect::<Vec<_>>()
+    };
+    assert_eq!(set("c", Some(7)).await, None);
+    assert_eq!(set("b", Some(7)).await, Some((2, Some(at(7)))));
+    assert_eq!(set("b", Some(8)).await, Some((2, Some(at(7)))), "the first time is kept");
+    assert_eq!(listed(EntryState::Active).await, [("a".into(), 1)]);
+    assert_eq!(listed(EntryState::Archived).await, [("b".into(), 2)]);
+    let older = subject.store.by_path("b", Some(1)).await.expect("the store answers");
+    assert_eq!(older.and_then(|entry| entry.archived_at), Some(at(7)));
+    let by_id = subject.store.by_id(CatalogId(3)).await.expect("the store answers");
+    assert_eq!(by_id.and_then(|entry| entry.archived_at), Some(at(7)));
+    assert_eq!(set("b", None).await, Some((2, None)));
+    assert_eq!(set("b", None).await, Some((2, None)));
+    assert_eq!(listed(EntryState::Active).await, [("a".into(), 1), ("b".into(), 2)]);
+    assert_eq!(listed(EntryState::Archived).await, []);
+}
+
+pub async fn registering_at_an_archived_path_restores_it(subject: Subject) {
+    let register = async |id: i64, content: &str| {
+        let (path, kind, content) = ("a".into(), "playbook".into(), content.into());
+        let catalog_id = CatalogId(id);
+        let playbook = NewPlaybook { catalog_id, path, kind, content, created_at: at(5) };
+        let registered = subject.store.register(playbook).await.expect("the store answers");
+        assert_eq!(registered.entry.archived_at, None);
+        (registered.entry.version, registered.is_restored)
+    };
+    let archive = async || subject.store.set_archived("a", Some(at(7))).await.expect("an answer");
+    assert_eq!(register(1, "one").await, (1, false));
+    archive().await;
+    assert_eq!(register(2, "two").await, (2, true));
+    let first = subject.store.by_path("a", Some(1)).await.expect("the store answers");
+    assert_eq!(first.expect("version 1").archived_at, None);
+    archive().await;
+    assert_eq!(register(3, "two").await, (2, true), "the same content restores too");
+    assert_eq!(register(4, "two").await, (2, false));
+}
+
+pub async fn paths_are_selected_by_a_text_of_their_newest_content(subject: Subject) {
+    for (id, path, content) in
+        [(1, "a", "name: x_y"), (2, "a", "name: z"), (3, "b", "Name: x_y"), (4, "c", "- x_y %")]
+    {
+        register(&subject, id, path, content).await;
+    }
+    let listed = async |contents| {
+        let query = CatalogQuery { contents, ..CatalogQuery::active(None, 10) };
+        let entries = subject.store.paths(&query).await.expect("the store lists playbooks");
+        entries.into_iter().map(|entry| (entry.path, entry.content)).collect::<Vec<_>>()
+    };
+    let (a, b, c) = ("name: z".to_owned(), "Name: x_y".to_owned(), "- x_y %".to_owned());
+    let expected = [("a".to_owned(), a), ("b".to_owned(), b), ("c".to_owned(), c)];
+    assert_eq!(listed(EntryContents::Included).await, expected);
+    let containing = async |text: &str| listed(EntryContents::Containing(text.into())).await;
+    assert_eq!(containing("x_y").await, expected[1..]);
+    assert_eq!(containing("name").await, expected[..1]);
+    assert_eq!(containing("%").await, expected[2..]);
+    assert_eq!(containing("x%y").await, []);
 }
 
 pub async fn snapshots_never_go_back(subject: Subject) {

@@ -210,5 +210,6 @@ pub fn catalog_entry(row: &impl Columns) -> Result<CatalogEntry, StoreError> {
         kind: row.string("kind")?,
         content: row.string("content")?,
         created_at: row.instant("created_at")?,
+        archived_at: row.maybe_instant("archived_at")?,
     })
 }

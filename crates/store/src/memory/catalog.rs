@@ -1,24 +1,49 @@
 //! In-memory catalog.
 
-use noetl_model::CatalogId;
+use noetl_model::{CatalogId, Timestamp};
 
 use super::MemoryStore;
-use crate::{CatalogEntry, NewPlaybook, PAGE_MAX, StoreError};
+use crate::{
+    CatalogEntry, CatalogQuery, EntryContents, EntryState, NewPlaybook, PAGE_MAX,
+    RegisteredVersion, StoreError,
+};
 
 impl MemoryStore {
-    pub(crate) async fn register(&self, playbook: NewPlaybook) -> Result<CatalogEntry, StoreError> {
+    pub(crate) async fn register(
+        &self,
+        playbook: NewPlaybook,
+    ) -> Result<RegisteredVersion, StoreError> {
         let NewPlaybook { catalog_id, path, kind, content, created_at } = playbook;
         let mut tables = self.lock();
         let versions = tables.catalog.entry(path.clone()).or_default();
+        let is_restored = versions.last().is_some_and(|newest| newest.archived_at.is_some());
+        versions.iter_mut().for_each(|entry| entry.archived_at = None);
         if let Some(newest) = versions.last()
             && newest.content == content
         {
-            return Ok(newest.clone());
+            return Ok(RegisteredVersion { entry: newest.clone(), is_restored });
         }
         let version = versions.last().map_or(1, |newest| newest.version + 1);
-        let entry = CatalogEntry { catalog_id, path, version, kind, content, created_at };
+        let archived_at = None;
+        let entry =
+            CatalogEntry { catalog_id, path, version, kind, content, created_at, archived_at };
         versions.push(entry.clone());
-        Ok(entry)
+        Ok(RegisteredVersion { entry, is_restored })
+    }
+
+    pub(crate) async fn set_archived(
+        &self,
+        path: &str,
+        archived_at: Option<Timestamp>,
+    ) -> Result<Option<CatalogEntry>, StoreError> {
+        let mut tables = self.lock();
+        let Some(versions) = tables.catalog.get_mut(path) else {
+            return Ok(None);
+        };
+        for entry in versions.iter_mut() {
+            entry.archived_at = archived_at.map(|now| entry.archived_at.unwrap_or(now));
+        }
+        Ok(versions.last().cloned())
     }
 
     pub(crate) async fn by_id(
@@ -47,16 +72,24 @@ impl MemoryStore {
 
     pub(crate) async fn paths(
         &self,
-        after: Option<&str>,
-        limit: usize,
+        query: &CatalogQuery,
     ) -> Result<Vec<CatalogEntry>, StoreError> {
+        let CatalogQuery { state, contents, after, limit } = query;
         let tables = self.lock();
-        let paths = tables.catalog.iter();
-        let paths = paths.filter(|(path, _)| after.is_none_or(|after| path.as_str() > after));
-        let newest = paths.filter_map(|(_, versions)| versions.last());
-        Ok(newest
-            .take(limit.min(PAGE_MAX))
-            .map(|entry| CatalogEntry { content: String::new(), ..entry.clone() })
-            .collect())
+        let newest = tables.catalog.values().filter_map(|versions| versions.last());
+        let wanted = newest.filter(|entry| {
+            let is_in_state = match state {
+                EntryState::Active => entry.archived_at.is_none(),
+                EntryState::Archived => entry.archived_at.is_some(),
+            };
+            is_in_state
+                && after.as_ref().is_none_or(|after| entry.path > *after)
+                && entry.content.contains(contents.text())
+        });
+        let listed = wanted.take((*limit).min(PAGE_MAX)).cloned().map(|entry| match contents {
+            EntryContents::Omitted => CatalogEntry { content: String::new(), ..entry },
+            EntryContents::Included | EntryContents::Containing(_) => entry,
+        });
+        Ok(listed.collect())
     }
 }

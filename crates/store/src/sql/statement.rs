@@ -146,6 +146,7 @@ macro_rules! each_statement {
             Write rewrap_keychain_entry;
             Read sealed_credentials;
             Read sealed_keychain_entries;
+            Write set_archived;
             Read stalled_executions;
             Lazy take_messages;
             Lazy take_turn;

@@ -4,7 +4,8 @@ use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::wire::Verification;
 use noetl_app::{
-    CatalogEntry, EntryChoice, ExecutionFilter, Page, ReadValueError, StoreError, StoreReader,
+    CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter, Page, ReadValueError,
+    StoreError, StoreReader,
 };
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, ReplayState, Replayer};
 use noetl_model::{
@@ -31,6 +32,7 @@ impl From<CatalogEntry> for PlaybookDocument {
             version: entry.version,
             catalog_id: entry.catalog_id.to_string(),
             created_at: entry.created_at.to_string(),
+            archived_at: entry.archived_at.map(|at| at.to_string()),
             content: Some(entry.content).filter(|content| !content.is_empty()),
         }
     }
@@ -110,11 +112,16 @@ impl BackendReader for LocalReader {
             .ok_or_else(|| Failure::broken(anyhow!("execution {execution} has been deleted")))
     }
 
-    async fn playbooks(&self, part: Option<&str>) -> Result<Vec<PlaybookDocument>, Failure> {
+    async fn playbooks(
+        &self,
+        state: EntryState,
+        part: Option<&str>,
+    ) -> Result<Vec<PlaybookDocument>, Failure> {
         let part = part.map(str::to_lowercase);
         let matches =
             |path: &str| part.as_ref().is_none_or(|part| path.to_lowercase().contains(part));
-        let entries = self.store.paths(None, PLAYBOOKS_MAX).await.map_err(Failure::broken)?;
+        let query = CatalogQuery { state, ..CatalogQuery::active(None, PLAYBOOKS_MAX) };
+        let entries = self.store.paths(&query).await.map_err(Failure::broken)?;
         Ok(entries.into_iter().filter(|it| matches(&it.path)).map(Into::into).collect())
     }
 

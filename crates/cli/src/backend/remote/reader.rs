@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use noetl_api::wire::{SummariesQuery, Verification, VerificationQuery};
 use noetl_api::{CatalogItem, Method};
-use noetl_app::{ExecutionFilter, Page, PathFilter};
+use noetl_app::{EntryState, ExecutionFilter, Page, PathFilter};
 use noetl_compat::{Projection, ReplayState, replay_of_server};
 use noetl_model::{
     CatalogId, Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Summary,
@@ -38,6 +38,7 @@ impl From<CatalogItem> for PlaybookDocument {
             version: item.version,
             catalog_id: CatalogId::from(item.catalog_id).to_string(),
             created_at: item.created_at,
+            archived_at: item.archived_at,
             content: item.content,
         }
     }
@@ -124,10 +125,15 @@ impl BackendReader for Remote {
         self.client.verification(execution, &query).await.map_err(refused)
     }
 
-    async fn playbooks(&self, part: Option<&str>) -> Result<Vec<PlaybookDocument>, Failure> {
+    async fn playbooks(
+        &self,
+        state: EntryState,
+        part: Option<&str>,
+    ) -> Result<Vec<PlaybookDocument>, Failure> {
+        let archived = state == EntryState::Archived;
         let mut playbooks = Vec::new();
         while playbooks.len() < PLAYBOOKS_MAX {
-            let page = self.client.catalog(part, PLAYBOOKS_PAGE, playbooks.len());
+            let page = self.client.catalog(part, archived, PLAYBOOKS_PAGE, playbooks.len());
             let page = page.await.map_err(refused)?;
             if page.is_empty() {
                 break;

@@ -1,0 +1,3 @@
+-- Archived playbooks: hidden from lists, not startable, kept for the history. All versions of a path
+-- have the same value.
+ALTER TABLE catalog ADD COLUMN archived_at INTEGER;
