@@ -62,13 +62,13 @@ impl CommandFacts {
 }
 
 /// The variables of one rendering.
-struct Scope<'a> {
+struct TemplateScope<'a> {
     arguments: &'a Map<String, Value>,
     variables: CommandVariables<'a>,
     keychain: Option<&'a Arc<Value>>,
 }
 
-impl VariableSource for Scope<'_> {
+impl VariableSource for TemplateScope<'_> {
     fn get(&self, name: &str) -> Option<Arc<Value>> {
         if let Some(argument) = self.arguments.get(name) {
             return Some(Arc::new(argument.clone()));
@@ -126,9 +126,9 @@ impl ToolTemplate {
         keychain: &Arc<Value>,
     ) -> Result<RenderedTool, ToolError> {
         let nothing = Map::new();
-        let scope = Scope { arguments: &nothing, variables, keychain: Some(keychain) };
+        let scope = TemplateScope { arguments: &nothing, variables, keychain: Some(keychain) };
         let input = self.arguments(|template| template.render(&scope))?;
-        let scope = Scope { arguments: &input, ..scope };
+        let scope = TemplateScope { arguments: &input, ..scope };
         let config = configuration(self.rest.render(&scope))?;
         Ok(RenderedTool { config, input, withheld: BTreeSet::new() })
     }
@@ -140,7 +140,7 @@ impl ToolTemplate {
         variables: CommandVariables<'_>,
     ) -> Result<RenderedTool, ToolError> {
         let nothing = Map::new();
-        let scope = Scope { arguments: &nothing, variables, keychain: None };
+        let scope = TemplateScope { arguments: &nothing, variables, keychain: None };
         let mut withheld = BTreeSet::new();
         if !variables.bindings.contains_key(KEYCHAIN) {
             withheld.insert(KEYCHAIN.to_owned());
@@ -151,7 +151,7 @@ impl ToolTemplate {
             withheld.extend(ARGUMENT_KEYS.map(str::to_owned));
             withheld.extend(names);
         }
-        let scope = Scope { arguments: &input, ..scope };
+        let scope = TemplateScope { arguments: &input, ..scope };
         let config = configuration(self.rest.render_except(&scope, &withheld))?;
         if self.aliases.is_empty() {
             withheld.clear();

@@ -1,6 +1,7 @@
 //! Executions of every origin: those of the engine, imported ones, and subscriptions.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use noetl_compat::{
     LifecycleEvent, ReplayQuestion, Replayer, imported_change, public_envelope, subscription_status,
@@ -235,8 +236,8 @@ impl App {
         let mut existing = BTreeMap::new();
         for event in &events {
             let execution = ExecutionId(event.execution_id);
-            if !existing.contains_key(&execution) {
-                existing.insert(execution, self.exists_natively(execution).await?);
+            if let Entry::Vacant(entry) = existing.entry(execution) {
+                entry.insert(self.exists_natively(execution).await?);
             }
         }
         let events = events.into_iter().map(|envelope| {

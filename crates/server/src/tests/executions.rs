@@ -143,7 +143,6 @@ pub(super) async fn a_detail_has_the_workload_and_the_events(server: Server) {
         }
     "#]]
     .assert_eq(&answer.shape().replace(&id, "<id>"));
-    assert_eq!(server.get("/api/executions/1").await.problem(), "404 unknown-execution");
 }
 
 pub(super) async fn a_detail_shows_the_page_of_events_that_is_asked_for(server: Server) {
@@ -167,6 +166,7 @@ pub(super) async fn a_detail_shows_the_page_of_events_that_is_asked_for(server: 
     assert_eq!(shown("event_type=step.enter").await.0, [2]);
     let odd = server.get(&format!("/api/executions/{id}?page=x")).await;
     assert_eq!(odd.problem(), "400 invalid-query");
+    assert_eq!(server.get("/api/executions/1").await.problem(), "404 unknown-execution");
 }
 
 pub(super) async fn existing_clients_find_the_fields_they_read(server: Server) {

@@ -73,9 +73,9 @@ pub(super) async fn an_imported_execution_is_listed_and_shown(server: Server) {
     let (failed, running) = (row("700", "imported", "FAILED"), row("701", "imported", "RUNNING"));
     let all = [row(&native, "native", "RUNNING"), running.clone(), failed.clone()];
     assert_eq!(listed("").await, all);
-    assert_eq!(listed("limit=1&offset=1").await, [running.clone()]);
+    assert_eq!(listed("limit=1&offset=1").await, std::slice::from_ref(&running));
     assert_eq!(listed("status=FAILED").await, [failed]);
-    assert_eq!(listed("path=CHILD").await, [running.clone()]);
+    assert_eq!(listed("path=CHILD").await, std::slice::from_ref(&running));
     assert_eq!(listed("parent_execution_id=700").await, [running]);
 
     let detail = server.get("/api/executions/700").await.body;
