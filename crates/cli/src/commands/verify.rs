@@ -103,9 +103,10 @@ fn text(found: &Verification) -> String {
     if let Some(fault) = fault {
         return format!("{execution_id} {} {fault}", paint(BAD, "wrong:"));
     }
-    let heading = match origin {
-        LogOrigin::Native => paint(GOOD, "verified"),
-        LogOrigin::Imported | LogOrigin::Subscription => paint(CAREFUL, origin),
+    let heading = match (origin, proven_from) {
+        (LogOrigin::Native, Some(_)) => paint(GOOD, "verified"),
+        (LogOrigin::Native, None) => paint(CAREFUL, "not verified"),
+        (LogOrigin::Imported | LogOrigin::Subscription, _) => paint(CAREFUL, origin),
     };
     let mut lines = vec![format!("{execution_id} {heading}: {events} events")];
     let careful = match (origin, proven_from) {
@@ -114,7 +115,7 @@ fn text(found: &Verification) -> String {
             "verified from event {from} on: earlier events were stored without digests"
         )),
         (LogOrigin::Native, None) => {
-            Some("not verified: all events were stored without digests".to_owned())
+            Some("all events were stored without digests: nothing is proved".to_owned())
         }
     };
     lines.extend(careful.map(|line| paint(CAREFUL, line)));

@@ -276,25 +276,25 @@ fn port_of(notification: &Value) -> u16 {
     url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("an address with a port")
 }
 
-/// Does the work of the playbook's tools.
+/// Does the work of the playbook's tools, whose configuration the server has rendered.
 fn done(claimed: &Value) -> io::Result<Value> {
-    let context = &claimed["context"]["render_context"];
+    let config = &claimed["context"]["tool_config"];
     match claimed["node_name"].as_str() {
         Some("start") => {
-            let n = context["workload"]["n"].as_u64().unwrap_or_default();
+            let n = claimed["context"]["render_context"]["workload"]["n"].as_u64();
+            let n = n.unwrap_or_default();
             Ok(json!({ "next": n + 1 }))
         }
         Some("each") => {
-            let ledger = context["workload"]["ledger"].as_str().unwrap_or_default();
+            let environment = &config["env"];
+            let ledger = environment["LEDGER"].as_str().unwrap_or_default();
             let key = claimed["meta"]["idempotency_key"].as_str().unwrap_or_default();
             let mut ledger = std::fs::File::options().append(true).create(true).open(ledger)?;
             ledger.write_all(format!("{key}\n").as_bytes())?;
-            Ok(json!({ "stdout": format!("item {}\n", context["item"]), "exit_code": 0 }))
+            let item = &environment["ITEM"];
+            let item = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+            Ok(json!({ "stdout": format!("item {item}\n"), "exit_code": 0 }))
         }
-        _ => {
-            let results = context["each"]["results"].as_array().cloned().unwrap_or_default();
-            let items: String = results.iter().filter_map(|it| it["stdout"].as_str()).collect();
-            Ok(json!({ "next": context["start"]["next"], "items": items }))
-        }
+        _ => Ok(config["result"].clone()),
     }
 }
