@@ -27,7 +27,22 @@ pub(super) fn normalized(tool: ToolKind, result: WorkerResult) -> Outcome {
         ToolKind::Postgres | ToolKind::Duckdb | ToolKind::Sqlite => sql(result),
         ToolKind::Noop => noop(result),
         ToolKind::Mcp => mcp(result),
-        _ => plain(result),
+        ToolKind::Agent
+        | ToolKind::Artifact
+        | ToolKind::Container
+        | ToolKind::Ducklake
+        | ToolKind::Gateway
+        | ToolKind::Gcs
+        | ToolKind::Nats
+        | ToolKind::Playbook
+        | ToolKind::ResultFetch
+        | ToolKind::Rhai
+        | ToolKind::Script
+        | ToolKind::Secrets
+        | ToolKind::Snowflake
+        | ToolKind::Subscription
+        | ToolKind::Transfer
+        | ToolKind::Wasm => plain(result),
     }
 }
 

@@ -39,7 +39,22 @@ pub(super) fn spelled(
                 renamed(&mut config, &["value", "payload"], "data");
             }
         }
-        _ => {}
+        ToolKind::Agent
+        | ToolKind::Container
+        | ToolKind::Ducklake
+        | ToolKind::Gateway
+        | ToolKind::Gcs
+        | ToolKind::Mcp
+        | ToolKind::Noop
+        | ToolKind::Playbook
+        | ToolKind::Rhai
+        | ToolKind::Script
+        | ToolKind::Secrets
+        | ToolKind::Snowflake
+        | ToolKind::Sqlite
+        | ToolKind::Subscription
+        | ToolKind::Transfer
+        | ToolKind::Wasm => {}
     }
     if !input.is_empty() {
         config.insert(ARGS.to_owned(), Value::Object(input));

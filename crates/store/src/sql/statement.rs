@@ -57,8 +57,8 @@ macro_rules! each_statement {
             Read find_feed_end;
             Read find_feed_instant;
             Read find_imported;
-        Write find_imported_among;
-        Read find_kept_payloads;
+            Write find_imported_among;
+            Read find_kept_payloads;
             Lazy find_keychain_entry;
             Read find_object;
             Read find_payload;
@@ -74,7 +74,7 @@ macro_rules! each_statement {
             Read find_summary;
             Lazy find_variable;
             Write forget_imported;
-        Write forget_projected;
+            Write forget_projected;
             Lazy heard_runtime;
             Read last_message_id;
             Read list_accesses;
@@ -88,8 +88,8 @@ macro_rules! each_statement {
             Read list_failed_messages;
             Read list_feeds;
             Read list_imported;
-        Read list_imported_by_parent;
-        Read list_keychain_entries;
+            Read list_imported_by_parent;
+            Read list_keychain_entries;
             Read list_messages;
             Read list_paths;
             Read list_replay_folds;
@@ -115,7 +115,7 @@ macro_rules! each_statement {
             Write put_feed;
             Write put_feed_delivery;
             Write put_imported;
-        Write put_keychain_entry;
+            Write put_keychain_entry;
             Write put_object;
             Write put_playbook;
             Lazy put_replay_fold;
@@ -126,8 +126,8 @@ macro_rules! each_statement {
             Read read_events;
             Read read_feed;
             Read read_projected;
-        Read read_projected_from;
-        Read read_projected_within;
+            Read read_projected_from;
+            Read read_projected_within;
             Read read_schedule_events;
             Read read_subscription_events;
             Read ready_commands;
