@@ -28,7 +28,7 @@ async fn read(server: &Server, query: &str) -> (Vec<String>, String) {
 pub(super) async fn what_is_not_acknowledged_is_shown_again(server: Server) {
     let server = with_feed(server, json!({ "name": "f", "from": "start" })).await;
     server.start("tests/hello").await;
-    let (first, cursor) = read(&server, "").await;
+    let (first, cursor) = read(&server, "wait_ms=10000").await;
     expect![[r#"
         [
             "tests/hello playbook_started STARTED",
@@ -37,13 +37,13 @@ pub(super) async fn what_is_not_acknowledged_is_shown_again(server: Server) {
         ]
     "#]]
     .assert_debug_eq(&first);
-    assert_eq!(read(&server, "").await.0, first);
+    assert_eq!(read(&server, "wait_ms=10000").await.0, first);
     let answer = server.post("/api/feeds/f/ack", json!({ "cursor": cursor })).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     assert_eq!(read(&server, "").await.0, [""; 0]);
     let answer = server.post("/api/feeds/f/seek", json!({ "to": "start" })).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
-    assert_eq!(read(&server, "").await.0, first);
+    assert_eq!(read(&server, "wait_ms=10000").await.0, first);
 }
 
 pub(super) async fn a_feed_shows_what_its_filter_asks_for(server: Server) {
