@@ -61,7 +61,6 @@ const LAYERS: &[(&str, Allowed)] = &[
         Only(&[
             "noetl-app",
             "noetl-model",
-            "noetl-expr",
             "noetl-playbook",
             "noetl-engine",
             "noetl-replay",

@@ -40,7 +40,7 @@ use crate::wiring::database;
 use crate::wiring::embedded::Embedded;
 use crate::wiring::intake::IntakeHost;
 use crate::wiring::keys;
-use crate::wiring::server_parts::{Foundation, Machine};
+use crate::wiring::server_parts::{Machine, ServerParts};
 use crate::wiring::tools::Tools;
 
 pub(crate) use reader::LocalReader;
@@ -132,7 +132,7 @@ pub(crate) struct EmbeddedWorker {
 impl EmbeddedWorker {
     /// The worker of a command whose user waits for it.
     fn of_command() -> Self {
-        Self { id: embedded_worker(), tools: Tools::OnOwnBehalf, drain: DRAIN, server_url: None }
+        Self { id: embedded_worker(), tools: Tools::LocalUser, drain: DRAIN, server_url: None }
     }
 }
 
@@ -208,14 +208,14 @@ impl Session {
 
     /// Creates a control plane that is the only user of its store.
     fn local(held: SealedStore, location: HistoryLocation, config: &Config) -> Self {
-        let machine = Machine::Unrivalled(machine_id_of(&config.host()));
+        let machine = Machine::Exclusive(machine_id_of(&config.host()));
         let (settings, given) = (settings(config), given(config));
         Self::new(held, Arc::new(LocalBus::new()), settings, machine, (location, given))
     }
 
     /// Creates the control plane of a server.
-    pub(crate) fn serving(foundation: Foundation, config: &Config) -> Self {
-        let Foundation { kept, bus, sharing: _, upkeep, machine } = foundation;
+    pub(crate) fn serving(parts: ServerParts, config: &Config) -> Self {
+        let ServerParts { kept, bus, sharing: _, upkeep, machine } = parts;
         let settings = settings(config);
         let given = given(config);
         let mut session = Self::new(kept, bus, settings, machine, (HistoryLocation::Memory, given));

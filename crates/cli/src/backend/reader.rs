@@ -154,6 +154,7 @@ impl dyn BackendReader + '_ {
         name: &str,
         otherwise: &str,
     ) -> Failure {
+        // The failure is shown in any case; without the catalog it only lacks the suggestion.
         let playbooks = self.playbooks(EntryState::Active, None).await.unwrap_or_default();
         suggest(failure, name, playbooks.iter().map(|it| it.path.as_str()), otherwise)
     }

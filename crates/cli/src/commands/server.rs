@@ -36,14 +36,14 @@ pub(crate) async fn server(
     let mut settings = network::settings(address, args.insecure, config)?;
     settings.app.broker_url = nats_url.clone().map(BrokerUrl);
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let (foundation, history) = server_parts::lay(args, address, config).await?;
+    let (parts, history) = server_parts::build(args, address, config).await?;
     let url = format!("{scheme}://{}", reachable(address));
-    let (id, announced) = match &foundation.sharing {
+    let (id, announced) = match &parts.sharing {
         Sharing::Alone { database } => (embedded_worker(), Announcement::new(database, &url)),
         Sharing::WithOthers => (worker_of_process(config), None),
     };
     let holder = id.clone();
-    let mut session = Session::serving(foundation, config);
+    let mut session = Session::serving(parts, config);
     if !args.no_worker {
         let (tools, drain) = (Tools::of_address(address.ip()), config.server_drain());
         let server_url = Some(config.variable("NOETL_PUBLIC_SERVER_URL").unwrap_or(url));

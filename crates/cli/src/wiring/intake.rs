@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The intake interface of the control plane in this process.
-pub(crate) struct LocalDesk(pub(crate) Intake);
+pub(crate) struct LocalIntakeControl(pub(crate) Intake);
 
 /// Converts an intake error for a runtime: retriable or refused.
 fn refused(error: IntakeError) -> ControlError {
@@ -34,7 +34,7 @@ fn refused(error: IntakeError) -> ControlError {
 }
 
 #[async_trait]
-impl IntakeControl for LocalDesk {
+impl IntakeControl for LocalIntakeControl {
     async fn attend(&self, runtime: &WorkerId, path: &str) -> Result<Assignment, ControlError> {
         self.0.attend(runtime, path).await.map_err(refused)
     }
@@ -67,7 +67,7 @@ pub(crate) struct IntakeHost {
 impl IntakeHost {
     /// Runs the active subscriptions until `stop`; returns when all runtimes have ended.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let desk: Arc<dyn IntakeControl> = Arc::new(LocalDesk(self.intake.clone()));
+        let desk: Arc<dyn IntakeControl> = Arc::new(LocalIntakeControl(self.intake.clone()));
         let mut running: BTreeMap<String, JoinHandle<IntakeEnd>> = BTreeMap::new();
         while !stop.is_cancelled() {
             running.retain(|_, runtime| !runtime.is_finished());

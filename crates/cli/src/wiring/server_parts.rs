@@ -26,7 +26,7 @@ use crate::wiring::keys;
 const UPKEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// The store, bus and machine number of a server.
-pub(crate) struct Foundation {
+pub(crate) struct ServerParts {
     pub(crate) kept: SealedStore,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) sharing: Sharing,
@@ -37,7 +37,7 @@ pub(crate) struct Foundation {
 /// The machine number, which distinguishes this process's ids from those of others.
 pub(crate) enum Machine {
     /// No other process writes to the store.
-    Unrivalled(u16),
+    Exclusive(u16),
     /// No other server gets the number while the claim is renewed.
     Claimed(MachineClaim),
 }
@@ -45,7 +45,7 @@ pub(crate) enum Machine {
 impl Machine {
     pub(crate) fn number(&self) -> u16 {
         match self {
-            Machine::Unrivalled(number) => *number,
+            Machine::Exclusive(number) => *number,
             Machine::Claimed(claim) => claim.number(),
         }
     }
@@ -54,7 +54,7 @@ impl Machine {
     /// a new one is claimed.
     pub(crate) async fn keep(self, ids: &IdGenerator, stop: CancellationToken) {
         let mut claim = match self {
-            Machine::Unrivalled(_) => return,
+            Machine::Exclusive(_) => return,
             Machine::Claimed(claim) => claim,
         };
         let renumber = |number| {
@@ -105,11 +105,11 @@ impl Upkeep {
 }
 
 /// Builds what the flags and the environment configure; also returns its name for messages.
-pub(crate) async fn lay(
+pub(crate) async fn build(
     args: &ServerArgs,
     address: SocketAddr,
     config: &Config,
-) -> Result<(Foundation, String), Failure> {
+) -> Result<(ServerParts, String), Failure> {
     let config = &config.clone().with_payload_directory(args.payload_dir.as_deref());
     let bus = bus(args, address, config).await?;
     let names_embedded = args.database.db.is_some();
@@ -119,11 +119,11 @@ pub(crate) async fn lay(
         // Only one process opens a database, so its previous embedded worker is gone.
         store.release(&embedded_worker()).await.map_err(Failure::broken)?;
         let number = chosen_machine(config)?.unwrap_or_else(|| machine_id_of(&config.host()));
-        let machine = Machine::Unrivalled(number);
+        let machine = Machine::Exclusive(number);
         let kept = SealedStore::of(store, keys::embedded(&path, config)?, config);
         let history = config.short(&path);
         let sharing = Sharing::Alone { database: path };
-        return Ok((Foundation { kept, bus, sharing, upkeep: None, machine }, history));
+        return Ok((ServerParts { kept, bus, sharing, upkeep: None, machine }, history));
     }
     let read = |name: &str| match (&args.postgres, name) {
         (Some(url), "DATABASE_URL") => Some(url.clone()),
@@ -141,8 +141,8 @@ pub(crate) async fn lay(
     let upkeep = Some(Upkeep { shards: shards.clone() });
     let machine = Machine::Claimed(claim_machine(&shards, config).await?);
     let kept = SealedStore::of(shards, keyring, config);
-    let foundation = Foundation { kept, bus, sharing: Sharing::WithOthers, upkeep, machine };
-    Ok((foundation, name))
+    let parts = ServerParts { kept, bus, sharing: Sharing::WithOthers, upkeep, machine };
+    Ok((parts, name))
 }
 
 /// Returns the machine number set by the operator.

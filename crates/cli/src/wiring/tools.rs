@@ -16,15 +16,15 @@ const ANY: &str = "any";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tools {
     /// The user of this machine, who can reach every address anyway.
-    OnOwnBehalf,
+    LocalUser,
     /// Anyone who can start a playbook on a server that other machines can reach.
-    ForOthers,
+    AnyClient,
 }
 
 impl Tools {
     /// Returns the choice for a server that listens at an address.
     pub(crate) fn of_address(address: IpAddr) -> Self {
-        if address.is_loopback() { Tools::OnOwnBehalf } else { Tools::ForOthers }
+        if address.is_loopback() { Tools::LocalUser } else { Tools::AnyClient }
     }
 
     /// Returns the choice for a worker of a server.
@@ -32,8 +32,8 @@ impl Tools {
         match url.host() {
             Some(Host::Ipv4(address)) => Self::of_address(address.into()),
             Some(Host::Ipv6(address)) => Self::of_address(address.into()),
-            Some(Host::Domain("localhost")) => Tools::OnOwnBehalf,
-            Some(Host::Domain(_)) | None => Tools::ForOthers,
+            Some(Host::Domain("localhost")) => Tools::LocalUser,
+            Some(Host::Domain(_)) | None => Tools::AnyClient,
         }
     }
 
@@ -46,8 +46,8 @@ impl Tools {
 
     fn egress(self, allow: Option<&str>) -> Result<Egress, InvalidEgressRule> {
         let entries: Vec<&str> = match (allow, self) {
-            (None, Tools::OnOwnBehalf) => return Ok(Egress::Any),
-            (None, Tools::ForOthers) => return Ok(Egress::Public),
+            (None, Tools::LocalUser) => return Ok(Egress::Any),
+            (None, Tools::AnyClient) => return Ok(Egress::Public),
             (Some(allow), _) => allow.split(',').map(str::trim).collect(),
         };
         if entries.contains(&ANY) {
