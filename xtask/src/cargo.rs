@@ -32,11 +32,16 @@ pub(crate) fn cargo() -> Command {
 
 /// Returns the directory into which [`cargo`] builds.
 pub(crate) fn target_directory() -> PathBuf {
-    let of = |name: &str| env::var_os(name).map(PathBuf::from);
-    let cache = || of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
-    let chosen = of("CARGO_TARGET_DIR").map(|directory| root().join(directory));
-    let usual = || cache().map(|cache| cache.join("noetl").join("target"));
+    let chosen = env::var_os("CARGO_TARGET_DIR").map(|directory| root().join(directory));
+    let usual = || cache_directory().map(|cache| cache.join("target"));
     chosen.or_else(usual).unwrap_or_else(|| root().join("target"))
+}
+
+/// Returns the directory of this project in the user's cache; `None` if the user has no home.
+pub(crate) fn cache_directory() -> Option<PathBuf> {
+    let of = |name: &str| env::var_os(name).map(PathBuf::from);
+    let cache = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")))?;
+    Some(cache.join("noetl"))
 }
 
 /// Runs a command to its end; fails with its command line if it fails.

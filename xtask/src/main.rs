@@ -15,7 +15,7 @@ mod provision;
 mod suite;
 mod tidy;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Result, bail};
 
@@ -25,7 +25,8 @@ Usage: cargo xtask <command>
 Commands:
   test [-- ARGS]     provide what the tests need, then run all of them
   tidy               check the rules of the tree that no compiler knows
-  ci                 the gate: format, clippy, tidy, fixtures, test
+  deny               check licences, versions and sources of third-party crates (deny.toml)
+  ci                 the gate: format, clippy, tidy, deny, fixtures, test
   bench [SCENARIO]   measure, and compare with the limit in the same run
   fixtures DIR       run playbooks of others and compare the outcome (--help says more)";
 
@@ -47,6 +48,7 @@ fn dispatch(args: &[String]) -> Result<()> {
     match command.as_str() {
         "test" => suite::run(without_separator(rest)),
         "tidy" => tidy::run(),
+        "deny" => deny(),
         "ci" => ci(),
         "bench" => bench::run(rest),
         "fixtures" => fixtures::run(rest),
@@ -69,10 +71,11 @@ fn without_separator(args: &[String]) -> &[String] {
 type GateStage = fn() -> Result<()>;
 
 /// The stages of the gate. The tests come last, so that their count ends the output.
-const STAGES: [(&str, GateStage); 5] = [
+const STAGES: [(&str, GateStage); 6] = [
     ("format", format),
     ("clippy", clippy),
     ("tidy", tidy::run),
+    ("deny", deny),
     ("fixtures", fixtures::gate),
     ("test", test),
 ];
@@ -100,6 +103,14 @@ fn format() -> Result<()> {
 fn clippy() -> Result<()> {
     let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     cargo::run(cargo::cargo().args(args))
+}
+
+/// Checks the third-party crates. Warnings fail as well: an entry of `deny.toml` that no crate needs
+/// any longer is removed.
+fn deny() -> Result<()> {
+    let mut command = Command::new(provision::cargo_deny()?);
+    command.current_dir(cargo::root());
+    cargo::run(command.args(["check", "-D", "warnings", "bans", "licenses", "sources"]))
 }
 
 fn test() -> Result<()> {

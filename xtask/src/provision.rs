@@ -1,10 +1,10 @@
-//! Installs the programs that tests need besides Rust.
+//! Installs the programs that tests and the gate need besides Rust.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::cargo::{self, root, run, succeeds};
 
@@ -73,6 +73,27 @@ pub(crate) fn components() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The version of cargo-deny that reads `deny.toml`.
+const CARGO_DENY_VERSION: &str = "0.20.2";
+
+/// Returns the path of cargo-deny in the user's cache; builds it from the package registry if this
+/// version is not there.
+pub(crate) fn cargo_deny() -> Result<PathBuf> {
+    let cache = cargo::cache_directory().context("no HOME and no XDG_CACHE_HOME: no cache")?;
+    let tools = cache.join("tools");
+    let program = tools.join("bin/cargo-deny");
+    let printed = Command::new(&program).arg("--version").output();
+    if printed.is_ok_and(|it| it.stdout.trim_ascii().ends_with(CARGO_DENY_VERSION.as_bytes())) {
+        return Ok(program);
+    }
+    let mut install = cargo::cargo();
+    // Without a target directory, cargo builds in a temporary one and removes it.
+    install.env_remove("CARGO_TARGET_DIR");
+    install.args(["install", "--locked", "--debug", "--version", CARGO_DENY_VERSION, "--root"]);
+    run(install.arg(&tools).arg("cargo-deny"))?;
+    Ok(program)
 }
 
 fn missing(

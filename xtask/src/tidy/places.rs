@@ -19,6 +19,7 @@ const ROOT_ENTRIES: &[&str] = &[
     "LICENSE",
     "README.md",
     "clippy.toml",
+    "deny.toml",
     "crates",
     "docs",
     "examples",
