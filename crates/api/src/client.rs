@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use noetl_model::{Below, CatalogId, ExecutionId, PayloadRef, Recorded, Seq, Summary};
+use noetl_model::{CatalogId, ChildExecutions, ExecutionId, PayloadRef, Recorded, Seq, Summary};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -246,7 +246,7 @@ impl Client {
         &self,
         execution: ExecutionId,
         reason: &str,
-        below: Below,
+        below: ChildExecutions,
     ) -> Result<(), ClientError> {
         let path = format!("api/executions/{execution}/cancel");
         let body = json!({ "reason": reason, "cascade": below.is_cancelled() });

@@ -1,6 +1,6 @@
 //! A control plane over HTTP: the client side of the native worker protocol.
 
-mod desk;
+mod intake_control;
 mod report_body;
 
 use std::error::Error as StdError;

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use noetl_api::{Assignment, Line, Pace};
+use noetl_api::{Assignment, FetchMode, FetchOrder};
 use noetl_control::{
     Admission, Control, LoadError, PlaybookChoice, StartError, StartRequest, SubmitError,
     SubscriptionError,
@@ -154,19 +154,19 @@ impl Intake {
         let row = self.store.subscription_at(path).await?;
         let row = row.ok_or_else(|| SubscriptionError::UnknownPath(path.to_owned()))?;
         let pace = match rules.delivery {
-            MessageDelivery::Pull(Activation::Continuous) => Pace::Continuous,
-            MessageDelivery::Pull(Activation::Scheduled) => Pace::UntilEmpty,
+            MessageDelivery::Pull(Activation::Continuous) => FetchMode::Continuous,
+            MessageDelivery::Pull(Activation::Scheduled) => FetchMode::UntilEmpty,
             MessageDelivery::Push(_) => return Err(IntakeError::Pushed { path: path.to_owned() }),
         };
         let in_flight_max = rules.limits.in_flight_max.unwrap_or(IN_FLIGHT);
         let line = match rules.order {
-            MessageOrder::None => Line::Free,
+            MessageOrder::None => FetchOrder::Any,
             MessageOrder::PerKey(_) | MessageOrder::Global
                 if self.has_turn(runtime, row.id).await? =>
             {
-                Line::Mine
+                FetchOrder::Assigned
             }
-            MessageOrder::PerKey(_) | MessageOrder::Global => Line::Anothers,
+            MessageOrder::PerKey(_) | MessageOrder::Global => FetchOrder::Waiting,
         };
         Ok(Assignment {
             subscription: row.id,

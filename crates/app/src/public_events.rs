@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use noetl_api::PublicEvent;
-use noetl_compat::Teller;
+use noetl_compat::PublicEvents;
 use noetl_control::LoadError;
 use noetl_model::{ExecutionId, Seq};
 use noetl_store::{EventPlace, READ_BYTES_MAX, json_len};
@@ -19,8 +19,8 @@ pub(crate) async fn teller_at(
     app: &App,
     execution: ExecutionId,
     after: Seq,
-) -> Result<Teller, LoadError> {
-    let mut teller = Teller::new(execution);
+) -> Result<PublicEvents, LoadError> {
+    let mut teller = PublicEvents::new(execution);
     let mut learned = Seq(after.0.saturating_sub(LOOK_BACK_MAX));
     while learned < after {
         let left = usize::try_from(after.0 - learned.0).unwrap_or(usize::MAX);
@@ -101,7 +101,11 @@ pub(crate) async fn events_after(
 
 impl App {
     /// Creates a converter of an execution's events after `after` to their public form.
-    pub async fn teller_at(&self, execution: ExecutionId, after: Seq) -> Result<Teller, LoadError> {
+    pub async fn teller_at(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+    ) -> Result<PublicEvents, LoadError> {
         teller_at(self, execution, after).await
     }
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 
 /// Interval between collections.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum number of records of each kind per batch.
 const BATCH_MAX: usize = 500;
 /// Maximum number of batches per collection.
@@ -34,7 +34,7 @@ impl App {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
             match collect(self.records(), self.now(), first).await {
                 Ok(0) => {}

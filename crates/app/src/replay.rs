@@ -7,11 +7,11 @@ mod saved;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_compat::{ReplayQuestion, ReplayState, Replayer};
+use noetl_compat::{ReplayRequest, ReplayState, Replayer};
 use noetl_control::LoadError;
 use noetl_engine::Illegal;
 use noetl_model::{Cutoff, ExecutionId, Recorded, Seq};
-use noetl_replay::{Difference, Picture, Timeline, TimelineFold, Wanted, difference};
+use noetl_replay::{ComparableState, Difference, ReadOn, Timeline, TimelineFold, difference};
 use noetl_store::{EventPlace, READ_EVENTS_MAX};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -104,7 +104,7 @@ impl App {
     /// one of that size.
     pub async fn replay(
         &self,
-        question: &ReplayQuestion,
+        question: &ReplayRequest,
     ) -> Result<ReplayedProjections, ReplayError> {
         let (replayer, permit) = self.fold_replay(question).await?;
         // Checksums of a large replay take long enough to block other requests.
@@ -115,7 +115,7 @@ impl App {
 
     async fn fold_replay(
         &self,
-        question: &ReplayQuestion,
+        question: &ReplayRequest,
     ) -> Result<(Replayer, Option<LargeReplayPermit>), ReplayError> {
         let mut permit = None;
         let is_large = |replayer: &Replayer| replayer.len() > self.settings().replay_alone_from;
@@ -144,7 +144,7 @@ impl App {
                 if let Some(facts) = &mut facts {
                     self.note_facts(facts, &mut replayer, place_of(recorded)).await?;
                 }
-                if replayer.see(recorded) == Wanted::Enough {
+                if replayer.see(recorded) == ReadOn::No {
                     return Ok((replayer, permit));
                 }
                 let interval = self.settings().replay_saved_every.get();
@@ -171,7 +171,7 @@ impl App {
 
     /// Returns the number of events up to a moment, and the state there as a document.
     async fn document(&self, moment: ExecutionMoment) -> Result<(u64, Value), CompareError> {
-        let question = ReplayQuestion::of(moment.execution, moment.cutoff);
+        let question = ReplayRequest::of(moment.execution, moment.cutoff);
         if let Some(replayer) = self.replay_foreign(&question).await? {
             let state = replayer.finish();
             return Ok((state.event_count, state.document()));
@@ -180,16 +180,16 @@ impl App {
         Ok((picture.event_count(), picture.document()))
     }
 
-    async fn picture(&self, moment: ExecutionMoment) -> Result<Picture, CompareError> {
+    async fn picture(&self, moment: ExecutionMoment) -> Result<ComparableState, CompareError> {
         let ExecutionMoment { execution, cutoff } = moment;
         self.execution(execution).await?;
-        let mut picture = Picture::new(execution);
+        let mut picture = ComparableState::new(execution);
         self.read_log(execution, |recorded| {
             if !cutoff.admits(recorded) {
-                return Ok(Wanted::Enough);
+                return Ok(ReadOn::No);
             }
             picture.see(recorded)?;
-            Ok::<_, CompareError>(Wanted::More)
+            Ok::<_, CompareError>(ReadOn::Yes)
         })
         .await?;
         Ok(picture)
@@ -201,7 +201,7 @@ impl App {
         let mut fold = TimelineFold::new(execution);
         self.read_log(execution, |recorded| {
             fold.see(recorded);
-            Ok::<_, LoadError>(Wanted::More)
+            Ok::<_, LoadError>(ReadOn::Yes)
         })
         .await?;
         Ok(fold.finish(Some(self.now())))
@@ -211,7 +211,7 @@ impl App {
     async fn read_log<E: From<LoadError>>(
         &self,
         execution: ExecutionId,
-        mut see: impl FnMut(&Recorded) -> Result<Wanted, E>,
+        mut see: impl FnMut(&Recorded) -> Result<ReadOn, E>,
     ) -> Result<(), E> {
         let mut after = Seq::ZERO;
         loop {
@@ -219,7 +219,7 @@ impl App {
             let Some(last) = page.last() else { return Ok(()) };
             after = last.seq;
             for recorded in &page {
-                if see(recorded)? == Wanted::Enough {
+                if see(recorded)? == ReadOn::No {
                     return Ok(());
                 }
             }

@@ -5,7 +5,7 @@ use noetl_api::wire::{
     ScheduleList, ScheduleView,
 };
 use noetl_control::{Fired, ScheduleAction, ScheduleError};
-use noetl_model::{PassReason, ScheduleEvent, Seq, Timestamp};
+use noetl_model::{InstantSkipReason, ScheduleEvent, Seq, Timestamp};
 use noetl_store::{ScheduleRecord, ScheduleRow};
 use serde_json::{Value, json};
 
@@ -146,9 +146,9 @@ fn context_of(event: &ScheduleEvent) -> Value {
         ScheduleEvent::Queued { instant } => json!({ "instant": instant.to_string() }),
         ScheduleEvent::Passed { until, reason } => {
             let (reason, error) = match reason {
-                PassReason::Overlap => ("overlap", None),
-                PassReason::Missed => ("missed", None),
-                PassReason::Unstartable { error } => ("unstartable", Some(error)),
+                InstantSkipReason::Overlap => ("overlap", None),
+                InstantSkipReason::Missed => ("missed", None),
+                InstantSkipReason::Unstartable { error } => ("unstartable", Some(error)),
             };
             json!({ "until": until.to_string(), "reason": reason, "error": error })
         }

@@ -300,7 +300,7 @@ impl SecretLookup {
             (rendered.map_err(|error| error.to_string()), budget.is_exceeded())
         };
         let (rendered, is_exceeded) = match with(Effort::Brief) {
-            (_, true) => self.control.apart(|| with(Effort::Whole)).await,
+            (_, true) => self.control.run_blocking(|| with(Effort::Whole)).await,
             done => done,
         };
         if is_exceeded {

@@ -142,7 +142,7 @@ impl App {
             Some(above) => self.control().linked(request, above).await?,
             None => request,
         };
-        match (self.control().launch(request).await, key) {
+        match (self.control().start_with_details(request).await, key) {
             (Ok(started), _) => Ok(StartedExecution {
                 execution: started.execution,
                 commands: started.commands,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use noetl_api::wire::Verification;
-use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, Replayer, SavedFold};
+use noetl_compat::{DEFAULT_TENANT, Projection, ReplayRequest, Replayer, SavedFold};
 use noetl_control::{Fault, LoadError, LogVerification, verify};
 use noetl_model::{Cutoff, Digest, ExecutionId, LogOrigin, Recorded, Seq};
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Store, StoreError};
@@ -103,7 +103,7 @@ async fn compare(
 
 /// A projection of the log, up to the last event read.
 struct Replay {
-    question: ReplayQuestion,
+    question: ReplayRequest,
     replayer: Replayer,
     /// Events at which a replay is saved and not compared yet.
     marks: VecDeque<Seq>,
@@ -111,7 +111,7 @@ struct Replay {
 
 impl Replay {
     fn new(execution: ExecutionId, projection: Projection, first: Seq) -> Self {
-        let question = ReplayQuestion {
+        let question = ReplayRequest {
             execution,
             tenant: DEFAULT_TENANT.to_owned(),
             organization: DEFAULT_TENANT.to_owned(),
@@ -132,7 +132,7 @@ impl Replay {
         if self.marks.front() != Some(&recorded.seq) {
             return Ok(None);
         }
-        let ReplayQuestion { execution, projection, .. } = &self.question;
+        let ReplayRequest { execution, projection, .. } = &self.question;
         let (shape, seq) = (Replayer::SHAPE, recorded.seq);
         let bound = ReplayBound { shape, seq, last_id: None, last_at: None };
         let saved = store.furthest_replay(*execution, projection.as_str(), bound).await?;

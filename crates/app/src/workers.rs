@@ -66,7 +66,7 @@ impl App {
     }
 
     /// Renews the leases of a worker and records its heartbeat; returns the number of leases.
-    pub async fn keep_worker(&self, name: &str, kind: Option<&str>) -> Result<u64, WorkerError> {
+    pub async fn renew_worker(&self, name: &str, kind: Option<&str>) -> Result<u64, WorkerError> {
         let kind = kind_of(kind)?;
         let renewed = self.store().renew(&WorkerId::new(name), self.settings().lease).await?;
         let key = RuntimeKey { kind: kind.to_owned(), name: name.to_owned() };

@@ -16,7 +16,7 @@ use crate::machine::{self, ProcessUsage};
 use crate::process::{NoetlProcess, client, free_address};
 
 /// The polling interval for ended executions; the exact times come from their events.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The time limit of an execution.
 const PATIENCE: Duration = Duration::from_secs(900);
 /// The maximum number of executions that one request starts.
@@ -238,7 +238,7 @@ async fn ends(store: &dyn Store, executions: &[ExecutionId]) -> Result<Timestamp
                 break;
             }
             ensure!(std::time::Instant::now() < deadline, "{execution} does not end");
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
     Ok(last)

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::stream;
 
 /// The interval of stream checks while the link is not open.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LinkState {
@@ -108,7 +108,7 @@ impl LinkMonitor {
                 }
             }
             // The stream is checked again even if no state change arrives.
-            let _unchanged = timeout(LOOK_EVERY, state.changed()).await;
+            let _unchanged = timeout(POLL_INTERVAL, state.changed()).await;
         }
     }
 

@@ -18,7 +18,7 @@ use ::url::Url;
 use async_trait::async_trait;
 use noetl_app::EntryState;
 use noetl_control::{Follow, ForkRequest, StartRequest};
-use noetl_model::{Below, ExecutionId, PlaybookRef, Recorded, Summary};
+use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Summary};
 
 use crate::args::{Chosen, ClientArgs};
 use crate::config::{Config, NamedBy};
@@ -88,7 +88,7 @@ pub(crate) trait Backend:
         &self,
         execution: ExecutionId,
         reason: &str,
-        below: Below,
+        below: ChildExecutions,
     ) -> Result<(), Failure>;
 
     /// Stops everything that runs in this process.

@@ -31,7 +31,7 @@ pub use projection::{
     Aggregate, BusinessObject, Checksum, Checksums, Commands, DEFAULT_TENANT, Fold, Frame,
     PayloadLookup, PayloadMention, PayloadMentions, PayloadSummary, ProjectedCommand,
     ProjectedLoop, Projection, REPLAY_EVENTS_MAX, Reference, ReferredPayload, ReplayEvent,
-    ReplayQuestion, ReplayState, ReplayedExecution, Replayer, ResolvedPayload, ResolvedPayloads,
+    ReplayRequest, ReplayState, ReplayedExecution, Replayer, ResolvedPayload, ResolvedPayloads,
     SavedFold, Stage, UnknownProjection, UnusableFold, canonical, digest_named,
     distinct_payload_mentions, replay_of_server,
 };
@@ -39,7 +39,7 @@ pub use projector::{
     AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
     ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
 };
-pub use public_event::{Teller, command_id};
+pub use public_event::{PublicEvents, command_id};
 pub use worker::{
     AttemptSource, BadFact, Callback, CallbackAnswer, ClaimRequest, ClaimedCommand, EventAccepted,
     EventBatch, EventBatchAccepted, Issued, JobState, LatestClaim, NAME_MAX, PostedEvent,

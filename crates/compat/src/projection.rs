@@ -31,7 +31,7 @@ pub use payload_lookup::{
 pub use reference::{PayloadSummary, Reference};
 pub use remote::replay_of_server;
 pub use replayer::{
-    DEFAULT_TENANT, REPLAY_EVENTS_MAX, ReplayQuestion, Replayer, SavedFold, UnusableFold,
+    DEFAULT_TENANT, REPLAY_EVENTS_MAX, ReplayRequest, Replayer, SavedFold, UnusableFold,
     digest_named,
 };
 pub use state::{

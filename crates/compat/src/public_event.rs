@@ -29,13 +29,13 @@ struct NamedRun {
 /// Converts the events of an execution, in order, to public events. Events refer to runs and
 /// commands that earlier events named.
 #[derive(Debug)]
-pub struct Teller {
+pub struct PublicEvents {
     execution: ExecutionId,
     commands: BTreeMap<CommandId, NamedCommand>,
     runs: BTreeMap<RunId, NamedRun>,
 }
 
-impl Teller {
+impl PublicEvents {
     pub fn new(execution: ExecutionId) -> Self {
         Self { execution, commands: BTreeMap::new(), runs: BTreeMap::new() }
     }
@@ -355,7 +355,7 @@ mod tests {
 
     #[track_caller]
     fn check(before: &[Recorded], event: &Recorded, expected: Expect) {
-        let mut teller = Teller::new(ExecutionId(7));
+        let mut teller = PublicEvents::new(ExecutionId(7));
         before.iter().for_each(|it| teller.learn(it));
         let told = teller.tell(event);
         let result = told.result.unwrap_or_default();

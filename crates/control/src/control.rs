@@ -164,6 +164,6 @@ impl Control {
 
     /// Returns how long a row is not retried after its input failed.
     pub(crate) fn aside_after(&self, error: &SubmitError) -> Duration {
-        if error.is_passing() { self.parts.settings.poll } else { ASIDE }
+        if error.is_transient() { self.parts.settings.poll } else { ASIDE }
     }
 }

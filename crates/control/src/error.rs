@@ -121,7 +121,7 @@ pub enum SubmitError {
 
 impl SubmitError {
     /// True if the same input may succeed when it is retried soon.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             SubmitError::Load(LoadError::Unavailable(_))
             | SubmitError::Busy(_)
@@ -189,9 +189,9 @@ pub enum StartError {
 
 impl StartError {
     /// True if the same start may succeed when it is retried soon.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
-            StartError::Submit(error) => error.is_passing(),
+            StartError::Submit(error) => error.is_transient(),
             StartError::BacklogFull(_) => true,
             StartError::UnknownPlaybook(_)
             | StartError::ArchivedPlaybook(_)

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use noetl_bus::LocalBus;
 use noetl_model::{
-    Below, Digest, ExecutionId, ExecutionStatus, IdGenerator, Lease, Outcome, Payload, Pool,
-    Recorded, Report, Seq, Timestamp, WorkerId,
+    ChildExecutions, Digest, ExecutionId, ExecutionStatus, IdGenerator, Lease, Outcome, Payload,
+    Pool, Recorded, Report, Seq, Timestamp, WorkerId,
 };
 use noetl_store::{Clock, MemoryStore, Store};
 use noetl_testkit::{ScriptedWorker, history_line};

@@ -42,7 +42,7 @@ impl Effort {
     pub const fn work_max(self) -> u64 {
         match self {
             Effort::Brief => BRIEF_WORK_MAX,
-            Effort::Whole => TURN_WORK_MAX,
+            Effort::Whole => DECISION_WORK_MAX,
         }
     }
 }
@@ -63,7 +63,7 @@ pub const EVENTS_MAX: u64 = 100_000_000;
 pub const ATTEMPTS_MAX: u32 = 3;
 
 /// Units of work for all templates of one decision: eight times the limit of a single template.
-pub const TURN_WORK_MAX: u64 = 128 * 1024 * 1024;
+pub const DECISION_WORK_MAX: u64 = 128 * 1024 * 1024;
 /// Units of work for a decision that other decisions wait for.
 const BRIEF_WORK_MAX: u64 = 512 * 1024;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, Below, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin, Payload, Pool,
-    Recorded, StepName, TimerId, Timestamp, ToolError, WorkerId,
+    Attempt, ChildExecutions, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin,
+    Payload, Pool, Recorded, StepName, TimerId, Timestamp, ToolError, WorkerId,
 };
 
 use crate::Execution;
@@ -113,14 +113,14 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
 
 /// Returns the effects of a cancellation: the parent is notified, and executions started below
 /// without being waited for are cancelled too unless they are spared.
-fn execution_cancelled(before: &Execution, reason: &str, below: Below) -> Vec<Effect> {
+fn execution_cancelled(before: &Execution, reason: &str, below: ChildExecutions) -> Vec<Effect> {
     let error = ToolError::new(ErrorKind::Child, format!("cancelled: {reason}"));
     let mut effects = ended(before, ExecutionStatus::Cancelled, Payload::null(), Some(error));
     match below {
-        Below::Cancelled => {
+        ChildExecutions::Cancelled => {
             effects.push(Effect::Send(Message::CancelLinked { reason: reason.to_owned() }));
         }
-        Below::Spared => {}
+        ChildExecutions::Kept => {}
     }
     effects
 }
@@ -149,18 +149,23 @@ fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option
 }
 
 /// Returns the effects of a cancelled command: the worker or child that runs it is told to stop.
-fn cancelled(before: &Execution, command: CommandId, reason: &str, below: Below) -> Vec<Effect> {
+fn cancelled(
+    before: &Execution,
+    command: CommandId,
+    reason: &str,
+    below: ChildExecutions,
+) -> Vec<Effect> {
     let mut effects = vec![Effect::Dequeue { command }];
     match before.commands.get(&command).map(|open| &open.holder) {
         Some(CommandHolder::Worker { .. }) => {
             effects.push(Effect::Send(Message::CommandCancelled { command }));
         }
         Some(CommandHolder::Child(child)) => match below {
-            Below::Cancelled => {
+            ChildExecutions::Cancelled => {
                 let reason = reason.to_owned();
                 effects.push(Effect::Send(Message::CancelChild { child: *child, reason }));
             }
-            Below::Spared => {}
+            ChildExecutions::Kept => {}
         },
         Some(CommandHolder::Nobody) | None => {}
     }

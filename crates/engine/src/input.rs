@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, Below, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Logs, Origin, Payload,
-    PlaybookRef, Pool, Seq, StepName, TimerId, ToolError, WorkerId,
+    Attempt, ChildExecutions, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Logs, Origin,
+    Payload, PlaybookRef, Pool, Seq, StepName, TimerId, ToolError, WorkerId,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -63,7 +63,7 @@ pub enum Input {
     },
     Cancel {
         reason: String,
-        below: Below,
+        below: ChildExecutions,
     },
     /// An operator ends the execution by hand, as completed or as failed.
     Finalize {

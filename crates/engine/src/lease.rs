@@ -13,7 +13,7 @@ use noetl_playbook::{LoopSource, Playbook, Step, Task};
 use serde_json::{Map, Value, json};
 
 use crate::state::{CommandHolder, CommandState};
-use crate::{DecisionArgs, Effort, Execution, Needs, TURN_WORK_MAX};
+use crate::{DECISION_WORK_MAX, DecisionArgs, Effort, Execution, Needs};
 
 /// The configuration keys that may hold a task's parameters.
 const INPUT_WORDS: [&str; 2] = ["input", "args"];
@@ -207,7 +207,9 @@ pub fn child_request(
         (true, Effort::Brief) => return Err(Needs::Effort),
         (true, Effort::Whole) => Err(ToolError::new(
             ErrorKind::Template,
-            format!("its templates took more than {TURN_WORK_MAX} units of work (TURN_WORK_MAX)"),
+            format!(
+                "its templates took more than {DECISION_WORK_MAX} units of work (DECISION_WORK_MAX)"
+            ),
         )),
     };
     Ok(match request {

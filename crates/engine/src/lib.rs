@@ -31,8 +31,8 @@ pub use audit::{Auditor, EventName, LogFault};
 pub use collect::{CollectedItems, ItemOutput, LoopCollector, LoopEnd, LoopOutput, LoopWriter};
 pub use decide::{Changes, Fork, Unforkable, changed, decide, fits, fork, start};
 pub use decision::{
-    ATTEMPTS_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, ForkChanges, Loaded, Needs, RUNS_MAX,
-    TURN_WORK_MAX,
+    ATTEMPTS_MAX, DECISION_WORK_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, ForkChanges,
+    Loaded, Needs, RUNS_MAX,
 };
 pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use noetl_model::{
-    ExecutionId, Firing, PassReason, ScheduleEvent, ScheduleStanding, ScheduleState, Timestamp,
+    ExecutionId, Firing, InstantSkipReason, ScheduleEvent, ScheduleState, ScheduleStatus, Timestamp,
 };
 use noetl_playbook::{CatchUp, Overlap, Schedule};
 
@@ -32,7 +32,7 @@ pub enum ScheduleStep {
 /// has not ended.
 pub fn schedule_step(
     document: &Schedule,
-    standing: &ScheduleStanding,
+    standing: &ScheduleStatus,
     running: Option<ExecutionId>,
     now: Timestamp,
 ) -> ScheduleStep {
@@ -55,20 +55,20 @@ pub fn schedule_step(
     if standing.queued.is_none()
         && let Some(until) = missed_until(document, seen, now)
     {
-        return pass(until, PassReason::Missed);
+        return pass(until, InstantSkipReason::Missed);
     }
     match (document.overlap, running) {
         (Overlap::Allow, _) | (_, None) => ScheduleStep::Fire { instant, cancels: None },
         (Overlap::Cancel, Some(running)) => ScheduleStep::Fire { instant, cancels: Some(running) },
-        (Overlap::Skip, Some(_)) => pass(instant, PassReason::Overlap),
+        (Overlap::Skip, Some(_)) => pass(instant, InstantSkipReason::Overlap),
         (Overlap::Queue, Some(_)) => match oldest_too_many(document, standing) {
-            Some(oldest) => pass(oldest, PassReason::Overlap),
+            Some(oldest) => pass(oldest, InstantSkipReason::Overlap),
             None => ScheduleStep::Note(ScheduleEvent::Queued { instant }),
         },
     }
 }
 
-fn pass(until: Timestamp, reason: PassReason) -> ScheduleStep {
+fn pass(until: Timestamp, reason: InstantSkipReason) -> ScheduleStep {
     ScheduleStep::Note(ScheduleEvent::Passed { until, reason })
 }
 
@@ -92,14 +92,14 @@ fn missed_until(document: &Schedule, seen: Timestamp, now: Timestamp) -> Option<
 }
 
 /// Returns the oldest queued instant if the queue is full.
-fn oldest_too_many(document: &Schedule, standing: &ScheduleStanding) -> Option<Timestamp> {
+fn oldest_too_many(document: &Schedule, standing: &ScheduleStatus) -> Option<Timestamp> {
     let until = standing.queued?;
     let waiting = document.latest(standing.reached, until, QUEUED_MAX);
     (waiting.len() >= QUEUED_MAX).then(|| waiting.first().copied()).flatten()
 }
 
 /// Returns the time of the next check, not counting the end of an execution that instants wait for.
-pub fn next_start(document: &Schedule, standing: &ScheduleStanding) -> Option<Timestamp> {
+pub fn next_start(document: &Schedule, standing: &ScheduleStatus) -> Option<Timestamp> {
     match standing.state {
         ScheduleState::Paused => None,
         ScheduleState::Active => {
@@ -111,13 +111,13 @@ pub fn next_start(document: &Schedule, standing: &ScheduleStanding) -> Option<Ti
 
 /// Returns the state of a schedule after an event; `None` if the event is illegal.
 pub fn evolve_schedule(
-    standing: Option<ScheduleStanding>,
+    standing: Option<ScheduleStatus>,
     event: &ScheduleEvent,
     at: Timestamp,
-) -> Option<ScheduleStanding> {
+) -> Option<ScheduleStatus> {
     let Some(standing) = standing else {
         return match event {
-            ScheduleEvent::Registered { catalog_id } => Some(ScheduleStanding {
+            ScheduleEvent::Registered { catalog_id } => Some(ScheduleStatus {
                 catalog_id: *catalog_id,
                 state: ScheduleState::Active,
                 reached: at,
@@ -136,43 +136,41 @@ pub fn evolve_schedule(
     };
     Some(match event {
         ScheduleEvent::Registered { catalog_id } => {
-            ScheduleStanding { catalog_id: *catalog_id, trouble: None, ..begun_again(standing, at) }
+            ScheduleStatus { catalog_id: *catalog_id, trouble: None, ..begun_again(standing, at) }
         }
-        ScheduleEvent::Paused => ScheduleStanding { state: ScheduleState::Paused, ..standing },
+        ScheduleEvent::Paused => ScheduleStatus { state: ScheduleState::Paused, ..standing },
         ScheduleEvent::Resumed => {
-            ScheduleStanding { state: ScheduleState::Active, ..begun_again(standing, at) }
+            ScheduleStatus { state: ScheduleState::Active, ..begun_again(standing, at) }
         }
         ScheduleEvent::Fired { instant, execution } => {
             let firing = Firing { instant: *instant, execution: *execution };
             let last = standing.last.filter(|last| last.instant > *instant).or(Some(firing));
-            ScheduleStanding { last, trouble: None, ..reaching(standing, *instant) }
+            ScheduleStatus { last, trouble: None, ..reaching(standing, *instant) }
         }
-        ScheduleEvent::Queued { instant } => {
-            ScheduleStanding { queued: Some(*instant), ..standing }
-        }
+        ScheduleEvent::Queued { instant } => ScheduleStatus { queued: Some(*instant), ..standing },
         ScheduleEvent::Passed { until, reason } => {
             let trouble = match reason {
-                PassReason::Overlap | PassReason::Missed => standing.trouble.clone(),
-                PassReason::Unstartable { error } => Some(error.clone()),
+                InstantSkipReason::Overlap | InstantSkipReason::Missed => standing.trouble.clone(),
+                InstantSkipReason::Unstartable { error } => Some(error.clone()),
             };
-            ScheduleStanding { trouble, ..reaching(standing, *until) }
+            ScheduleStatus { trouble, ..reaching(standing, *until) }
         }
         ScheduleEvent::Backfilled { .. } => standing,
         ScheduleEvent::Broken { reason } => {
-            ScheduleStanding { trouble: Some(reason.clone()), ..standing }
+            ScheduleStatus { trouble: Some(reason.clone()), ..standing }
         }
     })
 }
 
 /// Skips all instants up to now.
-fn begun_again(standing: ScheduleStanding, at: Timestamp) -> ScheduleStanding {
-    ScheduleStanding { reached: standing.reached.max(at), queued: None, ..standing }
+fn begun_again(standing: ScheduleStatus, at: Timestamp) -> ScheduleStatus {
+    ScheduleStatus { reached: standing.reached.max(at), queued: None, ..standing }
 }
 
-fn reaching(standing: ScheduleStanding, instant: Timestamp) -> ScheduleStanding {
+fn reaching(standing: ScheduleStatus, instant: Timestamp) -> ScheduleStatus {
     let reached = standing.reached.max(instant);
     let queued = standing.queued.filter(|queued| *queued > reached);
-    ScheduleStanding { reached, queued, ..standing }
+    ScheduleStatus { reached, queued, ..standing }
 }
 
 #[cfg(test)]

@@ -49,14 +49,15 @@ pub enum Origin {
 /// The effect of a cancellation on the executions below the cancelled one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Below {
+pub enum ChildExecutions {
     #[default]
     Cancelled,
     /// Executions below continue.
-    Spared,
+    #[serde(rename = "spared")]
+    Kept,
 }
 
-impl Below {
+impl ChildExecutions {
     pub fn is_cancelled(&self) -> bool {
         *self == Self::Cancelled
     }
@@ -306,8 +307,8 @@ events! {
         command: CommandId,
         reason: String,
         /// The effect on the child that the command waits for.
-        #[serde(default, skip_serializing_if = "Below::is_cancelled")]
-        below: Below,
+        #[serde(default, skip_serializing_if = "ChildExecutions::is_cancelled")]
+        below: ChildExecutions,
     },
     /// A worker reported a command that another worker had taken over. Changes no state.
     AttemptSuperseded = "attempt.superseded" {
@@ -365,8 +366,8 @@ events! {
     ExecutionCancelled = "execution.cancelled" {
         reason: String,
         /// The effect on executions that requests started below this one.
-        #[serde(default, skip_serializing_if = "Below::is_cancelled")]
-        below: Below,
+        #[serde(default, skip_serializing_if = "ChildExecutions::is_cancelled")]
+        below: ChildExecutions,
     },
     /// No open work can advance this execution. Changes no state.
     ExecutionStalled = "execution.stalled" {

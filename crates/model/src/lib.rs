@@ -39,7 +39,7 @@ pub use cutoff::{Cutoff, ParseCutoffError};
 pub use envelope::{DEFAULT_OWNER, Envelope};
 pub use error::{ErrorKind, ToolError};
 pub use event::{
-    Below, Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded,
+    ChildExecutions, Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded,
     ScopeTarget, SkipReason, TaskAddress, TimerPurpose,
 };
 pub use footprint::{
@@ -55,7 +55,7 @@ pub use payload::{
     Bindings, Digest, NotADigest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload,
     PayloadRef, is_shallow,
 };
-pub use schedule::{Firing, PassReason, ScheduleEvent, ScheduleStanding, ScheduleState};
+pub use schedule::{Firing, InstantSkipReason, ScheduleEvent, ScheduleState, ScheduleStatus};
 pub use shard::shard_of;
 pub use snowflake::{IdGenerator, first_id_at, instant_of_id, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};

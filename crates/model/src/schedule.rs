@@ -25,7 +25,7 @@ pub enum ScheduleEvent {
     Queued { instant: Timestamp },
     /// All instants up to `until` that have no execution were skipped.
     #[serde(rename = "schedule.passed")]
-    Passed { until: Timestamp, reason: PassReason },
+    Passed { until: Timestamp, reason: InstantSkipReason },
     /// Executions were started for missed instants of the past.
     #[serde(rename = "schedule.backfilled")]
     Backfilled { from: Timestamp, until: Timestamp, started: u64 },
@@ -37,7 +37,7 @@ pub enum ScheduleEvent {
 /// The reason why instants were skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum PassReason {
+pub enum InstantSkipReason {
     /// The previous execution was still running.
     Overlap,
     /// No server was running in time.
@@ -94,7 +94,7 @@ pub struct Firing {
 
 /// The state of a schedule, folded from its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScheduleStanding {
+pub struct ScheduleStatus {
     /// The active version of the document.
     pub catalog_id: CatalogId,
     pub state: ScheduleState,
@@ -118,15 +118,15 @@ mod tests {
     #[test]
     fn events_are_stored_under_their_tags_and_read_again() {
         let at = Timestamp::from_millis(1_800_000_000_000);
-        let unstartable = PassReason::Unstartable { error: "no playbook p".to_owned() };
+        let unstartable = InstantSkipReason::Unstartable { error: "no playbook p".to_owned() };
         let events = [
             ScheduleEvent::Registered { catalog_id: CatalogId(7) },
             ScheduleEvent::Paused,
             ScheduleEvent::Resumed,
             ScheduleEvent::Fired { instant: at, execution: ExecutionId(9) },
             ScheduleEvent::Queued { instant: at },
-            ScheduleEvent::Passed { until: at, reason: PassReason::Overlap },
-            ScheduleEvent::Passed { until: at, reason: PassReason::Missed },
+            ScheduleEvent::Passed { until: at, reason: InstantSkipReason::Overlap },
+            ScheduleEvent::Passed { until: at, reason: InstantSkipReason::Missed },
             ScheduleEvent::Passed { until: at, reason: unstartable },
             ScheduleEvent::Backfilled { from: at, until: at, started: 1 },
             ScheduleEvent::Broken { reason: "no".to_owned() },

@@ -3,18 +3,18 @@
 //!
 //! Invariant: the same events give the same bytes, on every machine and from every store.
 
+mod comparable_state;
 mod difference;
-mod picture;
+mod read_on;
 mod timeline;
-mod wanted;
 
+pub use comparable_state::ComparableState;
 pub use difference::{Difference, Operation, StateChange, difference};
-pub use picture::Picture;
+pub use read_on::ReadOn;
 pub use timeline::{
     CommandSpan, ForkGap, Spent, StepSpan, TIMELINE_SPANS_MAX, Timeline, TimelineFold,
     TimelineOutcome,
 };
-pub use wanted::Wanted;
 
 #[cfg(test)]
 mod tests;

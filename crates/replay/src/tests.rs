@@ -7,7 +7,7 @@ use noetl_model::{CommandId, Event, ForkPoint, Outcome as Told, Recorded};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::{Value, json};
 
-use crate::{Difference, Operation, Picture, TimelineFold, difference};
+use crate::{ComparableState, Difference, Operation, TimelineFold, difference};
 
 const PLAYBOOK: &str = "
 apiVersion: noetl.io/v2
@@ -40,8 +40,8 @@ fn told(seconds: [u64; 4]) -> Vec<Recorded> {
     story.log
 }
 
-fn picture(log: &[Recorded]) -> Picture {
-    let mut picture = Picture::new(Story::EXECUTION);
+fn picture(log: &[Recorded]) -> ComparableState {
+    let mut picture = ComparableState::new(Story::EXECUTION);
     log.iter().for_each(|recorded| picture.see(recorded).unwrap());
     picture
 }

@@ -120,7 +120,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
 
 /// Rate limits per client: requests, and failed authentications.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct ClientLimits {
     requests: Option<Limiter<ClientAddress>>,
     refusals: Limiter<IpAddr>,
 }
@@ -132,7 +132,7 @@ enum ClientAddress {
     Address(IpAddr),
 }
 
-impl Patience {
+impl ClientLimits {
     pub(crate) fn new(settings: &ServerSettings) -> Self {
         Self {
             requests: settings.limits.requests.map(Limiter::new),
@@ -156,19 +156,19 @@ pub(crate) async fn admit(
         if !has_own_token(settings, scopes) {
             browser::check_direct(settings, request.headers())?;
         }
-        let address = request.extensions().get().map_or(NOWHERE, |Peer(address)| *address);
+        let address = request.extensions().get().map_or(NO_ADDRESS, |Peer(address)| *address);
         let secret = bearer(request.headers());
         let given = secret.map(|secret| Digest::of(secret.as_bytes()));
         check_token(settings, given.as_ref(), scopes).map_err(|refusal| match refusal {
             Denial::Unknown(error) => {
-                let patience = state.patience().refusals.take(address);
-                patience.map_or_else(too_many_refusals, |()| error)
+                let client_limits = state.client_limits().refusals.take(address);
+                client_limits.map_or_else(too_many_refusals, |()| error)
             }
             Denial::Unable(error) => error,
         })?;
         let client = given
             .map_or(ClientAddress::Address(address), |it| ClientAddress::Token(*it.as_bytes()));
-        if let Some(requests) = &state.patience().requests {
+        if let Some(requests) = &state.client_limits().requests {
             requests.take(client).map_err(too_many_requests)?;
         }
         browser::check_type(settings, &request)?;
@@ -182,7 +182,7 @@ fn has_own_token(settings: &ServerSettings, needed: &[Scope]) -> bool {
 }
 
 /// Address of requests that did not arrive over a network.
-const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+const NO_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 fn too_many_refusals(wait: Duration) -> ApiError {
     let detail = "too many requests without a token that is known came from this address";

@@ -6,7 +6,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 
 use crate::access::needed;
-use crate::routes::Beside;
+use crate::routes::UnroutedOperations;
 
 /// Returns the OpenAPI document as JSON.
 pub(crate) fn of(routes: OpenApi) -> Value {
@@ -17,7 +17,7 @@ pub(crate) fn of(routes: OpenApi) -> Value {
         .build();
     let mut document = OpenApiBuilder::new().info(info).build();
     document.merge(routes);
-    document.merge(Beside::openapi());
+    document.merge(UnroutedOperations::openapi());
     let mut document = serde_json::to_value(document).expect("a description is JSON");
     document["components"]["securitySchemes"] = json!({
         "token": { "type": "http", "scheme": "bearer", "description": SCHEME },

@@ -36,7 +36,7 @@ pub use listen::limits::Limits;
 pub use listen::rate::Rate;
 pub use listen::serve::serve;
 pub use listen::tls::{Tls, TlsError, TlsFiles};
-pub use state::{AppState, Figures, ServerSettings, Spans};
+pub use state::{AppState, MetricsRoute, ServerSettings, Spans};
 pub use statements::{Statement, Statements};
 pub use tokens::{Scope, Token, TokenError};
 
@@ -49,14 +49,14 @@ pub fn app(state: AppState) -> Router {
         .method_not_allowed_fallback(error::wrong_method)
         .fallback(error::unknown_path)
         .layer(DefaultBodyLimit::max(body::BODY_MAX))
-        .layer(middleware::from_fn_with_state(state.clone(), body::arrive_in_time))
-        .layer(middleware::from_fn(body::announce_what_fits))
+        .layer(middleware::from_fn_with_state(state.clone(), body::limit_body_time))
+        .layer(middleware::from_fn(body::reject_oversized_body))
         .layer(middleware::from_fn_with_state(state.clone(), access::admit))
         .layer(middleware::from_fn_with_state(state.clone(), meters::measure))
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(option_layer(cors(&state.settings().origins)))
-        .layer(middleware::from_fn_with_state(state.clone(), headers::say))
-        .layer(middleware::from_fn_with_state(state.clone(), trace::in_span))
+        .layer(middleware::from_fn_with_state(state.clone(), headers::add_response_headers))
+        .layer(middleware::from_fn_with_state(state.clone(), trace::trace_request))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .with_state(state)

@@ -40,13 +40,13 @@ mod worker;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::state::{AppState, Figures};
+use crate::state::{AppState, MetricsRoute};
 
 /// Returns all routes with their OpenAPI description.
-pub(crate) fn all(figures: Figures) -> OpenApiRouter<AppState> {
+pub(crate) fn all(figures: MetricsRoute) -> OpenApiRouter<AppState> {
     let metrics = match figures {
-        Figures::Shown => metrics::routes(),
-        Figures::Hidden => OpenApiRouter::new(),
+        MetricsRoute::Shown => metrics::routes(),
+        MetricsRoute::Hidden => OpenApiRouter::new(),
     };
     OpenApiRouter::new()
         .merge(health::routes())
@@ -106,4 +106,4 @@ pub(crate) fn body_max(route: &str) -> Option<usize> {
     editor::save_suite,
     editor::remove_suite,
 ))]
-pub(crate) struct Beside;
+pub(crate) struct UnroutedOperations;

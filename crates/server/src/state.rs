@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{Authentication, Hosts, Origins, Patience};
+use crate::access::{Authentication, ClientLimits, Hosts, Origins};
 use crate::ingress::{Ingress, SecretSource};
 use crate::listen::limits::Limits;
 use crate::listen::tls::Tls;
@@ -30,7 +30,7 @@ pub struct ServerSettings {
     pub origins: Origins,
     pub tls: Option<Arc<Tls>>,
     pub limits: Limits,
-    pub figures: Figures,
+    pub figures: MetricsRoute,
     pub spans: Spans,
     /// ServerSettings of the operations.
     pub app: AppSettings,
@@ -38,7 +38,7 @@ pub struct ServerSettings {
 
 /// Switch for the metrics route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figures {
+pub enum MetricsRoute {
     Shown,
     Hidden,
 }
@@ -47,7 +47,7 @@ pub enum Figures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spans {
     Exported,
-    Unseen,
+    Hidden,
 }
 
 impl ServerSettings {
@@ -60,8 +60,8 @@ impl ServerSettings {
             origins: Origins::default(),
             tls: None,
             limits: Limits::default(),
-            figures: Figures::Shown,
-            spans: Spans::Unseen,
+            figures: MetricsRoute::Shown,
+            spans: Spans::Hidden,
             app: AppSettings::new(lease),
         }
     }
@@ -78,7 +78,7 @@ struct AppStateParts {
     settings: ServerSettings,
     started: Instant,
     draining: CancellationToken,
-    patience: Patience,
+    client_limits: ClientLimits,
     meters: Meters,
     ingress: Ingress,
     statements: MaybeStatements,
@@ -95,7 +95,7 @@ impl AppState {
         let ingress = Ingress::new(secrets, settings.limits.message_bytes_max);
         let parts = AppStateParts {
             app,
-            patience: Patience::new(&settings),
+            client_limits: ClientLimits::new(&settings),
             settings,
             started: Instant::now(),
             draining: CancellationToken::new(),
@@ -181,8 +181,8 @@ impl AppState {
     }
 
     /// Returns the rate limits per client.
-    pub(crate) fn patience(&self) -> &Patience {
-        &self.parts.patience
+    pub(crate) fn client_limits(&self) -> &ClientLimits {
+        &self.parts.client_limits
     }
 
     pub(crate) fn vault(&self) -> &Vault {

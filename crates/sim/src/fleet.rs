@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SimulatedClock;
+use crate::faults::FaultPlan;
 use crate::ledger::Ledger;
 use crate::store::Connection;
-use crate::storm::Storm;
 
 /// The time a caller waits for the answer of a server.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
@@ -32,7 +32,7 @@ pub(crate) struct SharedParts {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) clock: SimulatedClock,
-    pub(crate) storm: Arc<Storm>,
+    pub(crate) faults: Arc<FaultPlan>,
     pub(crate) settings: ControlSettings,
     /// The maximum error of a server's clock, in either direction.
     pub(crate) skew_ms: u64,
@@ -68,8 +68,8 @@ impl Fleet {
         self.slots().len()
     }
 
-    pub(crate) fn storm(&self) -> &Storm {
-        &self.ground.storm
+    pub(crate) fn faults(&self) -> &FaultPlan {
+        &self.ground.faults
     }
 
     pub(crate) fn lease(&self) -> Duration {
@@ -78,8 +78,8 @@ impl Fleet {
 
     /// Returns a clock with a random error.
     pub(crate) fn skewed_clock(&self) -> SimulatedClock {
-        let SharedParts { clock, storm, skew_ms, .. } = &self.ground;
-        let drawn = storm.millis(0..2 * skew_ms + 1).as_millis();
+        let SharedParts { clock, faults, skew_ms, .. } = &self.ground;
+        let drawn = faults.millis(0..2 * skew_ms + 1).as_millis();
         let skew_ms =
             i64::try_from(drawn).expect("small") - i64::try_from(*skew_ms).expect("small");
         clock.skewed(skew_ms)
@@ -97,8 +97,8 @@ impl Fleet {
             },
             None => None,
         };
-        let storm = self.storm();
-        let answer = answer.filter(|_| !storm.strikes(storm.rates.reply_lost));
+        let faults = self.faults();
+        let answer = answer.filter(|_| !faults.strikes(faults.rates.reply_lost));
         if answer.is_none() {
             tokio::time::sleep(PAUSE).await;
         }
@@ -108,19 +108,19 @@ impl Fleet {
     /// Takes one server down and restarts it, again and again, until the storm is over. Returns how
     /// often it went down.
     pub(crate) async fn tend(self: Arc<Self>, slot: usize) -> u64 {
-        let storm = self.storm();
+        let faults = self.faults();
         let mut deaths = 0;
         loop {
-            tokio::time::sleep(storm.millis(1000..20_000)).await;
-            if storm.is_over() {
+            tokio::time::sleep(faults.millis(1000..20_000)).await;
+            if faults.is_over() {
                 return deaths;
             }
-            if !storm.strikes(storm.rates.server_dies) {
+            if !faults.strikes(faults.rates.server_dies) {
                 continue;
             }
             deaths += 1;
             self.take_down(slot).await;
-            tokio::time::sleep(storm.millis(0..10_000)).await;
+            tokio::time::sleep(faults.millis(0..10_000)).await;
             self.boot(slot);
         }
     }
@@ -128,24 +128,24 @@ impl Fleet {
     /// Restores backups of the store and sets its clock until the storm is over. Returns the number
     /// of restores.
     pub(crate) async fn tend_store(self: Arc<Self>) -> u64 {
-        let SharedParts { storm, store, clock, ledger, .. } = &self.ground;
+        let SharedParts { faults, store, clock, ledger, .. } = &self.ground;
         let (mut restored, mut furthest_ms) = (0, 0);
         loop {
-            let backup = (storm.rates.restored > 0).then(|| store.backup());
-            tokio::time::sleep(storm.millis(500..15_000)).await;
-            if storm.is_over() {
+            let backup = (faults.rates.restored > 0).then(|| store.backup());
+            tokio::time::sleep(faults.millis(500..15_000)).await;
+            if faults.is_over() {
                 // Instants that were set by the clock at its furthest offset have to come due.
                 clock.set(furthest_ms);
                 return restored;
             }
-            if storm.strikes(storm.rates.clock_set) {
-                let skew_ms = storm.millis(0..CLOCK_SET_MS_MAX).as_millis();
+            if faults.strikes(faults.rates.clock_set) {
+                let skew_ms = faults.millis(0..CLOCK_SET_MS_MAX).as_millis();
                 let skew_ms = i64::try_from(skew_ms).expect("small");
                 furthest_ms = furthest_ms.max(skew_ms);
                 clock.set(skew_ms);
             }
             if let Some(backup) = &backup
-                && storm.strikes(storm.rates.restored)
+                && faults.strikes(faults.rates.restored)
             {
                 store.restore(backup);
                 ledger.restored(store).await;
@@ -170,7 +170,7 @@ impl Fleet {
     /// Takes a server down: mostly by a crash, sometimes by a graceful stop.
     async fn take_down(&self, slot: usize) {
         let ServerSlot::Up(server) = self.vacate(slot) else { return };
-        if self.storm().chance(75) {
+        if self.faults().chance(75) {
             server.dead.cancel();
         } else {
             server.stop.cancel();
@@ -180,14 +180,14 @@ impl Fleet {
     }
 
     fn boot(&self, slot: usize) {
-        let SharedParts { store, bus, storm, settings, ledger, clock, .. } = &self.ground;
+        let SharedParts { store, bus, faults, settings, ledger, clock, .. } = &self.ground;
         let dead = CancellationToken::new();
         // A server reads the store's clock before anything else; the answer takes a while.
-        let (asked, way) = (Instant::now(), storm.millis(0..READING_MS_MAX));
+        let (asked, way) = (Instant::now(), faults.millis(0..READING_MS_MAX));
         let first = ClockReading { at: clock.now(), asked, answered: asked + way };
         let connection = Connection {
             store: Arc::clone(store),
-            storm: Arc::clone(storm),
+            faults: Arc::clone(faults),
             dead: dead.clone(),
             ledger: Arc::clone(ledger),
             clock: Arc::new(RemoteClock::new(first)),
@@ -221,7 +221,7 @@ impl Fleet {
         if up.is_empty() {
             return None;
         }
-        let server = up[self.storm().index(up.len())];
+        let server = up[self.faults().index(up.len())];
         Some((server.control.clone(), server.dead.clone()))
     }
 

@@ -12,6 +12,7 @@ mod bus;
 mod client;
 mod clock;
 mod expected;
+mod faults;
 mod fleet;
 mod ledger;
 mod oracle;
@@ -19,7 +20,6 @@ mod panics;
 mod playbooks;
 mod rng;
 mod store;
-mod storm;
 mod worker;
 mod world;
 

@@ -16,8 +16,8 @@ use noetl_store::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::faults::FaultPlan;
 use crate::ledger::Ledger;
-use crate::storm::Storm;
 
 /// The duration of a call that reaches its deadline.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ const SPIN_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Connection {
     pub(crate) store: Arc<MemoryStore>,
-    pub(crate) storm: Arc<Storm>,
+    pub(crate) faults: Arc<FaultPlan>,
     pub(crate) dead: CancellationToken,
     pub(crate) ledger: Arc<Ledger>,
     /// The server's estimate of the store's clock.
@@ -36,10 +36,10 @@ pub(crate) struct Connection {
 impl Connection {
     /// Simulates the network delay to the store, or back.
     async fn travel(&self) {
-        if self.storm.spins() {
+        if self.faults.spins() {
             tokio::time::sleep(SPIN_PAUSE).await;
-        } else if self.storm.strikes(self.storm.rates.slow) {
-            tokio::time::sleep(self.storm.millis(1..3000)).await;
+        } else if self.faults.strikes(self.faults.rates.slow) {
+            tokio::time::sleep(self.faults.millis(1..3000)).await;
         } else {
             tokio::task::yield_now().await;
         }
@@ -54,10 +54,10 @@ impl Connection {
         answer: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
         self.travel().await;
-        if self.storm.strikes(self.storm.rates.read_lost) {
+        if self.faults.strikes(self.faults.rates.read_lost) {
             return Err(unavailable());
         }
-        if self.storm.strikes(self.storm.rates.deadline) {
+        if self.faults.strikes(self.faults.rates.deadline) {
             return Err(self.out_of_time().await);
         }
         let answer = answer.await;
@@ -71,10 +71,10 @@ impl Connection {
         answer: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
         let answer = self.ask(answer).await;
-        if self.storm.strikes(self.storm.rates.answer_lost) {
+        if self.faults.strikes(self.faults.rates.answer_lost) {
             return Err(unavailable());
         }
-        if self.storm.strikes(self.storm.rates.deadline) {
+        if self.faults.strikes(self.faults.rates.deadline) {
             return Err(self.out_of_time().await);
         }
         answer
@@ -91,7 +91,7 @@ impl Connection {
     async fn write(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
         let mut outcomes = Vec::with_capacity(batch.len());
         for append in batch {
-            if self.storm.strikes(self.storm.rates.conflict) {
+            if self.faults.strikes(self.faults.rates.conflict) {
                 outcomes.push(Err(AppendError::Conflict));
             } else {
                 let alone = std::slice::from_ref(append);
@@ -111,7 +111,7 @@ impl Connection {
     fn write_late(&self, batch: &[Append]) {
         let (store, ledger) = (Arc::clone(&self.store), Arc::clone(&self.ledger));
         let batch = batch.to_vec();
-        let delay = self.storm.millis(1..5000);
+        let delay = self.faults.millis(1..5000);
         drop(tokio::spawn(async move {
             tokio::time::sleep(delay).await;
             // The writer was told that the write failed, and never learns the outcome.
@@ -147,16 +147,16 @@ impl Wrapper for Connection {
     async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
         let asked = Instant::now();
         self.travel().await;
-        let rates = self.storm.rates;
-        if self.storm.strikes(rates.write_lost) {
+        let rates = self.faults.rates;
+        if self.faults.strikes(rates.write_lost) {
             return Err(unavailable());
         }
-        if self.storm.strikes(rates.write_late) {
+        if self.faults.strikes(rates.write_late) {
             self.write_late(batch);
             return Err(unavailable());
         }
-        if self.storm.strikes(rates.deadline) {
-            if self.storm.chance(50) {
+        if self.faults.strikes(rates.deadline) {
+            if self.faults.chance(50) {
                 self.write_late(batch);
             }
             return Err(self.out_of_time().await);
@@ -164,7 +164,7 @@ impl Wrapper for Connection {
         let outcomes = self.write(batch).await;
         let now = self.store.time().await?;
         self.travel().await;
-        if self.storm.strikes(rates.answer_lost) {
+        if self.faults.strikes(rates.answer_lost) {
             return Err(unavailable());
         }
         self.observe(now, asked);

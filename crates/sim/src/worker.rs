@@ -58,7 +58,7 @@ impl WorkerSlot {
             if self.closing.is_cancelled() {
                 return;
             }
-            tokio::time::sleep(self.fleet.storm().millis(0..3000)).await;
+            tokio::time::sleep(self.fleet.faults().millis(0..3000)).await;
         }
     }
 }
@@ -73,8 +73,8 @@ impl SimulatedWorker {
                 })
                 .await;
             let Some(Ok(leases)) = leases else { continue };
-            let storm = self.fleet.storm();
-            if storm.strikes(storm.rates.worker_dies) {
+            let faults = self.fleet.faults();
+            if faults.strikes(faults.rates.worker_dies) {
                 // A crashed worker may have done some of the work without a report.
                 join_all(leases.iter().take(1).map(|lease| self.run(lease))).await;
                 return;
@@ -100,15 +100,15 @@ impl SimulatedWorker {
     }
 
     async fn run_command(&self, lease: &Lease, next: &mut Option<Lease>) -> WorkerState {
-        let storm = self.fleet.storm();
-        if storm.strikes(storm.rates.worker_naps) {
+        let faults = self.fleet.faults();
+        if faults.strikes(faults.rates.worker_naps) {
             let lease_ms = u64::try_from(self.fleet.lease().as_millis()).expect("short");
-            tokio::time::sleep(storm.millis(lease_ms / 2..3 * lease_ms)).await;
+            tokio::time::sleep(faults.millis(lease_ms / 2..3 * lease_ms)).await;
         } else if !self.work(lease).await {
             return WorkerState::Alive;
         }
         let Some(outcome) = self.run(lease).await else { return WorkerState::Alive };
-        if storm.strikes(storm.rates.worker_dies) {
+        if faults.strikes(faults.rates.worker_dies) {
             return WorkerState::Crashed;
         }
         let report = Report {
@@ -118,11 +118,11 @@ impl SimulatedWorker {
             worker: self.id.clone(),
             outcome,
             logs: Logs::default(),
-            next: storm.chance(50).then(Pool::shared),
+            next: faults.chance(50).then(Pool::shared),
         };
         *next = self.report(&report).await;
-        if storm.strikes(storm.rates.report_repeated) {
-            tokio::time::sleep(storm.millis(0..20_000)).await;
+        if faults.strikes(faults.rates.report_repeated) {
+            tokio::time::sleep(faults.millis(0..20_000)).await;
             let again = self.report(&report).await;
             let claim = |lease: &Lease| (lease.command, lease.attempt);
             let is_other = again.is_some() && again.as_ref().map(claim) != next.as_ref().map(claim);
@@ -136,12 +136,12 @@ impl SimulatedWorker {
 
     /// Simulates the duration of the work, with heartbeats. Returns false if the work should stop.
     async fn work(&self, lease: &Lease) -> bool {
-        let storm = self.fleet.storm();
-        let long = storm.chance(5);
+        let faults = self.fleet.faults();
+        let long = faults.chance(5);
         let lease_ms = u64::try_from(self.fleet.lease().as_millis()).expect("short");
-        let mut left = storm.millis(if long { lease_ms..3 * lease_ms } else { 0..500 });
+        let mut left = faults.millis(if long { lease_ms..3 * lease_ms } else { 0..500 });
         // Some workers ignore the answers to their heartbeats.
-        let listens = storm.chance(80);
+        let listens = faults.chance(80);
         loop {
             let beat = (self.fleet.lease() / 3).min(left);
             tokio::time::sleep(beat).await;

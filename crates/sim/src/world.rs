@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use crate::bus::FaultyBus;
 use crate::client::{ExecutionRequest, SimulatedClient};
 use crate::clock::SimulatedClock;
+use crate::faults::FaultPlan;
 use crate::fleet::{Fleet, SharedParts};
 use crate::ledger::Ledger;
 use crate::oracle::{self, EndedWorld};
 use crate::playbooks::WorldPlan;
 use crate::rng::Rng;
-use crate::storm::Storm;
 use crate::worker::WorkerSlot;
 use crate::{ExecutionLog, WorldCounts};
 
@@ -80,14 +80,14 @@ impl SimulatedWorld {
             registered.map_err(|error| format!("{error:?} in\n{}", document.yaml))?;
         }
         let storm_end = Instant::now() + rng.millis(15_000..60_000);
-        let storm = Arc::new(Storm::drawn(rng.fork(), storm_end));
+        let faults = Arc::new(FaultPlan::drawn(rng.fork(), storm_end));
         let ledger = Arc::<Ledger>::default();
         let ground = SharedParts {
             ledger: Arc::clone(&ledger),
             store: Arc::clone(&store),
-            bus: Arc::new(FaultyBus { bus: LocalBus::new(), storm: Arc::clone(&storm) }),
+            bus: Arc::new(FaultyBus { bus: LocalBus::new(), faults: Arc::clone(&faults) }),
             clock,
-            storm,
+            faults,
             settings: settings(rng),
             skew_ms: *rng.pick(&[0, 10, 1000, 30_000, 7_200_000]),
         };

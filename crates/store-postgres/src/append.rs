@@ -8,21 +8,21 @@ use noetl_store::from_row::{self, Columns as _};
 use noetl_store::sql::SqlDatabase as _;
 use noetl_store::to_row::stored;
 use noetl_store::{
-    Append, AppendError, Clock as _, CommandKey, Known, LogEnd, OpenCommand, Plan, StartKey,
-    StoreError, SystemClock, put_away,
+    Append, AppendError, Clock as _, CommandKey, LogEnd, OpenCommand, Plan, StartKey, StoreError,
+    StoredRows, SystemClock, store_payloads,
 };
 use sqlx::{PgConnection, Row as _, query, query_as, query_scalar};
 use tokio::time::Instant as Moment;
 
 use crate::PgStore;
 use crate::database::STATEMENTS;
-use crate::encode::{Footing, bound};
+use crate::encode::{PlanBasis, bound};
 use crate::instant::Instant;
 use crate::key::find_keys;
-use crate::row::{Named, is_disconnected, is_rivalry, store_error, unsigned};
+use crate::row::{Named, is_conflict, is_disconnected, store_error, unsigned};
 
 /// The number of times a batch is planned again because another writer committed first.
-const RIVALRIES_MAX: u32 = 8;
+const CONFLICTS_MAX: u32 = 8;
 
 /// The check for used event ids before writing. Event ids are generated as unique, so normally the
 /// primary key detects a duplicate, and only then the ids are looked up.
@@ -35,7 +35,7 @@ enum EventIds {
 /// The reason a batch was not written.
 enum Unwritten {
     /// Another writer changed the rows that the plan was based on.
-    Overtaken,
+    Conflict,
     Failed(StoreError),
 }
 
@@ -47,8 +47,8 @@ impl From<StoreError> for Unwritten {
 
 impl From<sqlx::Error> for Unwritten {
     fn from(error: sqlx::Error) -> Self {
-        if is_rivalry(&error) {
-            Unwritten::Overtaken
+        if is_conflict(&error) {
+            Unwritten::Conflict
         } else {
             Unwritten::Failed(store_error(error))
         }
@@ -76,19 +76,19 @@ impl PgStore {
             return Ok(Vec::new());
         }
         if let Some(blobs) = self.blobs() {
-            put_away(blobs, batch).await?;
+            store_payloads(blobs, batch).await?;
         }
         match self.write_presumed(batch).await {
             Ok(Some(answers)) => return Ok(answers),
-            Ok(None) | Err(Unwritten::Overtaken) => {}
+            Ok(None) | Err(Unwritten::Conflict) => {}
             Err(Unwritten::Failed(error)) => return Err(error),
         }
         let mut event_ids = EventIds::Trusted;
-        for _ in 0..RIVALRIES_MAX {
+        for _ in 0..CONFLICTS_MAX {
             match self.write_known(batch, event_ids).await {
                 Ok(answers) => return Ok(answers),
                 Err(Unwritten::Failed(error)) => return Err(error),
-                Err(Unwritten::Overtaken) => event_ids = EventIds::Checked,
+                Err(Unwritten::Conflict) => event_ids = EventIds::Checked,
             }
         }
         Err(StoreError::Unavailable("other writers kept getting in between".into()))
@@ -102,8 +102,8 @@ impl PgStore {
         batch: &[&Append],
     ) -> Result<Option<Vec<Result<(), AppendError>>>, Unwritten> {
         let (now, footing) = match self.now() {
-            None => (SystemClock.now(), Footing::Presumed),
-            Some(Instant(now)) => (now, Footing::PresumedOnTime),
+            None => (SystemClock.now(), PlanBasis::Assumed),
+            Some(Instant(now)) => (now, PlanBasis::AssumedWithClock),
         };
         let Some(mut plan) = Plan::presumed(batch.iter().copied(), now) else {
             return Ok(None);
@@ -115,7 +115,7 @@ impl PgStore {
         let mut writer = self.writers.take().await?;
         let asked = Moment::now();
         let told = bound(&plan, now, footing).fetch_one(&mut *writer).await;
-        let told = told.inspect_err(|error| self.doubt(error))?;
+        let told = told.inspect_err(|error| self.note_doubtful_connection(error))?;
         self.time.observe(told.try_get("now")?, asked);
         self.writers.keep(writer);
         let is_written: bool = told.try_get("written")?;
@@ -123,7 +123,7 @@ impl PgStore {
     }
 
     /// Closes the kept connections after a disconnect, because they lead to the same server.
-    fn doubt(&self, error: &sqlx::Error) {
+    fn note_doubtful_connection(&self, error: &sqlx::Error) {
         if is_disconnected(error) {
             self.writers.release();
         }
@@ -145,10 +145,10 @@ impl PgStore {
         // wait for each other without a deadlock.
         plan.events.sort_by_key(|(execution, _)| *execution);
         if !plan.executions.is_empty() {
-            let told = bound(&plan, now, Footing::Read).fetch_one(&mut *transaction).await?;
+            let told = bound(&plan, now, PlanBasis::Read).fetch_one(&mut *transaction).await?;
             // Another writer has taken a start key since the keys were read.
             if !told.try_get("written")? {
-                return Err(Unwritten::Overtaken);
+                return Err(Unwritten::Conflict);
             }
         }
         transaction.commit().await?;
@@ -162,7 +162,7 @@ async fn read_up(
     batch: &[&Append],
     event_ids: EventIds,
     now: Option<Instant>,
-) -> Result<Known, Unwritten> {
+) -> Result<StoredRows, Unwritten> {
     let (now, logs) = lock_executions(connection, batch, now).await?;
     let parents: Vec<CommandKey> =
         batch.iter().filter_map(|append| append.starts_child_of()).collect();
@@ -170,7 +170,7 @@ async fn read_up(
         .iter()
         .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())))
         .collect();
-    Ok(Known {
+    Ok(StoredRows {
         now,
         logs,
         event_ids: match event_ids {

@@ -16,20 +16,20 @@ use crate::row::plain;
 
 /// The basis of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Footing {
+pub(crate) enum PlanBasis {
     /// Stored rows that were read and locked, and the database's clock.
     Read,
     /// The batch alone, and this process's clock.
-    Presumed,
+    Assumed,
     /// The batch alone, with a clock that all servers share.
-    PresumedOnTime,
+    AssumedWithClock,
 }
 
 /// Returns the statement that writes a plan made at `now`, with its start keys.
 pub(crate) fn bound(
     plan: &Plan<'_>,
     now: Timestamp,
-    footing: Footing,
+    footing: PlanBasis,
 ) -> Query<'static, Postgres, PgArguments> {
     let changed = plan.executions.iter().filter(|(_, change)| !change.is_new);
     let started = plan.executions.iter().filter(|(_, change)| change.is_new);
@@ -40,7 +40,7 @@ pub(crate) fn bound(
         .bind(rows(plan.events.iter().map(AppendedEvent::of)))
         .bind(rows(plan.children.iter().map(StartedChild::of)))
         .bind(rows(plan.open_commands().map(OpenedCommand::of)))
-        .bind(footing != Footing::Read)
+        .bind(footing != PlanBasis::Read)
         .bind(rows(
             plan.ended_commands().map(|(execution, command)| EndedWork::of(execution, command.0)),
         ))
@@ -60,7 +60,7 @@ pub(crate) fn bound(
             body,
         })))
         .bind(Instant(now))
-        .bind(footing == Footing::Presumed)
+        .bind(footing == PlanBasis::Assumed)
 }
 
 /// Collects rows; `None` for an empty list, because NULL costs the server less than an empty array.

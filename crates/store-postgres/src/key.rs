@@ -18,7 +18,7 @@ pub(crate) async fn find_keys(
     connection: &mut PgConnection,
     batch: &[&Append],
 ) -> Result<HashMap<KeyName, KeptKey>, StoreError> {
-    let keys: Vec<&StartKey> = batch.iter().filter_map(|append| append.starts_under()).collect();
+    let keys: Vec<&StartKey> = batch.iter().filter_map(|append| append.start_key_used()).collect();
     if keys.is_empty() {
         return Ok(HashMap::new());
     }

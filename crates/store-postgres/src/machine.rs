@@ -23,7 +23,7 @@ pub const MACHINES_MAX: u16 = 1024;
 const LOCK_SPACE: i32 = 0x6e6f_6574;
 
 /// The interval of the holder's check.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The time after which a check without an answer counts as a lost connection.
 const LOOK_MAX: Duration = Duration::from_secs(2);
 /// The connect timeout of the dedicated session.
@@ -85,13 +85,13 @@ impl MachineClaim {
     pub(crate) async fn exactly(pool: &ConnectionPool, number: u16) -> Result<Self, ClaimError> {
         let mut session = session(pool).await?;
         let holder = draw_holder(&mut session).await?;
-        let patience = Instant::now() + RETURN_MAX + LOOK_EVERY;
+        let patience = Instant::now() + RETURN_MAX + POLL_INTERVAL;
         loop {
             match attempt(&mut session, number, &holder).await? {
                 Attempt::Claimed => {
                     return Ok(Self { number, holder, pool: pool.clone(), session });
                 }
-                Attempt::Awaited if Instant::now() < patience => sleep(LOOK_EVERY / 4).await,
+                Attempt::Awaited if Instant::now() < patience => sleep(POLL_INTERVAL / 4).await,
                 Attempt::Locked | Attempt::Awaited => return Err(ClaimError::Taken { number }),
             }
         }
@@ -101,7 +101,7 @@ impl MachineClaim {
     /// lost it. If another server has taken it, calls `renumber` with the new number.
     pub async fn keep(&mut self, renumber: impl Fn(u16) + Send) {
         loop {
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
             if matches!(timeout(LOOK_MAX, self.is_seen()).await, Ok(Ok(true))) {
                 continue;
             }

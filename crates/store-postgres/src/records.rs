@@ -10,7 +10,7 @@ use noetl_store::{NamedResult, ScheduleRow, StoreError, SubscriptionRow, row_bod
 
 use crate::PgStore;
 use crate::database::STATEMENTS;
-use crate::row::{is_rivalry, store_error};
+use crate::row::{is_conflict, store_error};
 
 impl PgStore {
     pub(crate) async fn record(
@@ -39,7 +39,7 @@ impl PgStore {
     ) -> Result<bool, StoreError> {
         match self.written(text, arguments).await? {
             Ok(written) => Ok(written > 0),
-            Err(error) if is_rivalry(&error) => Ok(false),
+            Err(error) if is_conflict(&error) => Ok(false),
             Err(error) => Err(store_error(error)),
         }
     }

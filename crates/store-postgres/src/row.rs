@@ -51,7 +51,7 @@ fn write_fault(code: &str) -> Option<WriteFault> {
 
 /// True if another writer committed first, so that the rows have to be read again: a duplicate key,
 /// a serialization failure or a deadlock.
-pub(crate) fn is_rivalry(error: &sqlx::Error) -> bool {
+pub(crate) fn is_conflict(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| matches!(&*code, "23505" | "40001" | "40P01"))
 }
 

@@ -14,7 +14,7 @@ mod hash;
 mod merge;
 mod outbox;
 mod ports;
-mod presence;
+mod reachability;
 mod records;
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use noetl_model::{ExecutionId, Timestamp, shard_of};
 use noetl_store::{Blobs, StoreError};
 use tokio::sync::Mutex;
 
-use presence::Presence;
+use reachability::ShardReachability;
 
 use crate::settings::{ClusterSettings, PgSettings};
 use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
@@ -34,9 +34,9 @@ use crate::{ClaimError, MachineClaim, OpenError, PgStore, TimeSource};
 pub struct Shards {
     /// The shards; at least one.
     pub(crate) shards: Vec<PgStore>,
-    /// The presence of each shard.
-    presences: Vec<Arc<Presence>>,
-    cluster_presence: Arc<Presence>,
+    /// The reachability of each shard.
+    reachabilities: Vec<Arc<ShardReachability>>,
+    cluster_reachability: Arc<ShardReachability>,
     pub(crate) cluster: PgStore,
     /// The shard whose messages are taken first, rotated so that a busy shard does not starve
     /// others.
@@ -59,18 +59,19 @@ impl Shards {
             None => shards[0].clone(),
         };
         let named = |(index, shard)| match shards.len() {
-            1 => Presence::of("the database".to_owned(), shard),
-            _ => Presence::of(format!("shard {index}"), shard),
+            1 => ShardReachability::of("the database".to_owned(), shard),
+            _ => ShardReachability::of(format!("shard {index}"), shard),
         };
-        let presences: Vec<Arc<Presence>> = shards.iter().enumerate().map(named).collect();
-        let cluster_presence = match has_cluster {
-            true => Presence::of("the cluster's database".to_owned(), &cluster),
-            false => presences[0].clone(),
+        let reachabilities: Vec<Arc<ShardReachability>> =
+            shards.iter().enumerate().map(named).collect();
+        let cluster_reachability = match has_cluster {
+            true => ShardReachability::of("the cluster's database".to_owned(), &cluster),
+            false => reachabilities[0].clone(),
         };
         Ok(Self {
             shards,
-            presences,
-            cluster_presence,
+            reachabilities,
+            cluster_reachability,
             cluster,
             first_to_send: AtomicUsize::new(0),
             child_starts: Mutex::default(),
@@ -193,7 +194,7 @@ impl Shards {
         index: usize,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        self.presences[index].ask(question).await
+        self.reachabilities[index].ask(question).await
     }
 
     /// Queries the shard of an execution.
@@ -210,6 +211,6 @@ impl Shards {
         &self,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        self.cluster_presence.ask(question).await
+        self.cluster_reachability.ask(question).await
     }
 }

@@ -19,16 +19,16 @@ const OTHERS_MIN: u32 = 2;
 #[derive(Clone)]
 pub(crate) struct Writers {
     pool: ConnectionPool,
-    kept: Arc<Mutex<Vec<Kept>>>,
+    kept: Arc<Mutex<Vec<IdleWriter>>>,
 }
 
 /// A connection kept outside the pool.
-pub(crate) struct Kept {
+pub(crate) struct IdleWriter {
     pub(crate) connection: PooledConnection,
     since: Instant,
 }
 
-impl Kept {
+impl IdleWriter {
     /// True if the connection was used so recently that it needs no ping.
     pub(crate) fn is_trusted(&self) -> bool {
         self.since.elapsed() < TRUSTED_IDLE_MAX
@@ -66,7 +66,7 @@ impl Writers {
     }
 
     /// Returns the last used connection, which may be dead.
-    pub(crate) fn last(&self) -> Option<Kept> {
+    pub(crate) fn last(&self) -> Option<IdleWriter> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
@@ -75,7 +75,7 @@ impl Writers {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let room = self.pool.connections_max().saturating_sub(OTHERS_MIN);
         if kept.len() < KEPT_MAX.min(room as usize) && !self.pool.is_closed() {
-            kept.push(Kept { connection, since: Instant::now() });
+            kept.push(IdleWriter { connection, since: Instant::now() });
         }
     }
 

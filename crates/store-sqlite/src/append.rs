@@ -4,7 +4,9 @@
 use noetl_model::{CommandId, EventId, ExecutionId, Timestamp};
 use noetl_store::from_row::{self, Columns as _};
 use noetl_store::sql::SqlDatabase as _;
-use noetl_store::{Append, AppendError, CommandKey, Known, Plan, StartKey, StoreError, put_away};
+use noetl_store::{
+    Append, AppendError, CommandKey, Plan, StartKey, StoreError, StoredRows, store_payloads,
+};
 use sqlx::{SqliteConnection, query};
 
 use crate::SqliteStore;
@@ -24,7 +26,7 @@ impl SqliteStore {
             return Ok(Vec::new());
         }
         if let Some(blobs) = self.blobs() {
-            put_away(blobs, &batch.iter().collect::<Vec<_>>()).await?;
+            store_payloads(blobs, &batch.iter().collect::<Vec<_>>()).await?;
         }
         let mut writer = self.manual_transaction(Durability::Durable).await?;
         let now = self.clock.now();
@@ -48,13 +50,13 @@ async fn read_up(
     connection: &mut SqliteConnection,
     batch: &[Append],
     now: Timestamp,
-) -> Result<Known, StoreError> {
+) -> Result<StoredRows, StoreError> {
     let parents = batch.iter().filter_map(Append::starts_child_of);
     let commands = batch
         .iter()
         .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())));
     let event_ids = batch.iter().flat_map(|append| &append.events).map(|event| event.event_id);
-    let keys = batch.iter().filter_map(Append::starts_under).map(|key| key.qualified());
+    let keys = batch.iter().filter_map(Append::start_key_used).map(|key| key.qualified());
     let reads = [
         (include_str!("../sql/find_seqs.sql"), array(batch.iter().map(|append| append.execution))),
         (include_str!("../sql/find_event_ids.sql"), array(event_ids)),
@@ -73,7 +75,7 @@ async fn read_up(
     let mut found = script.run(connection).await?.into_iter().skip(1);
     let [logs, event_ids, children, commands, keys] = is_asked
         .map(|is_asked| if is_asked { found.next().unwrap_or_default() } else { Vec::new() });
-    Ok(Known {
+    Ok(StoredRows {
         now,
         logs: logs.iter().map(from_row::log_end).collect::<Result<_, _>>()?,
         event_ids: event_ids

@@ -34,18 +34,18 @@ pub struct Append {
 
 impl Append {
     /// Returns the start key if this append starts an execution.
-    pub fn starts_under(&self) -> Option<&StartKey> {
+    pub fn start_key_used(&self) -> Option<&StartKey> {
         self.key.as_ref().filter(|_| self.expected == Seq::ZERO)
     }
 
     /// True if the append can be written without reading other rows: no start key, no start of a
     /// child, and no lease, park or expiry of a command that this append does not add.
-    pub fn stands_alone(&self) -> bool {
-        self.starts_under().is_none() && self.stands_alone_but_for_its_key()
+    pub fn needs_no_rows(&self) -> bool {
+        self.start_key_used().is_none() && self.needs_only_its_key()
     }
 
     /// True if the start key is the only row that may have to be read before writing.
-    pub fn stands_alone_but_for_its_key(&self) -> bool {
+    pub fn needs_only_its_key(&self) -> bool {
         if self.starts_child_of().is_some() {
             return false;
         }

@@ -31,7 +31,7 @@ pub trait Blobs: Send + Sync {
 }
 
 /// Stores the payloads of a batch, before any event that refers to them is written.
-pub async fn put_away(blobs: &dyn Blobs, batch: &[&Append]) -> Result<(), StoreError> {
+pub async fn store_payloads(blobs: &dyn Blobs, batch: &[&Append]) -> Result<(), StoreError> {
     for append in batch {
         for (digest, bytes) in &append.payloads {
             blobs.put(digest, bytes).await?;
@@ -56,7 +56,7 @@ pub async fn row_body<'a>(
 }
 
 /// Returns the bytes of a payload: the body of its row or, if the body is empty, the stored blob.
-pub async fn brought_back(
+pub async fn load_payloads(
     blobs: Option<&dyn Blobs>,
     digest: &Digest,
     body: Vec<u8>,

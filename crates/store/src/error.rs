@@ -76,7 +76,7 @@ impl fmt::Display for WriteFault {
 
 impl StoreError {
     /// True if the same call may succeed when it is repeated within seconds, without an operator.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             StoreError::Unavailable(_)
             | StoreError::TimedOut { .. }

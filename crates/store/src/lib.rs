@@ -38,7 +38,7 @@ pub mod to_row;
 mod wrapper;
 
 pub use append::{Append, AppendError, QueueChange, TimerChange, Unanswered};
-pub use blobs::{Blobs, brought_back, put_away, remove_all_but, row_body};
+pub use blobs::{Blobs, load_payloads, remove_all_but, row_body, store_payloads};
 pub use bounded::{Bounded, MAINTENANCE_MAX};
 pub use clock::{Clock, ClockReading, RemoteClock, SteadyClock, SystemClock};
 pub use error::{StoreError, WriteFault};
@@ -56,7 +56,7 @@ pub use outbox::{
     OUTBOX_TAKE_MAX, Sent, Take, Taker, UnknownMessageState, backoff, fates, is_for_bus,
     missing_ids,
 };
-pub use plan::{CommandKey, ExecutionChange, KeyName, Known, LogEnd, Plan, TimerKey};
+pub use plan::{CommandKey, ExecutionChange, KeyName, LogEnd, Plan, StoredRows, TimerKey};
 pub use port::{
     Catalog, EventLog, Executions, Feeds, Layout, Outbox, Records, Secrets, Store, Triggers,
     WorkQueue,
@@ -69,7 +69,7 @@ pub use records::{
     ProjectedEvent, ProjectedOnto, REASON_MAX, RUNTIMES_MAX, ResultRef, Rewrap, Runtime,
     RuntimeKey, Sealed, SealedRow, SealedTable, VARIABLES_MAX, Variable, VariableType,
 };
-pub use room::{PageRoom, READ_BYTES_MAX, json_len};
+pub use room::{PageSpace, READ_BYTES_MAX, json_len};
 pub use row::{
     CatalogEntry, CatalogQuery, EntryContents, EntryState, ExecutionFilter, HeldAnswer, Lookup,
     NewPlaybook, OutboxRow, Page, PathFilter, ReadyCommand, RegisteredVersion, ReplayBound,

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use noetl_model::{Digest, EventId, ExecutionId, Recorded, Seq, Summary, TimerId, Timestamp};
 
 use crate::{
-    Append, AppendError, CatalogEntry, Clock, CommandKey, KeptKey, KeyName, OwnEvents, PageRoom,
+    Append, AppendError, CatalogEntry, Clock, CommandKey, KeptKey, KeyName, OwnEvents, PageSpace,
     SavedReplay, Snapshot, StartKey, StoreError, TimerChange, json_len, read_shared,
 };
 use feed::FeedTable;
@@ -153,7 +153,7 @@ impl MemoryTables {
         let seen = row.log.partition_point(|recorded| recorded.seq <= after);
         let shared = row.summary.fork.filter(|fork| after < fork.seq);
         let mut own = OwnEvents { shared, ..OwnEvents::default() };
-        let mut room = PageRoom::default();
+        let mut room = PageSpace::default();
         for recorded in row.log.iter().skip(seen).take(limit) {
             own.events.push(recorded.clone());
             if !room.take(json_len(&recorded.event)) {
@@ -179,7 +179,7 @@ impl MemoryTables {
 
     /// Takes the start key of the append unless it is held. Runs after all other checks.
     fn take_key(&mut self, append: &Append, now: Timestamp) -> Result<(), AppendError> {
-        let Some(key) = append.starts_under() else {
+        let Some(key) = append.start_key_used() else {
             return Ok(());
         };
         let name = key.qualified();

@@ -1,6 +1,6 @@
 //! Planning of a batch: the appends that are accepted, and the rows they write.
 //!
-//! A store reads the rows that a batch touches ([`Known`]), locks them until the batch is
+//! A store reads the rows that a batch touches ([`StoredRows`]), locks them until the batch is
 //! committed, and writes the rows of the [`Plan`]. Every rule is checked here, in memory, before
 //! the first row is written, so a rejected append leaves nothing to undo.
 
@@ -23,7 +23,7 @@ pub type KeyName = (String, String);
 /// The stored rows that a batch touches. A row that a store leaves out counts as missing, and the
 /// unique keys of its tables have to reject duplicates.
 #[derive(Debug)]
-pub struct Known {
+pub struct StoredRows {
     /// The time by the store's clock.
     pub now: Timestamp,
     pub logs: HashMap<ExecutionId, LogEnd>,
@@ -78,7 +78,7 @@ pub struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// Plans a batch; each append sees the changes of the appends before it.
-    pub fn of(batch: impl IntoIterator<Item = &'a Append>, mut known: Known) -> Self {
+    pub fn of(batch: impl IntoIterator<Item = &'a Append>, mut known: StoredRows) -> Self {
         let mut plan = Plan::default();
         let mut touched = Touched::default();
         for append in batch {
@@ -106,7 +106,7 @@ impl<'a> Plan<'a> {
         let mut seen = HashSet::new();
         let mut logs = HashMap::new();
         for append in batch.clone() {
-            if !append.stands_alone_but_for_its_key() {
+            if !append.needs_only_its_key() {
                 return None;
             }
             if seen.insert(append.execution) && append.expected != append.begins_after() {
@@ -115,7 +115,7 @@ impl<'a> Plan<'a> {
                 logs.insert(append.execution, LogEnd { seq: append.expected, at, head });
             }
         }
-        let known = Known {
+        let known = StoredRows {
             now,
             logs,
             event_ids: HashSet::new(),
@@ -159,7 +159,7 @@ impl<'a> Plan<'a> {
     fn accept(
         &mut self,
         append: &'a Append,
-        known: &mut Known,
+        known: &mut StoredRows,
         touched: &mut Touched,
     ) -> Result<(), AppendError> {
         let execution = append.execution;
@@ -233,7 +233,7 @@ impl Touched {
     }
 }
 
-impl Known {
+impl StoredRows {
     /// Returns the end of the execution's log before the append.
     fn log_end(&self, append: &Append) -> LogEnd {
         let end = self.logs.get(&append.execution).copied();
@@ -256,7 +256,7 @@ impl Known {
 
     /// Returns the start key row of an append that starts an execution. Fails if the key is held.
     fn check_key(&self, append: &Append) -> Result<Option<(KeyName, KeptKey)>, AppendError> {
-        let Some(key) = append.starts_under() else {
+        let Some(key) = append.start_key_used() else {
             return Ok(None);
         };
         let name = key.qualified();

@@ -10,17 +10,17 @@ pub const READ_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// The space that is left in a page of events.
 #[derive(Debug)]
-pub struct PageRoom {
+pub struct PageSpace {
     left: usize,
 }
 
-impl Default for PageRoom {
+impl Default for PageSpace {
     fn default() -> Self {
         Self { left: READ_BYTES_MAX }
     }
 }
 
-impl PageRoom {
+impl PageSpace {
     /// Subtracts the length of a body. Returns true if there is space for another event.
     #[must_use]
     pub fn take(&mut self, len: usize) -> bool {

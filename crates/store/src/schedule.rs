@@ -1,6 +1,6 @@
 //! Storage of schedules: their events, and the row that results from each event.
 
-use noetl_model::{ScheduleEvent, ScheduleStanding, Seq, Timestamp};
+use noetl_model::{ScheduleEvent, ScheduleStatus, Seq, Timestamp};
 
 /// The current state of one schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct ScheduleRow {
     pub path: String,
     /// The number of events of the schedule.
     pub seq: Seq,
-    pub standing: ScheduleStanding,
+    pub standing: ScheduleStatus,
     /// The path of the playbook to start; with `timing`, copied from the document.
     pub playbook: String,
     pub timing: String,

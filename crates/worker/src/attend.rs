@@ -64,7 +64,7 @@ pub(crate) async fn announce(
 
 /// Stops commands as soon as they are cancelled. A missed cancellation is found by the next
 /// heartbeat.
-pub(crate) async fn hear_cancellations(
+pub(crate) async fn watch_cancellations(
     mut cancellations: broadcast::Receiver<Cancellation>,
     holding: Arc<HeldCommands>,
 ) {

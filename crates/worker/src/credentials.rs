@@ -25,13 +25,13 @@ const ASKS_MAX: usize = 5;
 type Remembered = LruCache<(ExecutionId, String), (Instant, Map<String, Value>)>;
 
 /// Credentials configured on the worker, else fetched from the control plane and cached.
-pub struct PlaneCredentials {
+pub struct ControlPlaneCredentials {
     fixed: FixedCredentials,
     control: Arc<dyn ControlPlane>,
     remembered: Mutex<Remembered>,
 }
 
-impl PlaneCredentials {
+impl ControlPlaneCredentials {
     pub fn new(fixed: FixedCredentials, control: Arc<dyn ControlPlane>) -> Self {
         Self { fixed, control, remembered: Mutex::new(LruCache::new(REMEMBERED_MAX)) }
     }
@@ -85,7 +85,7 @@ fn told(alias: &str, error: &ControlError) -> ToolError {
 }
 
 #[async_trait]
-impl CredentialResolver for PlaneCredentials {
+impl CredentialResolver for ControlPlaneCredentials {
     async fn resolve(&self, call: &Call, alias: &str) -> Result<Map<String, Value>, ToolError> {
         if self.fixed.has(alias) {
             return self.fixed.resolve(call, alias).await;

@@ -8,12 +8,12 @@
 //! submitted in the order they arrived.
 
 mod bucket;
-mod hand;
+mod fetched_messages;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_api::{Assignment, ControlError, IntakeControl, Line, Pace};
+use noetl_api::{Assignment, ControlError, FetchMode, FetchOrder, IntakeControl};
 use noetl_model::{SubscriptionState, ToolError, WorkerId};
 use noetl_tools::{PullSource, PullSources};
 use tokio::time::Instant;
@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use bucket::Bucket;
-use hand::Hand;
+use fetched_messages::FetchedMessages;
 
 /// Interval at which the state of the subscription is read.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest wait of one fetch; bounds the delay until a change of state is noticed.
 const FETCH_WAIT_MAX: Duration = Duration::from_secs(1);
 /// The most messages that one fetch asks for.
@@ -39,13 +39,13 @@ pub enum IntakeEnd {
     Stopped,
     /// The subscription is draining or deactivated.
     Over(SubscriptionState),
-    /// The source was empty and the subscription is fetched only until then ([`Pace::UntilEmpty`]).
+    /// The source was empty and the subscription is fetched only until then ([`FetchMode::UntilEmpty`]).
     Empty,
 }
 
 /// Fetches the messages of one subscription and submits them.
 pub struct IntakeRuntime {
-    pub desk: Arc<dyn IntakeControl>,
+    pub control: Arc<dyn IntakeControl>,
     pub sources: Arc<dyn PullSources>,
     pub id: WorkerId,
     /// The path of the subscription.
@@ -53,28 +53,28 @@ pub struct IntakeRuntime {
 }
 
 /// The action that the state of a subscription calls for.
-enum Duty {
+enum IntakeAction {
     Fetch,
     Wait,
     /// Settle the fetched messages and end.
     Finish(SubscriptionState),
 }
 
-fn duty(assignment: &Assignment) -> Duty {
+fn next_action(assignment: &Assignment) -> IntakeAction {
     match assignment.state {
         SubscriptionState::Active => match assignment.line {
-            Line::Free | Line::Mine => Duty::Fetch,
-            Line::Anothers => Duty::Wait,
+            FetchOrder::Any | FetchOrder::Assigned => IntakeAction::Fetch,
+            FetchOrder::Waiting => IntakeAction::Wait,
         },
-        SubscriptionState::Registered | SubscriptionState::Paused => Duty::Wait,
+        SubscriptionState::Registered | SubscriptionState::Paused => IntakeAction::Wait,
         state @ (SubscriptionState::Draining | SubscriptionState::Deactivated) => {
-            Duty::Finish(state)
+            IntakeAction::Finish(state)
         }
     }
 }
 
 /// The reason why a source was closed.
-enum Shut {
+enum CloseReason {
     End(IntakeEnd),
     /// The subscription has a new version, perhaps with another source.
     Changed,
@@ -92,10 +92,10 @@ impl IntakeRuntime {
                 opened = self.open() => match opened {
                     Ok(OpenResult::Ready(assignment, source)) => {
                         backoff = Backoff::new();
-                        let opening = Opening::new(self, *assignment, source);
+                        let opening = SourceOpening::new(self, *assignment, source);
                         opening.work(&stop).await
                     }
-                    Ok(OpenResult::Not(end)) => Shut::End(end),
+                    Ok(OpenResult::Not(end)) => CloseReason::End(end),
                     Err(error) => {
                         tracing::warn!(error, path = self.path, "no source yet, will try again");
                         tokio::select! {
@@ -107,9 +107,11 @@ impl IntakeRuntime {
                 },
             };
             match shut {
-                Shut::End(end) => return end,
-                Shut::Changed => tracing::info!(path = self.path, "the subscription has changed"),
-                Shut::Broken(error) => {
+                CloseReason::End(end) => return end,
+                CloseReason::Changed => {
+                    tracing::info!(path = self.path, "the subscription has changed")
+                }
+                CloseReason::Broken(error) => {
                     let reason = error.to_string();
                     tracing::warn!(
                         reason,
@@ -128,12 +130,12 @@ impl IntakeRuntime {
     /// Waits until the subscription is to be fetched, and opens its source.
     async fn open(&self) -> Result<OpenResult, String> {
         loop {
-            let assignment = self.desk.attend(&self.id, &self.path).await;
+            let assignment = self.control.attend(&self.id, &self.path).await;
             let assignment = assignment.map_err(|error| error.to_string())?;
-            match duty(&assignment) {
-                Duty::Finish(state) => return Ok(OpenResult::Not(IntakeEnd::Over(state))),
-                Duty::Wait => tokio::time::sleep(LOOK_EVERY).await,
-                Duty::Fetch => {
+            match next_action(&assignment) {
+                IntakeAction::Finish(state) => return Ok(OpenResult::Not(IntakeEnd::Over(state))),
+                IntakeAction::Wait => tokio::time::sleep(POLL_INTERVAL).await,
+                IntakeAction::Fetch => {
                     let Assignment { subscription, source, settings, broker_url, .. } = &assignment;
                     let broker_url = broker_url.as_deref();
                     let opened =
@@ -153,77 +155,84 @@ enum OpenResult {
 }
 
 /// An open source and the messages fetched from it.
-struct Opening<'a> {
+struct SourceOpening<'a> {
     runtime: &'a IntakeRuntime,
     assignment: Assignment,
     looked: Instant,
-    hand: Hand,
+    hand: FetchedMessages,
     bucket: Bucket,
 }
 
-impl<'a> Opening<'a> {
+impl<'a> SourceOpening<'a> {
     fn new(
         runtime: &'a IntakeRuntime,
         assignment: Assignment,
         source: Arc<dyn PullSource>,
     ) -> Self {
         let bucket = Bucket::new(assignment.per_second_max);
-        Self { runtime, assignment, looked: Instant::now(), hand: Hand::new(source), bucket }
+        Self {
+            runtime,
+            assignment,
+            looked: Instant::now(),
+            hand: FetchedMessages::new(source),
+            bucket,
+        }
     }
 
-    async fn work(mut self, stop: &CancellationToken) -> Shut {
+    async fn work(mut self, stop: &CancellationToken) -> CloseReason {
         let shut = self.until_shut(stop).await;
         self.hand.give_back().await;
         match self.assignment.line {
-            Line::Mine => {
-                let left = self.runtime.desk.leave(&self.runtime.id, self.assignment.subscription);
+            FetchOrder::Assigned => {
+                let left =
+                    self.runtime.control.leave(&self.runtime.id, self.assignment.subscription);
                 if !matches!(tokio::time::timeout(LEAVE_WAIT, left).await, Ok(Ok(()))) {
                     tracing::debug!(path = self.runtime.path, "the turn runs out by itself");
                 }
             }
-            Line::Free | Line::Anothers => {}
+            FetchOrder::Any | FetchOrder::Waiting => {}
         }
         shut
     }
 
-    async fn until_shut(&mut self, stop: &CancellationToken) -> Shut {
+    async fn until_shut(&mut self, stop: &CancellationToken) -> CloseReason {
         loop {
             if stop.is_cancelled() {
-                return Shut::End(IntakeEnd::Stopped);
+                return CloseReason::End(IntakeEnd::Stopped);
             }
             if let Some(shut) = self.look().await {
                 return shut;
             }
-            match duty(&self.assignment) {
-                Duty::Fetch => match self.fetch(stop).await {
-                    Ok(Some(end)) => return Shut::End(end),
+            match next_action(&self.assignment) {
+                IntakeAction::Fetch => match self.fetch(stop).await {
+                    Ok(Some(end)) => return CloseReason::End(end),
                     Ok(None) => {}
-                    Err(error) => return Shut::Broken(error),
+                    Err(error) => return CloseReason::Broken(error),
                 },
-                Duty::Wait if self.hand.is_empty() => self.rest(LOOK_EVERY, stop).await,
-                Duty::Wait => self.rest(self.hand.pause(Instant::now()), stop).await,
-                Duty::Finish(state) if self.hand.is_empty() => {
-                    return Shut::End(IntakeEnd::Over(state));
+                IntakeAction::Wait if self.hand.is_empty() => self.rest(POLL_INTERVAL, stop).await,
+                IntakeAction::Wait => self.rest(self.hand.pause(Instant::now()), stop).await,
+                IntakeAction::Finish(state) if self.hand.is_empty() => {
+                    return CloseReason::End(IntakeEnd::Over(state));
                 }
-                Duty::Finish(SubscriptionState::Deactivated) => {
-                    return Shut::End(IntakeEnd::Over(SubscriptionState::Deactivated));
+                IntakeAction::Finish(SubscriptionState::Deactivated) => {
+                    return CloseReason::End(IntakeEnd::Over(SubscriptionState::Deactivated));
                 }
-                Duty::Finish(_) => self.rest(self.hand.pause(Instant::now()), stop).await,
+                IntakeAction::Finish(_) => self.rest(self.hand.pause(Instant::now()), stop).await,
             }
             self.hand_in(stop).await;
         }
     }
 
-    /// Reads the state of the subscription if `LOOK_EVERY` has passed since the last time.
-    async fn look(&mut self) -> Option<Shut> {
-        if self.looked.elapsed() < LOOK_EVERY {
+    /// Reads the state of the subscription if `POLL_INTERVAL` has passed since the last time.
+    async fn look(&mut self) -> Option<CloseReason> {
+        if self.looked.elapsed() < POLL_INTERVAL {
             return None;
         }
-        match self.runtime.desk.attend(&self.runtime.id, &self.runtime.path).await {
+        match self.runtime.control.attend(&self.runtime.id, &self.runtime.path).await {
             Ok(now) => {
                 let before = &self.assignment;
                 if (now.version, now.subscription) != (before.version, before.subscription) {
-                    return Some(Shut::Changed);
+                    return Some(CloseReason::Changed);
                 }
                 self.assignment = now;
                 self.looked = Instant::now();
@@ -253,7 +262,7 @@ impl<'a> Opening<'a> {
         let wait = if self.hand.is_empty() { wait } else { pause };
         let fetched = self.hand.fetch(room, wait).await?;
         self.bucket.take(Instant::now(), fetched);
-        let is_over = fetched == 0 && self.hand.is_empty() && *pace == Pace::UntilEmpty;
+        let is_over = fetched == 0 && self.hand.is_empty() && *pace == FetchMode::UntilEmpty;
         Ok(is_over.then_some(IntakeEnd::Empty))
     }
 
@@ -267,11 +276,11 @@ impl<'a> Opening<'a> {
             Err(ControlError::Refused { reason }) => {
                 tracing::warn!(reason, path = self.runtime.path, "messages were refused");
                 self.hand.give_back().await;
-                self.rest(LOOK_EVERY, stop).await;
+                self.rest(POLL_INTERVAL, stop).await;
             }
             Err(error) => {
                 tracing::warn!(%error, path = self.runtime.path, "messages not handed in yet");
-                self.rest(LOOK_EVERY, stop).await;
+                self.rest(POLL_INTERVAL, stop).await;
             }
         }
     }

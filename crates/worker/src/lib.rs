@@ -18,7 +18,7 @@ mod run;
 mod unsent;
 mod worker;
 
-pub use credentials::PlaneCredentials;
+pub use credentials::ControlPlaneCredentials;
 pub use intake::{IntakeEnd, IntakeRuntime};
-pub use results::KeptResults;
+pub use results::StoredResults;
 pub use worker::{Worker, WorkerSettings};

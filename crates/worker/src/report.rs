@@ -18,7 +18,7 @@ pub(crate) const BATCH_MAX: usize = 256;
 pub(crate) const WAITING_MAX: usize = 1024;
 
 /// A report to send, and the channel for the follow-up command, if its slot waits for one.
-pub(crate) struct HandedIn {
+pub(crate) struct QueuedReport {
     pub(crate) report: Report,
     /// Held until the report has been answered.
     pub(crate) memory: CallMemory,
@@ -32,7 +32,7 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    pub(crate) async fn run(self, mut waiting: mpsc::Receiver<HandedIn>) {
+    pub(crate) async fn run(self, mut waiting: mpsc::Receiver<QueuedReport>) {
         let mut received = Vec::new();
         let mut unsent = Unsent::default();
         let mut deliveries = FuturesUnordered::new();
@@ -65,15 +65,15 @@ impl Reporter {
         }
     }
 
-    async fn deliver_in(&self, lane: Lane, batch: Vec<HandedIn>) -> Lane {
+    async fn deliver_in(&self, lane: Lane, batch: Vec<QueuedReport>) -> Lane {
         self.deliver(batch).await;
         lane
     }
 
-    async fn deliver(&self, batch: Vec<HandedIn>) {
+    async fn deliver(&self, batch: Vec<QueuedReport>) {
         // A command whose report is refused must end all the same, so its refusal is reported
         // instead.
-        for HandedIn { report, .. } in self.send(self.send(batch).await).await {
+        for QueuedReport { report, .. } in self.send(self.send(batch).await).await {
             let held = Held::from(&report);
             tracing::error!(command = ?held, "report refused for good");
             self.holding.release(&held);
@@ -81,13 +81,13 @@ impl Reporter {
     }
 
     /// Sends some reports; returns a failure report for each one that is refused.
-    async fn send(&self, batch: Vec<HandedIn>) -> Vec<HandedIn> {
+    async fn send(&self, batch: Vec<QueuedReport>) -> Vec<QueuedReport> {
         if batch.is_empty() {
             return batch;
         }
         let (reports, waiting): (Vec<Report>, Vec<_>) = batch
             .into_iter()
-            .map(|HandedIn { report, memory, next }| (report, (memory, next)))
+            .map(|QueuedReport { report, memory, next }| (report, (memory, next)))
             .unzip();
         let answers = match self.send_until_answered(&reports).await {
             Ok(answers) => answers,
@@ -108,7 +108,7 @@ impl Reporter {
                 }
                 ReportAnswer::Refused { reason } => {
                     tracing::warn!(?held, reason, "report refused");
-                    refused.push(HandedIn { report: refusal(report, &reason), memory, next });
+                    refused.push(QueuedReport { report: refusal(report, &reason), memory, next });
                 }
             }
         }

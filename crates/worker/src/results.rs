@@ -9,18 +9,18 @@ use noetl_tools::{ResultReference, ResultSource};
 use serde_json::Value;
 
 /// The results that a control plane stores.
-pub struct KeptResults {
+pub struct StoredResults {
     control: Arc<dyn ControlPlane>,
 }
 
-impl KeptResults {
+impl StoredResults {
     pub fn of(control: Arc<dyn ControlPlane>) -> Self {
         Self { control }
     }
 }
 
 #[async_trait]
-impl ResultSource for KeptResults {
+impl ResultSource for StoredResults {
     async fn fetch(&self, reference: &ResultReference) -> Result<Arc<Value>, ToolError> {
         let (told, fetched) = match reference {
             // A digest alone identifies the payload; the size is not needed.

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use crate::attend;
 use crate::backoff::Backoff;
 use crate::holding::{Assigned, HeldCommands};
-use crate::report::{HandedIn, Reporter, WAITING_MAX};
+use crate::report::{QueuedReport, Reporter, WAITING_MAX};
 use crate::run::{self, Done};
 
 /// How long a slot runs follow-up commands of an execution before it goes to other executions.
-const GO_ON_MAX: Duration = Duration::from_millis(250);
+const FOLLOW_UP_MAX: Duration = Duration::from_millis(250);
 /// The number of slots from which one of them is kept for idle executions.
 const RESERVE_FROM: usize = 16;
 /// The most commands leased in one call.
@@ -77,7 +77,7 @@ struct CommandRunner {
     registry: Arc<Registry>,
     worker: WorkerId,
     pool: Pool,
-    reports: mpsc::Sender<HandedIn>,
+    reports: mpsc::Sender<QueuedReport>,
     shutdown: CancellationToken,
 }
 
@@ -109,7 +109,7 @@ impl Worker {
             attendants.spawn(attend::announce(self.control.clone(), notice, interval));
         }
         attendants
-            .spawn(attend::hear_cancellations(self.control.cancellations(), self.holding.clone()));
+            .spawn(attend::watch_cancellations(self.control.cancellations(), self.holding.clone()));
         let (reports, waiting) = mpsc::channel(WAITING_MAX);
         let reporter = Reporter { control: self.control.clone(), holding: self.holding.clone() };
         let mut reporting = JoinSet::new();
@@ -133,9 +133,9 @@ impl Worker {
     async fn lease_until(
         &self,
         shutdown: &CancellationToken,
-        reports: mpsc::Sender<HandedIn>,
+        reports: mpsc::Sender<QueuedReport>,
     ) -> JoinSet<()> {
-        let desk = Arc::new(CommandRunner {
+        let runner = Arc::new(CommandRunner {
             control: self.control.clone(),
             registry: self.registry.clone(),
             worker: self.settings.id.clone(),
@@ -147,8 +147,8 @@ impl Worker {
         let slots = Semaphore::new(self.settings.concurrency.max(1) - reserved);
         let tasks = Mutex::new(JoinSet::new());
         tokio::join!(
-            self.keep_leasing(&desk, LeaseScope::All, slots, &tasks),
-            self.keep_leasing(&desk, LeaseScope::Idle, Semaphore::new(reserved), &tasks),
+            self.keep_leasing(&runner, LeaseScope::All, slots, &tasks),
+            self.keep_leasing(&runner, LeaseScope::Idle, Semaphore::new(reserved), &tasks),
         );
         tasks.into_inner()
     }
@@ -156,7 +156,7 @@ impl Worker {
     /// Leases commands for free slots and spawns their tasks, until shutdown.
     async fn keep_leasing(
         &self,
-        desk: &Arc<CommandRunner>,
+        runner: &Arc<CommandRunner>,
         scope: LeaseScope,
         slots: Semaphore,
         tasks: &Mutex<JoinSet<()>>,
@@ -172,7 +172,7 @@ impl Worker {
             let (free, leases) = tokio::select! {
                 biased;
                 leased = leasing => leased,
-                () = desk.shutdown.cancelled() => return,
+                () = runner.shutdown.cancelled() => return,
             };
             let mut tasks = tasks.lock().await;
             while tasks.try_join_next().is_some() {}
@@ -183,7 +183,7 @@ impl Worker {
                         // Registered as held before the task first runs, so that no heartbeat
                         // misses the command.
                         let assigned = self.holding.assign(lease);
-                        tasks.spawn(desk.clone().carry_out(assigned, slot));
+                        tasks.spawn(runner.clone().run_commands(assigned, slot));
                     }
                 }
                 Err(error) => {
@@ -191,7 +191,7 @@ impl Worker {
                     drop((free, tasks));
                     tokio::select! {
                         () = backoff.wait() => {}
-                        () = desk.shutdown.cancelled() => return,
+                        () = runner.shutdown.cancelled() => return,
                     }
                 }
             }
@@ -225,20 +225,20 @@ impl Worker {
 }
 
 impl CommandRunner {
-    /// Runs a command and reports it, then runs follow-up commands for up to `GO_ON_MAX`, then
+    /// Runs a command and reports it, then runs follow-up commands for up to `FOLLOW_UP_MAX`, then
     /// frees the slot.
-    async fn carry_out(self: Arc<Self>, assigned: Assigned, slot: OwnedSemaphorePermit) {
+    async fn run_commands(self: Arc<Self>, assigned: Assigned, slot: OwnedSemaphorePermit) {
         let begun = Instant::now();
         let mut assigned = Some(assigned);
         while let Some(Assigned { lease, lost }) = assigned.take() {
             let run = run::run(self.control.as_ref(), &self.registry, &self.worker, lease, &lost);
             let Some(Done { report, memory }) = run.await else { break };
-            let goes_on = begun.elapsed() < GO_ON_MAX && !self.shutdown.is_cancelled();
+            let goes_on = begun.elapsed() < FOLLOW_UP_MAX && !self.shutdown.is_cancelled();
             assigned = if goes_on {
                 let report = Report { next: Some(self.pool.clone()), ..report };
-                self.hand_in_for_more(report, memory).await
+                self.report_and_continue(report, memory).await
             } else {
-                self.hand_in(HandedIn { report, memory, next: None }).await;
+                self.hand_in(QueuedReport { report, memory, next: None }).await;
                 None
             };
         }
@@ -247,13 +247,13 @@ impl CommandRunner {
 
     /// Sends a report and waits for the follow-up command; `None` if there is none or the worker
     /// stops.
-    async fn hand_in_for_more(&self, report: Report, memory: CallMemory) -> Option<Assigned> {
+    async fn report_and_continue(&self, report: Report, memory: CallMemory) -> Option<Assigned> {
         let (next, following) = oneshot::channel();
-        self.hand_in(HandedIn { report, memory, next: Some(next) }).await;
+        self.hand_in(QueuedReport { report, memory, next: Some(next) }).await;
         self.shutdown.run_until_cancelled(following).await?.ok()
     }
 
-    async fn hand_in(&self, handed_in: HandedIn) {
+    async fn hand_in(&self, handed_in: QueuedReport) {
         // The channel is closed only if the worker gave up on its last reports.
         let _gone = self.reports.send(handed_in).await;
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use noetl_control::{MailboxAnswer, SubmitError};
 use noetl_engine::Refusal;
-use noetl_model::{Below, ExecutionId, ExecutionStatus};
+use noetl_model::{ChildExecutions, ExecutionId, ExecutionStatus};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, StoreError};
 
 use crate::app::App;
@@ -45,7 +45,7 @@ impl App {
         &self,
         execution: ExecutionId,
         reason: Option<String>,
-        below: Below,
+        below: ChildExecutions,
     ) -> Result<Vec<ExecutionId>, EndError> {
         let reason = reason_of(reason, "cancelled by request")?;
         self.execution(execution).await.map_err(SubmitError::Load)?;

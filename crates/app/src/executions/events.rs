@@ -6,7 +6,7 @@ use noetl_api::PublicEvent;
 use noetl_api::wire::EventPage;
 use noetl_control::LoadError;
 use noetl_model::{ExecutionId, Seq};
-use noetl_store::{PageRoom, READ_EVENTS_MAX};
+use noetl_store::{PageSpace, READ_EVENTS_MAX};
 
 use crate::app::App;
 use crate::public_events::Keep;
@@ -64,7 +64,7 @@ impl App {
         let (mut low, mut high) = (query.after, query.before.unwrap_or(u64::MAX).min(total + 1));
         let mut found: Vec<PublicEvent> = Vec::new();
         let mut looked_at = 0;
-        let (mut room, mut has_room) = (PageRoom::default(), true);
+        let (mut room, mut has_room) = (PageSpace::default(), true);
         while found.len() < limit && has_room && low + 1 < high && looked_at < LOOKED_AT_MAX {
             let needed = if query.admits_all() { limit - found.len() } else { READ_EVENTS_MAX };
             let left = usize::try_from(high - low - 1).unwrap_or(usize::MAX);

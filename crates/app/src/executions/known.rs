@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use noetl_compat::{
-    LifecycleEvent, ReplayQuestion, Replayer, imported_change, public_envelope, subscription_status,
+    LifecycleEvent, ReplayRequest, Replayer, imported_change, public_envelope, subscription_status,
 };
 use noetl_control::LoadError;
 use noetl_model::{
     Envelope, ExecutionId, ExecutionStatus, ItemCounts, LogOrigin, PlaybookRef, Seq, StepCounts,
     Summary, instant_of_id,
 };
-use noetl_replay::Wanted;
+use noetl_replay::ReadOn;
 use noetl_store::{
     EventPlace, ExecutionFilter, PAGE_MAX, PROJECT_MAX, Page, ProjectedEvent, ProjectedOnto,
     StoreError, SubscriptionRow,
@@ -202,7 +202,7 @@ impl App {
     /// Replays a log that the engine does not write; `None` if there is no such log.
     pub(crate) async fn replay_foreign(
         &self,
-        question: &ReplayQuestion,
+        question: &ReplayRequest,
     ) -> Result<Option<Replayer>, LoadError> {
         let execution = question.execution;
         let failed = |error| LoadError::of_store(execution, error);
@@ -221,8 +221,7 @@ impl App {
             }
             for event in &page {
                 after = after.next();
-                if question.admits_owner(event)
-                    && replayer.see_envelope(after, event) == Wanted::Enough
+                if question.admits_owner(event) && replayer.see_envelope(after, event) == ReadOn::No
                 {
                     return Ok(Some(replayer));
                 }

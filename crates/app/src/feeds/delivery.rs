@@ -17,7 +17,7 @@ use super::{FeedError, FeedReader, feed_subject, filter_of};
 use crate::app::App;
 
 /// Interval of checks for new events without a hint.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of events published at once.
 const BATCH: usize = 200;
 /// Maximum number of batches of one feed before the feeds are listed again.
@@ -42,7 +42,7 @@ enum Delivery {
 }
 
 /// The reason why a feed is not delivered.
-enum Stuck {
+enum DeliveryFailure {
     /// The store or the connection to the broker is unavailable; the feed is fine.
     Elsewhere(String),
     /// The broker does not confirm the events of this feed.
@@ -53,13 +53,13 @@ enum Stuck {
     Forbidden(String),
 }
 
-impl From<FeedError> for Stuck {
+impl From<FeedError> for DeliveryFailure {
     fn from(error: FeedError) -> Self {
         Self::Elsewhere(error.to_string())
     }
 }
 
-impl From<StoreError> for Stuck {
+impl From<StoreError> for DeliveryFailure {
     fn from(error: StoreError) -> Self {
         Self::Elsewhere(error.to_string())
     }
@@ -70,7 +70,7 @@ pub async fn deliver_feeds(app: App, holder: String, stop: CancellationToken) {
     let mut hints = app.bus().subscribe();
     loop {
         let pause = match deliver_all(&app, &holder, &stop).await {
-            Ok(()) => LOOK_EVERY,
+            Ok(()) => POLL_INTERVAL,
             Err(reason) => {
                 tracing::warn!(reason, "feeds are not delivered yet");
                 PAUSE
@@ -79,7 +79,7 @@ pub async fn deliver_feeds(app: App, holder: String, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
-            _heard = hints.next(), if pause == LOOK_EVERY => {}
+            _heard = hints.next(), if pause == POLL_INTERVAL => {}
         }
     }
 }
@@ -115,7 +115,7 @@ fn is_due(delivery: &FeedDelivery, now: Timestamp) -> bool {
 async fn note(
     app: &App,
     feed: &NamedFeed,
-    delivered: Result<Delivery, Stuck>,
+    delivered: Result<Delivery, DeliveryFailure>,
 ) -> Result<(), String> {
     let before = match &feed.delivery {
         FeedDelivery::Working => 0,
@@ -131,13 +131,15 @@ async fn note(
             kept.map_err(|error| error.to_string())?;
             return Ok(());
         }
-        Err(Stuck::Elsewhere(reason)) => return Err(reason),
-        Err(Stuck::Unanswered(reason)) => {
+        Err(DeliveryFailure::Elsewhere(reason)) => return Err(reason),
+        Err(DeliveryFailure::Unanswered(reason)) => {
             let until = now.after(backoff(failures, RETRY_MAX));
             (reason, FailedStanding::Waiting { until })
         }
-        Err(Stuck::Refused(reason)) => (reason, FailedStanding::after(failures, FAILURES_MAX, now)),
-        Err(Stuck::Forbidden(reason)) => (reason, FailedStanding::Dead),
+        Err(DeliveryFailure::Refused(reason)) => {
+            (reason, FailedStanding::after(failures, FAILURES_MAX, now))
+        }
+        Err(DeliveryFailure::Forbidden(reason)) => (reason, FailedStanding::Dead),
     };
     let name = &feed.name;
     match standing {
@@ -159,9 +161,9 @@ async fn deliver(
     holder: &str,
     feed: &NamedFeed,
     subject: &str,
-) -> Result<Delivery, Stuck> {
+) -> Result<Delivery, DeliveryFailure> {
     let checked = app.settings().feed_prefix.check(subject);
-    checked.map_err(|error| Stuck::Forbidden(error.to_string()))?;
+    checked.map_err(|error| DeliveryFailure::Forbidden(error.to_string()))?;
     let mut reading = FeedReader::begin(app, filter_of(feed), feed.cursor.clone(), BATCH);
     let turn = format!("feed/{}", feed.name);
     for _ in 0..BATCHES_MAX {
@@ -186,7 +188,7 @@ async fn deliver(
 }
 
 /// Classifies an error of publishing.
-fn stuck(error: &BusError, reach: Reach) -> Stuck {
+fn stuck(error: &BusError, reach: Reach) -> DeliveryFailure {
     let mut reason = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
@@ -194,9 +196,11 @@ fn stuck(error: &BusError, reach: Reach) -> Stuck {
         cause = error.source();
     }
     match (error, reach) {
-        (BusError::Unavailable(_), Reach::Disconnected) => Stuck::Elsewhere(reason),
-        (BusError::Unavailable(_), Reach::Connected | Reach::Process) => Stuck::Unanswered(reason),
-        (BusError::Refused(_), _) => Stuck::Refused(reason),
+        (BusError::Unavailable(_), Reach::Disconnected) => DeliveryFailure::Elsewhere(reason),
+        (BusError::Unavailable(_), Reach::Connected | Reach::Process) => {
+            DeliveryFailure::Unanswered(reason)
+        }
+        (BusError::Refused(_), _) => DeliveryFailure::Refused(reason),
     }
 }
 

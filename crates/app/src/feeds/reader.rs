@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use noetl_api::wire::{FeedEvent, FeedFilter};
 use noetl_bus::HintReceiver;
-use noetl_compat::{Teller, shows};
+use noetl_compat::{PublicEvents, shows};
 use noetl_model::{ExecutionId, Seq};
 use noetl_store::{FeedCursor, FeedItem, FeedPoint};
 
@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::public_events::teller_at;
 
 /// Interval of checks for new events without a hint.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of executions whose names are cached.
 const TELLERS_MAX: usize = 1000;
 
@@ -31,7 +31,7 @@ pub struct FeedReader {
     /// end.
     rewinds: u64,
     /// Converters of events by execution, each with the last event it has seen.
-    tellers: HashMap<ExecutionId, (Seq, Teller)>,
+    tellers: HashMap<ExecutionId, (Seq, PublicEvents)>,
 }
 
 impl FeedReader {
@@ -103,7 +103,7 @@ impl FeedReader {
 
     /// Waits for a hint or for `left`, whichever comes first.
     pub async fn wait(&mut self, left: Duration) {
-        let look = left.min(LOOK_EVERY);
+        let look = left.min(POLL_INTERVAL);
         // A lost hint costs the time until the next check.
         let _heard = tokio::time::timeout(look, self.hints.next()).await;
     }

@@ -1,7 +1,7 @@
 //! Replays that are saved at intervals of events; a later replay continues from the last saved one
 //! before its cutoff.
 
-use noetl_compat::{ReplayQuestion, Replayer, SavedFold};
+use noetl_compat::{ReplayRequest, Replayer, SavedFold};
 use noetl_control::LoadError;
 use noetl_model::{Cutoff, Recorded, Seq};
 use noetl_store::{ReplayBound, SavedReplay};
@@ -12,7 +12,7 @@ impl App {
     /// Loads the last saved replay that the question allows; `None` if there is no usable one.
     pub(super) async fn saved_replay(
         &self,
-        question: &ReplayQuestion,
+        question: &ReplayRequest,
     ) -> Result<Option<Replayer>, LoadError> {
         let bound = bound_of(question);
         if !question.is_ours() || bound.seq.0 < self.settings().replay_saved_every.get() {
@@ -40,7 +40,7 @@ impl App {
     /// Saves a replay. A failure is logged and only costs time later.
     pub(super) async fn save_replay(
         &self,
-        question: &ReplayQuestion,
+        question: &ReplayRequest,
         replayer: &Replayer,
         last: &Recorded,
     ) {
@@ -55,7 +55,7 @@ impl App {
 }
 
 /// Returns the bound of saved replays that contain no event the question excludes.
-fn bound_of(question: &ReplayQuestion) -> ReplayBound {
+fn bound_of(question: &ReplayRequest) -> ReplayBound {
     let bound = ReplayBound {
         shape: Replayer::SHAPE,
         seq: Seq(question.limit),

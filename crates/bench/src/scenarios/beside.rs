@@ -23,7 +23,7 @@ const WARM_UP: u64 = 20;
 const BEGUN: u64 = 500;
 /// The largest accepted ratio of the latency beside the loop to the latency alone.
 const SLOWER_MAX: f64 = 5.0;
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let mut sheet = setting.sheet();
@@ -77,7 +77,7 @@ async fn latencies(
             if let Some(ended_at) = summary.ended_at {
                 break ended_at;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         };
         latencies.push(ended_at.since(asked_at));
     }
@@ -91,6 +91,6 @@ async fn events_reached(store: &dyn Store, execution: ExecutionId, count: u64) -
         if summary.seq.0 >= count {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use noetl_model::{Below, Event, ExecutionId, ExecutionStatus, Seq};
+use noetl_model::{ChildExecutions, Event, ExecutionId, ExecutionStatus, Seq};
 use noetl_store::Store;
 use reqwest::Method;
 use serde_json::json;
@@ -31,7 +31,7 @@ const RATIO_MAX: f64 = 2.0;
 /// shortest.
 const MEMORY_RATIO_MAX: f64 = 1.5;
 const PATIENCE: Duration = Duration::from_secs(900);
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The measurements of an execution of one length.
 struct HistoryMeasurements {
@@ -122,7 +122,7 @@ async fn of_length(
         loads.push(asked.elapsed());
     }
     let loading = mebibytes(system.server().usage()?.peak);
-    system.client().cancel(execution, "measured", Below::default()).await?;
+    system.client().cancel(execution, "measured", ChildExecutions::default()).await?;
     system.stop()?;
     Ok(HistoryMeasurements { events, loads, growing, loading })
 }
@@ -139,6 +139,6 @@ async fn pauses(store: &dyn Store, execution: ExecutionId) -> Result<u64> {
             return Ok(summary.seq.0);
         }
         ensure!(Instant::now() < deadline, "it does not come to its pause");
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -19,7 +19,7 @@ use crate::sheet::Sheet;
 use crate::system::{MeasuredSystem, WorkerLocation};
 
 const MESSAGES: u64 = 100_000;
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(900);
 const ACK_WAIT: Duration = Duration::from_secs(60);
 const STREAM: &str = "RAW";
@@ -71,12 +71,12 @@ pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let fetching = system.fetch(&database, PATH)?;
     while publisher.left(STREAM, "drain").await != Some(0) {
         ensure!(begun.elapsed() < PATIENCE, "messages are left");
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let taken = begun.elapsed();
     while store.count(ExecutionStatus::Completed, u64::MAX).await? < count {
         ensure!(begun.elapsed() < PATIENCE, "executions are left");
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let ended = begun.elapsed();
     let after = system.moment(&database).await?;

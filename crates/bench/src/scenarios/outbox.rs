@@ -20,7 +20,7 @@ use crate::system::{MeasuredSystem, WorkerLocation};
 const MESSAGES: u64 = 100_000;
 /// The number of messages in flight when they are only published.
 const IN_FLIGHT: usize = 256;
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(600);
 /// The stream to which the same messages are published directly.
 const RAW: &str = "RAW";
@@ -78,7 +78,7 @@ async fn drained(context: &jetstream::Context, count: u64, begun: Instant) -> Re
             }
         }
         ensure!(begun.elapsed() < PATIENCE, "the messages are not sent");
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

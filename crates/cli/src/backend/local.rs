@@ -21,14 +21,14 @@ use noetl_control::{
     StartRequest,
 };
 use noetl_model::{
-    Below, ExecutionId, ExecutionStatus, IdGenerator, PlaybookRef, Seq, Summary, WorkerId,
-    machine_id_of,
+    ChildExecutions, ExecutionId, ExecutionStatus, IdGenerator, PlaybookRef, Seq, Summary,
+    WorkerId, machine_id_of,
 };
 use noetl_secrets::{EncryptionKey, ExternalCredentials, Keyring, Vault};
 use noetl_store::{Bounded, MemoryStore, Records, SteadyClock, Store, SystemClock, WorkQueue as _};
 use noetl_store_sqlite::SqliteStore;
 use noetl_tools::{FixedCredentials, Registry, StandardSources};
-use noetl_worker::{KeptResults, PlaneCredentials, Worker};
+use noetl_worker::{ControlPlaneCredentials, StoredResults, Worker};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -101,8 +101,8 @@ pub(crate) fn tool_settings(
 ) -> noetl_tools::ToolSettings {
     let fixed = FixedCredentials::from_environment(config.variables());
     noetl_tools::ToolSettings {
-        credentials: Arc::new(PlaneCredentials::new(fixed, control.clone())),
-        results: Arc::new(KeptResults::of(control)),
+        credentials: Arc::new(ControlPlaneCredentials::new(fixed, control.clone())),
+        results: Arc::new(StoredResults::of(control)),
         ..settings
     }
 }
@@ -296,7 +296,7 @@ impl Session {
     ) -> Self {
         let embedded = Arc::new(Embedded::new(self.app.clone()));
         let fixed = FixedCredentials::from_environment(config.variables());
-        let credentials = Arc::new(PlaneCredentials::new(fixed, embedded));
+        let credentials = Arc::new(ControlPlaneCredentials::new(fixed, embedded));
         let sources = Arc::new(StandardSources::new(credentials, nats_url));
         let host = IntakeHost { intake: self.app.intake().clone(), sources, id };
         let stop = self.worker.stop.clone();
@@ -425,7 +425,7 @@ impl Backend for Session {
         &self,
         execution: ExecutionId,
         reason: &str,
-        below: Below,
+        below: ChildExecutions,
     ) -> Result<(), Failure> {
         match self.app.cancel(execution, Some(reason.to_owned()), below).await {
             Ok(_) => Ok(()),

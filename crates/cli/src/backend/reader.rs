@@ -11,7 +11,7 @@ use noetl_model::{
     Cutoff, Digest, Event, ExecutionId, ExecutionStatus, Payload, PayloadRef, Recorded, Seq,
     Summary, Timestamp, first_id_at,
 };
-use noetl_replay::Wanted;
+use noetl_replay::ReadOn;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -230,7 +230,7 @@ impl dyn BackendReader + '_ {
     pub(crate) async fn read(
         &self,
         execution: ExecutionId,
-        mut see: impl FnMut(&Recorded) -> Result<Wanted, Failure> + Send,
+        mut see: impl FnMut(&Recorded) -> Result<ReadOn, Failure> + Send,
     ) -> Result<(), Failure> {
         let mut after = Seq::ZERO;
         loop {
@@ -238,7 +238,7 @@ impl dyn BackendReader + '_ {
             let Some(last) = page.last() else { return Ok(()) };
             after = last.seq;
             for recorded in &page {
-                if see(recorded)? == Wanted::Enough {
+                if see(recorded)? == ReadOn::No {
                     return Ok(());
                 }
             }
@@ -250,7 +250,7 @@ impl dyn BackendReader + '_ {
         let mut overview = Overview::of(summary);
         self.read(summary.execution, |recorded| {
             overview.see(recorded);
-            Ok(Wanted::More)
+            Ok(ReadOn::Yes)
         })
         .await?;
         Ok(overview)

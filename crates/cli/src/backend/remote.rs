@@ -13,7 +13,7 @@ use noetl_api::wire::{ForkBody, StartCall, WantedPlaybook};
 use noetl_api::{AnyId, Client, ClientError, ClientSettings, Method};
 use noetl_app::EntryState;
 use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
-use noetl_model::{Below, ExecutionId, PlaybookRef, Recorded, Seq, Summary};
+use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Seq, Summary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
@@ -214,7 +214,7 @@ impl Backend for Remote {
         &self,
         execution: ExecutionId,
         reason: &str,
-        below: Below,
+        below: ChildExecutions,
     ) -> Result<(), Failure> {
         self.client.cancel(execution, reason, below).await.map_err(refused)
     }

@@ -2,7 +2,7 @@
 //! executions.
 
 use noetl_model::{Cutoff, ExecutionId};
-use noetl_replay::{Picture, Wanted, difference};
+use noetl_replay::{ComparableState, ReadOn, difference};
 
 use crate::args::{Moments, ReplayArgs};
 use crate::backend::{self, BackendReader};
@@ -58,14 +58,14 @@ async fn picture(
     execution: ExecutionId,
     cutoff: Cutoff,
 ) -> Result<serde_json::Value, Failure> {
-    let mut picture = Picture::new(execution);
+    let mut picture = ComparableState::new(execution);
     reader
         .read(execution, |recorded| {
             if !cutoff.admits(recorded) {
-                return Ok(Wanted::Enough);
+                return Ok(ReadOn::No);
             }
             picture.see(recorded).map_err(Failure::broken)?;
-            Ok(Wanted::More)
+            Ok(ReadOn::Yes)
         })
         .await?;
     Ok(picture.document())

@@ -1,7 +1,7 @@
 //! Watches executions until they have ended or the user interrupts.
 
 use anyhow::Context as _;
-use noetl_model::{Below, Recorded, Summary};
+use noetl_model::{ChildExecutions, Recorded, Summary};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -24,7 +24,7 @@ pub(crate) enum Watched {
 }
 
 /// The request of the user or the system while watching.
-enum Wish {
+enum WatchRequest {
     Cancel,
     Stop,
 }
@@ -43,10 +43,10 @@ impl Signals {
         Ok(Self { interrupt, terminate })
     }
 
-    async fn next(&mut self) -> Wish {
+    async fn next(&mut self) -> WatchRequest {
         tokio::select! {
-            _ = self.interrupt.recv() => Wish::Cancel,
-            _ = self.terminate.recv() => Wish::Stop,
+            _ = self.interrupt.recv() => WatchRequest::Cancel,
+            _ = self.terminate.recv() => WatchRequest::Stop,
         }
     }
 }
@@ -75,9 +75,9 @@ pub(crate) async fn watch(
                 progress.show(&overviews[index], change, recorded.at);
             }
             wish = signals.next() => match wish {
-                Wish::Stop => return Ok(Watched::Stopped),
-                Wish::Cancel if is_cancelling => return Ok(Watched::Aborted),
-                Wish::Cancel => {
+                WatchRequest::Stop => return Ok(Watched::Stopped),
+                WatchRequest::Cancel if is_cancelling => return Ok(Watched::Aborted),
+                WatchRequest::Cancel => {
                     is_cancelling = true;
                     progress.say("cancelling; Ctrl-C again ends at once");
                     cancel_all(backend, &overviews).await;
@@ -105,7 +105,9 @@ async fn cancel_all(backend: &dyn Backend, overviews: &[Overview]) {
             continue;
         }
         let reason = "cancelled by Ctrl-C";
-        if let Err(failure) = backend.cancel(overview.execution, reason, Below::Cancelled).await {
+        if let Err(failure) =
+            backend.cancel(overview.execution, reason, ChildExecutions::Cancelled).await
+        {
             // An execution that has just ended cannot be cancelled; any other problem shows in its
             // events.
             tracing::warn!(execution = %overview.execution, ?failure, "not cancelled");

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Interval at which the active subscriptions are read.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The intake interface of the control plane in this process.
 pub(crate) struct LocalIntakeControl(pub(crate) Intake);
@@ -67,7 +67,7 @@ pub(crate) struct IntakeHost {
 impl IntakeHost {
     /// Runs the active subscriptions until `stop`; returns when all runtimes have ended.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let desk: Arc<dyn IntakeControl> = Arc::new(LocalIntakeControl(self.intake.clone()));
+        let control: Arc<dyn IntakeControl> = Arc::new(LocalIntakeControl(self.intake.clone()));
         let mut running: BTreeMap<String, JoinHandle<IntakeEnd>> = BTreeMap::new();
         while !stop.is_cancelled() {
             running.retain(|_, runtime| !runtime.is_finished());
@@ -76,7 +76,7 @@ impl IntakeHost {
                     for path in paths {
                         running.entry(path.clone()).or_insert_with(|| {
                             let runtime = IntakeRuntime {
-                                desk: desk.clone(),
+                                control: control.clone(),
                                 sources: self.sources.clone(),
                                 id: self.id.clone(),
                                 path,
@@ -92,7 +92,7 @@ impl IntakeHost {
                 }
             }
             tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = stop.cancelled() => {}
             }
         }

@@ -15,7 +15,7 @@ use crate::show::terminal::{LogForm, LogWriter};
 
 /// Libraries limited to `info`: at lower levels they log the statements and requests of playbooks,
 /// with the secrets in them.
-const TELLTALES: &[&str] =
+const CAPPED_LIBRARIES: &[&str] =
     &["h2=info", "hyper=info", "hyper_util=info", "reqwest=info", "tokio_postgres=info"];
 
 /// Starts logging; returns the exporter to run if spans are exported. A configured filter takes
@@ -33,7 +33,7 @@ pub(crate) fn start(config: &Config, verbose: u8) -> Result<Option<Exporter>, Fa
         .parse::<EnvFilter>()
         .context("RUST_LOG, or `log.filter`, is not a filter such as info,noetl_control=debug")
         .map_err(Failure::bad_input)?;
-    let directives = TELLTALES.iter().map(|it| it.parse().expect("a directive"));
+    let directives = CAPPED_LIBRARIES.iter().map(|it| it.parse().expect("a directive"));
     let filter = directives.fold(filter, EnvFilter::add_directive);
     // A closed standard error must not cause a panic.
     let is_terminal = io::stderr().is_terminal();

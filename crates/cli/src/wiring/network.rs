@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow};
 use noetl_api::{ClientIdentity, ClientTls};
 use noetl_app::{AppSettings, SubjectPrefix};
 use noetl_server::{
-    Authentication, Figures, Hosts, Limits, Origins, Rate, Scope, ServerSettings, Spans, Tls,
+    Authentication, Hosts, Limits, MetricsRoute, Origins, Rate, Scope, ServerSettings, Spans, Tls,
     TlsFiles, Token,
 };
 use rustix::process::{Resource, getrlimit};
@@ -53,13 +53,13 @@ pub(crate) fn settings(
         limits: limits(config)?,
         app: AppSettings { feed_prefix: feed_prefix(config)?, ..AppSettings::new(LEASE) },
         figures: if is_set(config, "NOETL_DISABLE_METRICS")? {
-            Figures::Hidden
+            MetricsRoute::Hidden
         } else {
-            Figures::Shown
+            MetricsRoute::Shown
         },
         spans: match config.otel() {
             Some(_) => Spans::Exported,
-            None => Spans::Unseen,
+            None => Spans::Hidden,
         },
         ..ServerSettings::new(access, hosts, LEASE)
     })

@@ -46,7 +46,7 @@ pub struct ProjectedCommand<'a> {
 #[serde(from = "BTreeMap<String, ProjectedCommand<'static>>")]
 pub struct Commands {
     entries: BTreeMap<Box<str>, CommandEntry>,
-    texts: Texts,
+    texts: TextTable,
 }
 
 /// The stored fields of one command, without its id.
@@ -58,11 +58,11 @@ struct CommandEntry {
     parent: Option<TextIndex>,
     worker: Option<TextIndex>,
     locator: Option<TextIndex>,
-    issued: Mark,
-    claimed: Mark,
-    started: Mark,
-    terminal: Mark,
-    last: Mark,
+    issued: OptionalEventId,
+    claimed: OptionalEventId,
+    started: OptionalEventId,
+    terminal: OptionalEventId,
+    last: OptionalEventId,
 }
 
 const _: () =
@@ -70,9 +70,9 @@ const _: () =
 
 /// An optional event id in eight bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Mark(i64);
+struct OptionalEventId(i64);
 
-impl Mark {
+impl OptionalEventId {
     /// The value for "no event"; event ids are never negative.
     const NONE: Self = Self(i64::MIN);
 
@@ -90,12 +90,12 @@ type TextIndex = NonZeroU32;
 
 /// A table of interned texts.
 #[derive(Clone, Default)]
-struct Texts {
+struct TextTable {
     all: Vec<Word>,
     places: BTreeMap<Word, TextIndex>,
 }
 
-impl Texts {
+impl TextTable {
     fn place_of(&mut self, text: &str) -> TextIndex {
         if let Some(place) = self.places.get(text) {
             return *place;
@@ -165,7 +165,7 @@ impl Commands {
             entries.insert(Box::from(&*id), CommandEntry::new(texts.place_of("UNKNOWN")));
         }
         let entry = entries.get_mut(&*id).expect("it has just been put there");
-        let now = Mark(event.event_id);
+        let now = OptionalEventId(event.event_id);
         entry.last = now;
         texts.update(&mut entry.stage, event.stage());
         texts.update(&mut entry.frame, event.frame());
@@ -201,18 +201,18 @@ impl CommandEntry {
             parent: None,
             worker: None,
             locator: None,
-            issued: Mark::NONE,
-            claimed: Mark::NONE,
-            started: Mark::NONE,
-            terminal: Mark::NONE,
-            last: Mark::NONE,
+            issued: OptionalEventId::NONE,
+            claimed: OptionalEventId::NONE,
+            started: OptionalEventId::NONE,
+            terminal: OptionalEventId::NONE,
+            last: OptionalEventId::NONE,
         }
     }
 }
 
 impl From<BTreeMap<String, ProjectedCommand<'_>>> for Commands {
     fn from(commands: BTreeMap<String, ProjectedCommand<'_>>) -> Self {
-        let mut texts = Texts::default();
+        let mut texts = TextTable::default();
         let entries = commands.into_iter().map(|(id, command)| {
             let entry = CommandEntry {
                 status: texts.place_of(&command.status),
@@ -221,11 +221,11 @@ impl From<BTreeMap<String, ProjectedCommand<'_>>> for Commands {
                 parent: texts.maybe(command.parent_command_id),
                 worker: texts.maybe(command.worker_id),
                 locator: texts.maybe(command.worker_locator),
-                issued: Mark::of(command.issued_event_id),
-                claimed: Mark::of(command.claimed_event_id),
-                started: Mark::of(command.started_event_id),
-                terminal: Mark::of(command.terminal_event_id),
-                last: Mark::of(command.last_event_id),
+                issued: OptionalEventId::of(command.issued_event_id),
+                claimed: OptionalEventId::of(command.claimed_event_id),
+                started: OptionalEventId::of(command.started_event_id),
+                terminal: OptionalEventId::of(command.terminal_event_id),
+                last: OptionalEventId::of(command.last_event_id),
             };
             (id.into_boxed_str(), entry)
         });

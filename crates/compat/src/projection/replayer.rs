@@ -3,7 +3,7 @@
 mod saved;
 
 use noetl_model::{Cutoff, Digest, Envelope, EventId, ExecutionId, Recorded, Seq, Timestamp};
-use noetl_replay::Wanted;
+use noetl_replay::ReadOn;
 
 pub use saved::{SavedFold, UnusableFold};
 
@@ -19,7 +19,7 @@ pub const REPLAY_EVENTS_MAX: u64 = 2_000_000;
 
 /// A request for a replay: the execution, the projection and where to stop.
 #[derive(Debug, Clone)]
-pub struct ReplayQuestion {
+pub struct ReplayRequest {
     pub execution: ExecutionId,
     pub tenant: String,
     pub organization: String,
@@ -29,7 +29,7 @@ pub struct ReplayQuestion {
     pub limit: u64,
 }
 
-impl ReplayQuestion {
+impl ReplayRequest {
     /// Returns the question for all projections of an execution at a cutoff.
     pub fn of(execution: ExecutionId, cutoff: Cutoff) -> Self {
         Self {
@@ -70,9 +70,8 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    pub fn new(question: &ReplayQuestion) -> Self {
-        let ReplayQuestion { execution, tenant, organization, cutoff, projection, limit } =
-            question;
+    pub fn new(question: &ReplayRequest) -> Self {
+        let ReplayRequest { execution, tenant, organization, cutoff, projection, limit } = question;
         Self {
             events: ReplayEvents::new(*execution),
             fold: Fold::new(tenant, organization, execution.0, *projection),
@@ -99,44 +98,44 @@ impl Replayer {
     }
 
     /// Folds the next event, unless it lies behind the cutoff or exceeds the limit.
-    pub fn see(&mut self, recorded: &Recorded) -> Wanted {
+    pub fn see(&mut self, recorded: &Recorded) -> ReadOn {
         if !self.is_ours || !self.cutoff.admits(recorded) {
-            return Wanted::Enough;
+            return ReadOn::No;
         }
         if self.left == 0 {
             self.fold.cut_short();
-            return Wanted::Enough;
+            return ReadOn::No;
         }
         self.left -= 1;
         self.seq = recorded.seq;
         let (id, at) = self.furthest.unwrap_or((recorded.event_id, recorded.at));
         self.furthest = Some((id.max(recorded.event_id), at.max(recorded.at)));
         self.fold.see(&self.events.convert(recorded));
-        Wanted::More
+        ReadOn::Yes
     }
 
     /// Folds the next event of a log that the engine does not write, unless it lies behind the cutoff
     /// or exceeds the limit.
-    pub fn see_envelope(&mut self, seq: Seq, event: &Envelope) -> Wanted {
+    pub fn see_envelope(&mut self, seq: Seq, event: &Envelope) -> ReadOn {
         let is_wanted = match self.cutoff {
             Cutoff::Latest => true,
             Cutoff::Seq(last) => seq <= last,
             Cutoff::Event(last) => event.event_id <= last.0,
             // Events are in the order of their ids, so a later one may have an earlier time.
-            Cutoff::Time(last) if event.created_at > last => return Wanted::More,
+            Cutoff::Time(last) if event.created_at > last => return ReadOn::Yes,
             Cutoff::Time(_) => true,
         };
         if !is_wanted {
-            return Wanted::Enough;
+            return ReadOn::No;
         }
         if self.left == 0 {
             self.fold.cut_short();
-            return Wanted::Enough;
+            return ReadOn::No;
         }
         self.left -= 1;
         self.seq = seq;
         self.fold.see(&replay_event(event));
-        Wanted::More
+        ReadOn::Yes
     }
 
     /// Counts an event that another program reported about an execution of the engine; the status,

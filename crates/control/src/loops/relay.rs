@@ -174,7 +174,7 @@ impl Control {
                     tracing::debug!(error, id = row.id, "the bus is out of reach");
                     return DeliveryResult::BusDown;
                 }
-                Err(SendError::Submit(error)) if error.is_passing() => {
+                Err(SendError::Submit(error)) if error.is_transient() => {
                     let Some(delay) = delays.next() else { return DeliveryResult::Postponed };
                     tokio::time::sleep(delay).await;
                 }

@@ -21,7 +21,7 @@ use crate::{Control, StartError};
 /// The largest number of instants of one backfill.
 pub const BACKFILL_MAX: usize = 1000;
 /// The largest number of retries after conflicts with other writers.
-const RIVALRIES_MAX: u32 = 16;
+const CONFLICTS_MAX: u32 = 16;
 /// The largest number of schedules in a list.
 const LIST_MAX: usize = 20_000;
 
@@ -154,7 +154,7 @@ impl Control {
         event: &ScheduleEvent,
         is_known: impl Fn(&ScheduleRow) -> bool,
     ) -> Result<ScheduleRow, ScheduleError> {
-        for _ in 0..RIVALRIES_MAX {
+        for _ in 0..CONFLICTS_MAX {
             let row = self.schedule(path).await?;
             if is_known(&row) {
                 return Ok(row);
@@ -176,7 +176,7 @@ impl Control {
         let (path, catalog_id) = (&entry.path, entry.catalog_id);
         self.parts.schedules.put(catalog_id, document.clone());
         let event = ScheduleEvent::Registered { catalog_id };
-        for _ in 0..RIVALRIES_MAX {
+        for _ in 0..CONFLICTS_MAX {
             let noted = match self.parts.store.schedule(path).await? {
                 Some(row) if row.standing.catalog_id >= catalog_id => return Ok(()),
                 Some(row) => self.note(&row, &event, Some(&document)).await?.is_some(),

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::Control;
 
 /// The largest number of retries after conflicts with other writers.
-const RIVALRIES_MAX: u32 = 8;
+const CONFLICTS_MAX: u32 = 8;
 
 /// The reason why an operation on a subscription failed.
 #[derive(Debug, Error)]
@@ -41,7 +41,7 @@ impl Control {
     /// Returns the active subscription of a path; creates one if there is none.
     pub async fn subscribe(&self, path: &str) -> Result<SubscriptionRow, SubscriptionError> {
         let entry = self.subscription_entry(path).await?;
-        for _ in 0..RIVALRIES_MAX {
+        for _ in 0..CONFLICTS_MAX {
             let found = self.parts.store.subscription_at(path).await?;
             let state = found.as_ref().map(SubscriptionRow::state);
             if let Some(live) = found.filter(|_| !registers_anew(state)) {
@@ -79,7 +79,7 @@ impl Control {
         action: SubscriptionAction,
     ) -> Result<SubscriptionRow, SubscriptionError> {
         let store = &self.parts.store;
-        for _ in 0..RIVALRIES_MAX {
+        for _ in 0..CONFLICTS_MAX {
             let found = store.subscription(id).await?;
             let current = found.ok_or(SubscriptionError::Unknown(id))?;
             let row = SubscriptionRow {

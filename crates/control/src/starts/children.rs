@@ -87,7 +87,7 @@ impl Control {
             ChildCall::Start(wanted) => {
                 let playbook = wanted.playbook.to_string();
                 let is_awaited = matches!(wanted.origin, Origin::Parent { .. });
-                match self.launch(child_start(&state, command, wanted)).await {
+                match self.start_with_details(child_start(&state, command, wanted)).await {
                     Ok(Started { execution: child, is_new, commands: _ }) if is_awaited => {
                         self.tell_started(parent, command, child).await?;
                         if !is_new {
@@ -103,7 +103,7 @@ impl Control {
                         self.submit(parent, Input::ChildEnded { command, ended }).await?;
                         return Ok(Carried::Out);
                     }
-                    Err(StartError::Submit(error)) if error.is_passing() => return Err(error),
+                    Err(StartError::Submit(error)) if error.is_transient() => return Err(error),
                     Err(StartError::BacklogFull(_)) => return Ok(Carried::Later),
                     Err(error) => unstartable(&playbook, &error),
                 }

@@ -24,7 +24,7 @@ use thiserror::Error;
 
 use crate::error::{Damage, LoadError};
 use crate::state::payloads::json_len_within;
-use crate::submit::draft::Draft;
+use crate::submit::draft::PendingAppend;
 use crate::submit::needs::{Fetched, LogPart};
 use crate::{Control, PlaybookChoice, RegisterError, StartError};
 use past::{Beginning, Begun, Cause, Past, PastReading};
@@ -132,7 +132,7 @@ impl Control {
         &self,
         request: ForkRequest,
         onto: Onto,
-    ) -> Result<(ExecutionId, Draft), ForkError> {
+    ) -> Result<(ExecutionId, PendingAppend), ForkError> {
         let ForkRequest { origin, at, playbook, workload, context } = request;
         let is_fork = self.check_lineage(origin).await? == Lineage::Fork;
         let (past, mut inherited) = self.settled_past(origin, at).await?;
@@ -240,7 +240,11 @@ impl Control {
 
     /// Decides the first events of a fork without writing them: at the requested event if the rest
     /// of its decision can be determined, else before that decision.
-    async fn fork_draft(&self, setting: &ForkContext<'_>, past: Past) -> Result<Draft, ForkError> {
+    async fn fork_draft(
+        &self,
+        setting: &ForkContext<'_>,
+        past: Past,
+    ) -> Result<PendingAppend, ForkError> {
         let mut fetched = Fetched::default();
         let now = self.parts.stamps.now();
         let (state, rest, again) = match past.beginning {
@@ -278,7 +282,7 @@ impl Control {
             })
             .await?;
         let events = events.map_err(ForkError::Unforkable)?;
-        let mut draft = Draft::onto(state, now);
+        let mut draft = PendingAppend::onto(state, now);
         fetched.made.values().for_each(|made| draft.offer(made));
         draft.fetched = fetched;
         for event in events {

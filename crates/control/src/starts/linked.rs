@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use noetl_engine::Input;
-use noetl_model::{Below, ExecutionId, ExecutionStatus, Origin, Parent};
+use noetl_model::{ChildExecutions, ExecutionId, ExecutionStatus, Origin, Parent};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
 
 use crate::error::LoadError;
@@ -36,7 +36,7 @@ impl Control {
         execution: ExecutionId,
         reason: impl Into<String>,
     ) -> Result<MailboxAnswer, SubmitError> {
-        self.cancel_with(execution, reason, Below::Cancelled).await
+        self.cancel_with(execution, reason, ChildExecutions::Cancelled).await
     }
 
     /// Cancels an execution and its open work.
@@ -44,7 +44,7 @@ impl Control {
         &self,
         execution: ExecutionId,
         reason: impl Into<String>,
-        below: Below,
+        below: ChildExecutions,
     ) -> Result<MailboxAnswer, SubmitError> {
         self.submit(execution, Input::Cancel { reason: reason.into(), below }).await
     }

@@ -15,7 +15,7 @@ use crate::error::{Damage, LoadError};
 use crate::starts::catalog::{PLAYBOOK, reference_to};
 use crate::state::payloads::json_len_within;
 use crate::submit::commit::Retries;
-use crate::submit::draft::Draft;
+use crate::submit::draft::PendingAppend;
 use crate::submit::needs::{Fetched, LogPart};
 use crate::submit::unanswered::{AppendId, AppendOutcome};
 use crate::work::idle_workers::{LeaseGrant, issued};
@@ -114,11 +114,11 @@ impl Control {
     /// Starts an execution. For a command that already has a child, returns that child; under a
     /// taken key, fails with [`StartError::KeyTaken`].
     pub async fn start(&self, request: StartRequest) -> Result<ExecutionId, StartError> {
-        self.launch(request).await.map(|started| started.execution)
+        self.start_with_details(request).await.map(|started| started.execution)
     }
 
     /// Does the same as `start` and also returns details.
-    pub async fn launch(&self, request: StartRequest) -> Result<Started, StartError> {
+    pub async fn start_with_details(&self, request: StartRequest) -> Result<Started, StartError> {
         let depth = match &request.origin {
             Origin::Request => 0,
             Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => *depth,
@@ -227,7 +227,7 @@ impl Control {
         execution: ExecutionId,
         request: &Start,
         playbook: &Playbook,
-    ) -> Result<Draft, StartError> {
+    ) -> Result<PendingAppend, StartError> {
         let now = self.parts.stamps.now();
         let decision = self
             .satisfy(LogPart::stored(execution, Seq::ZERO), &mut Fetched::default(), |asked| {
@@ -241,9 +241,10 @@ impl Control {
         let mut events = events.into_iter();
         let first = events.next().ok_or(LoadError::damaged(execution, Damage::NoStart))?;
         let stamps = &self.parts.stamps;
-        let drafted = Draft::opening(execution, first, (now, stamps)).and_then(|mut draft| {
-            events.try_for_each(|event| draft.record(event, playbook, stamps)).map(|()| draft)
-        });
+        let drafted =
+            PendingAppend::opening(execution, first, (now, stamps)).and_then(|mut draft| {
+                events.try_for_each(|event| draft.record(event, playbook, stamps)).map(|()| draft)
+            });
         drafted.map_err(|illegal| {
             let error = LoadError::damaged(execution, Damage::Illegal(illegal));
             tracing::error!(error = &error as &dyn std::error::Error, "start cannot be folded");

@@ -161,7 +161,7 @@ impl Control {
         let parsed = if bytes.len() < SLOW_JSON_BYTES {
             serde_json::from_slice(&bytes)
         } else {
-            self.apart(|| serde_json::from_slice(&bytes)).await
+            self.run_blocking(|| serde_json::from_slice(&bytes)).await
         };
         let value = Arc::new(parsed.map_err(|_| PayloadError::Damaged(digest))?);
         let size = u64::try_from(bytes.len()).expect("a length in memory fits");

@@ -41,7 +41,7 @@ impl Deciders {
 
 impl Control {
     /// Runs slow work outside the threads that serve requests, once a permit is free.
-    pub async fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub async fn run_blocking<T>(&self, work: impl FnOnce() -> T) -> T {
         self.parts.deciders.slow(work).await
     }
 }

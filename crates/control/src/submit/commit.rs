@@ -59,7 +59,7 @@ impl Retries {
     /// Waits before a retry. Returns false, without waiting, if the caller should get the error: it
     /// is permanent, or the retries are used up.
     pub(crate) async fn wait_after(&mut self, error: &StoreError) -> bool {
-        if self.since.elapsed() >= UNANSWERED_RETRY_MAX || !error.is_passing() {
+        if self.since.elapsed() >= UNANSWERED_RETRY_MAX || !error.is_transient() {
             return false;
         }
         let Some(delay) = self.delays.next() else { return false };
@@ -99,9 +99,9 @@ impl CommitLane {
     fn of(append: &Append) -> Self {
         if append.events.len() >= LARGE_EVENTS {
             CommitLane::Large
-        } else if append.stands_alone() {
+        } else if append.needs_no_rows() {
             CommitLane::StandingAlone
-        } else if append.stands_alone_but_for_its_key() {
+        } else if append.needs_only_its_key() {
             CommitLane::Keyed
         } else {
             CommitLane::LookedUp

@@ -43,7 +43,7 @@ impl Stamps {
 
 /// The pending append of one execution.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct PendingAppend {
     /// The state after the draft is written.
     pub(crate) state: Execution,
     /// The time by the store's clock, read once for the whole draft.
@@ -70,7 +70,7 @@ struct PendingWrites {
     measured: BTreeMap<usize, (Arc<Value>, usize)>,
 }
 
-impl Draft {
+impl PendingAppend {
     /// Creates a draft that continues a stored log.
     pub(crate) fn onto(state: Execution, now: Timestamp) -> Self {
         let expected = state.seq();

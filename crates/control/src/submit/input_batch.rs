@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 use crate::error::{Damage, LoadError};
 use crate::state::rewind::{FoldEnd, LogComparison};
 use crate::submit::commit::Retries;
-use crate::submit::draft::Draft;
+use crate::submit::draft::PendingAppend;
 use crate::submit::mailbox::{PostedInput, Submission};
 use crate::submit::unanswered::{AppendId, AppendOutcome};
 use crate::work::idle_workers::{LeaseGrant, Next};
@@ -235,7 +235,7 @@ impl Control {
         playbook: &Playbook,
         batch: &InputBatch,
     ) -> Result<Result<Decided, (InputIndex, Illegal)>, BatchError> {
-        let mut draft = Draft::onto(state, self.parts.stamps.now());
+        let mut draft = PendingAppend::onto(state, self.parts.stamps.now());
         let mut answers = BatchAnswers::new();
         for (slot, PostedInput { submission: Submission { input, values, next }, .. }) in
             &batch.open

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::error::{Damage, LoadError};
 use crate::state::payloads::Large;
-use crate::submit::draft::Draft;
+use crate::submit::draft::PendingAppend;
 use crate::{Control, ControlSettings};
 
 /// The largest number of requests for data by one decision.
@@ -75,7 +75,7 @@ impl Control {
     /// Makes a decision on a draft, loading the data it asks for.
     pub(crate) async fn decide_on(
         &self,
-        draft: &mut Draft,
+        draft: &mut PendingAppend,
         playbook: &Playbook,
         decide: impl Fn(&Execution, DecisionArgs<'_>) -> Result<Decision, Needs> + Send + Sync,
     ) -> Result<Decision, LoadError> {
@@ -104,7 +104,7 @@ impl Control {
         for _ in 0..NEED_ROUNDS_MAX {
             let answer = match effort {
                 Effort::Brief => ask((&fetched.loaded, effort)),
-                Effort::Whole => self.apart(|| ask((&fetched.loaded, effort))).await,
+                Effort::Whole => self.run_blocking(|| ask((&fetched.loaded, effort))).await,
             };
             match answer {
                 Ok(answer) => return Ok(answer),

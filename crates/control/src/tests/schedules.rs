@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use noetl_engine::CATCH_UP_MAX;
-use noetl_model::{Event, ExecutionStatus, PassReason, Payload, ScheduleEvent, Timestamp};
+use noetl_model::{Event, ExecutionStatus, InstantSkipReason, Payload, ScheduleEvent, Timestamp};
 use noetl_store::{Catalog as _, ExecutionFilter, Executions as _, Page, Triggers as _};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -269,7 +269,7 @@ async fn an_instant_that_cannot_start_passes_and_the_reason_is_kept() {
     assert!(
         matches!(
             &events[0].event,
-            ScheduleEvent::Passed { reason: PassReason::Unstartable { .. }, .. }
+            ScheduleEvent::Passed { reason: InstantSkipReason::Unstartable { .. }, .. }
         ),
         "{events:?}"
     );

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::Control;
 use crate::error::{Damage, LoadError};
-use crate::submit::draft::Draft;
+use crate::submit::draft::PendingAppend;
 use crate::work::lease::has_leases;
 
 /// The waiting workers by pool, in order of arrival.
@@ -240,7 +240,7 @@ impl Control {
     /// Leases the commands issued in a draft to waiting workers, as far as there are any.
     pub(crate) async fn grant(
         &self,
-        draft: &mut Draft,
+        draft: &mut PendingAppend,
         playbook: &Playbook,
     ) -> Result<Vec<LeaseGrant>, LoadError> {
         let issued: Vec<(CommandId, Pool)> =
@@ -266,7 +266,7 @@ impl Control {
         &self,
         input: &Input,
         next: Option<(usize, &Pool)>,
-        draft: &mut Draft,
+        draft: &mut PendingAppend,
         playbook: &Playbook,
     ) -> Result<Option<Next>, LoadError> {
         let (Input::Report { worker, command: reported, .. }, Some((begun, wanted))) =
@@ -296,7 +296,7 @@ impl Control {
         &self,
         (worker, after): (&WorkerId, Option<CommandId>),
         command: CommandId,
-        draft: &mut Draft,
+        draft: &mut PendingAppend,
         playbook: &Playbook,
     ) -> Result<Option<Lease>, LoadError> {
         let claim = Input::Claim {

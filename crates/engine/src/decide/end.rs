@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use noetl_model::{Below, ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId, ToolError};
+use noetl_model::{
+    ChildExecutions, ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId, ToolError,
+};
 
 use super::draft::DecisionDraft;
 use super::halt::Halt;
@@ -43,12 +45,12 @@ impl DecisionDraft<'_> {
     }
 
     pub(super) fn fail_execution(&mut self, error: ToolError) {
-        self.cancel_commands("the execution has failed", Below::Cancelled, |_| true);
+        self.cancel_commands("the execution has failed", ChildExecutions::Cancelled, |_| true);
         let steps = self.state.failed_steps.clone();
         self.emit(Event::ExecutionFailed { error, steps });
     }
 
-    pub(super) fn cancel(mut self, reason: &str, below: Below) -> Decision {
+    pub(super) fn cancel(mut self, reason: &str, below: ChildExecutions) -> Decision {
         self.cancel_commands(reason, below, |_| true);
         self.emit(Event::ExecutionCancelled { reason: reason.to_owned(), below });
         Decision::Accepted(self.into_events())
@@ -57,7 +59,7 @@ impl DecisionDraft<'_> {
     pub(super) fn finalize(mut self, status: ExecutionStatus, reason: &str) -> Decision {
         match status {
             ExecutionStatus::Completed => {
-                self.cancel_commands(reason, Below::Cancelled, |_| true);
+                self.cancel_commands(reason, ChildExecutions::Cancelled, |_| true);
                 let output = self.execution_output();
                 self.emit(Event::ExecutionCompleted { output });
             }
@@ -78,7 +80,7 @@ impl DecisionDraft<'_> {
         let (_, step) = self.step_of(run);
         let after = self.timeout_of(step).unwrap_or_default();
         let message = format!("step `{}` took longer than {after:?}", step.name);
-        self.cancel_commands("the step has timed out", Below::Cancelled, |of| of == run);
+        self.cancel_commands("the step has timed out", ChildExecutions::Cancelled, |of| of == run);
         self.fail_run(run, ToolError::new(ErrorKind::Timeout, message))
     }
 

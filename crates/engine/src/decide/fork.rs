@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use noetl_model::{
-    Below, CommandId, Event, ForkPoint, Payload, Place, PlaybookRef, RunId, StepName, TaskAddress,
-    TimerId, TimerPurpose,
+    ChildExecutions, CommandId, Event, ForkPoint, Payload, Place, PlaybookRef, RunId, StepName,
+    TaskAddress, TimerId, TimerPurpose,
 };
 use noetl_playbook::Playbook;
 use serde_json::Value;
@@ -189,7 +189,7 @@ impl DecisionDraft<'_> {
             };
             let reason = "done again by the fork".to_owned();
             // A child started for the command belongs to the other execution.
-            self.emit(Event::CommandCancelled { command, reason, below: Below::Spared });
+            self.emit(Event::CommandCancelled { command, reason, below: ChildExecutions::Kept });
             self.issue_again(task)?;
         }
         for (timer, open) in timers {

@@ -6,7 +6,7 @@ use noetl_model::{
 
 use super::draft::DecisionDraft;
 use super::lost_workers;
-use crate::{Decision, DecisionArgs, Effort, Execution, Input, Needs, TURN_WORK_MAX};
+use crate::{DECISION_WORK_MAX, Decision, DecisionArgs, Effort, Execution, Input, Needs};
 
 /// The reason why a decision stopped.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ impl Exceeded {
     fn error(&self) -> ToolError {
         let at = self.step.as_ref().map(|step| format!("step `{step}`: ")).unwrap_or_default();
         let message = format!(
-            "{at}the templates of one decision took more than {TURN_WORK_MAX} units of work \
-             (TURN_WORK_MAX) at {}; have a step compute it, and test its result",
+            "{at}the templates of one decision took more than {DECISION_WORK_MAX} units of work \
+             (DECISION_WORK_MAX) at {}; have a step compute it, and test its result",
             self.what
         );
         ToolError::new(ErrorKind::Template, message)
@@ -146,7 +146,7 @@ impl DecisionDraft<'_> {
 
     /// Cancels all commands and timers and drops pending arrivals.
     fn stop_work(&mut self, reason: &str) {
-        self.cancel_commands(reason, noetl_model::Below::Cancelled, |_| true);
+        self.cancel_commands(reason, noetl_model::ChildExecutions::Cancelled, |_| true);
         self.cancel_timers(|_| true);
         self.arrivals.clear();
         let awaited: Vec<StepName> = self.state.awaited.keys().cloned().collect();

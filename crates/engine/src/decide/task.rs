@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use noetl_expr::Template;
 use noetl_model::{
-    Attempt, Below, CommandId, ErrorKind, ErrorMode, Event, Logs, Payload, Place, Pool, RunId,
-    TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind,
+    Attempt, ChildExecutions, CommandId, ErrorKind, ErrorMode, Event, Logs, Payload, Place, Pool,
+    RunId, TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind,
 };
 use noetl_playbook::{
     ATTEMPTS_MAX, Amount, BodyForm, DELAY_MAX, Retry, RetryBackoff, Rule, RuleAction, Step, Task,
@@ -418,7 +418,7 @@ impl DecisionDraft<'_> {
     pub(super) fn cancel_commands(
         &mut self,
         reason: &str,
-        below: Below,
+        below: ChildExecutions,
         which: impl Fn(RunId) -> bool,
     ) {
         let commands: Vec<CommandId> = self

@@ -229,9 +229,9 @@ fn a_hundred_wait_and_the_oldest_pass() {
     let document = schedule("every: 1s, overlap: queue");
     let begun = ScheduleEvent::Registered { catalog_id: CatalogId(1) };
     let standing = evolve_schedule(None, &begun, at("08:00:00")).expect("a beginning");
-    let full = ScheduleStanding { queued: Some(at("08:01:40")), ..standing };
+    let full = ScheduleStatus { queued: Some(at("08:01:40")), ..standing };
     let step = schedule_step(&document, &full, Some(ExecutionId(1)), at("08:01:41"));
-    assert_eq!(step, pass(at("08:00:01"), PassReason::Overlap));
+    assert_eq!(step, pass(at("08:00:01"), InstantSkipReason::Overlap));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use noetl_engine::{DecisionArgs, Effort, Input, Loaded, Needs, TURN_WORK_MAX, decide};
+use noetl_engine::{DECISION_WORK_MAX, DecisionArgs, Effort, Input, Loaded, Needs, decide};
 use noetl_model::{Attempt, CommandId, Event, ExecutionStatus, Logs, Payload, WorkerId};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::json;
@@ -49,8 +49,8 @@ fn a_decision_over_budget_fails_the_execution_and_names_the_step_and_the_arc() {
         error.starts_with("step `start`: the templates of one decision took more than"),
         "{error}"
     );
-    assert!(error.contains(&TURN_WORK_MAX.to_string()), "{error}");
-    assert!(error.contains("TURN_WORK_MAX) at `when` of the arc to `s"), "{error}");
+    assert!(error.contains(&DECISION_WORK_MAX.to_string()), "{error}");
+    assert!(error.contains("DECISION_WORK_MAX) at `when` of the arc to `s"), "{error}");
     let done = story.log.iter().any(|it| matches!(it.event, Event::CommandCompleted { .. }));
     assert!(done, "what the worker has reported is kept");
 }
@@ -89,7 +89,7 @@ fn the_final_step_runs_after_a_decision_over_budget() {
     let story = told_with(&arcs(head, GUARDS, HEAVY), large());
     assert_eq!(story.state.status(), ExecutionStatus::Failed);
     assert_eq!(story.state.step_runs("s149"), 1);
-    assert!(error_of(&story).contains("TURN_WORK_MAX"), "{}", error_of(&story));
+    assert!(error_of(&story).contains("DECISION_WORK_MAX"), "{}", error_of(&story));
 }
 
 #[test]

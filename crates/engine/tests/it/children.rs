@@ -6,8 +6,8 @@ use noetl_engine::{
     Input, Loaded, RUNS_MAX, Refusal, child_request, effects_of,
 };
 use noetl_model::{
-    Below, CommandId, ErrorKind, Event, ExecutionId, Message, Origin, Parent, Payload, Recorded,
-    StepName, TimerId, ToolError,
+    ChildExecutions, CommandId, ErrorKind, Event, ExecutionId, Message, Origin, Parent, Payload,
+    Recorded, StepName, TimerId, ToolError,
 };
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::json;
@@ -145,7 +145,7 @@ fn a_worker_cannot_take_what_waits_for_a_child() {
 }
 
 /// Cancels the execution and returns the effects of all events.
-fn cancelled(mut story: Story, below: Below) -> Vec<Effect> {
+fn cancelled(mut story: Story, below: ChildExecutions) -> Vec<Effect> {
     let mut before = story.state.clone();
     let cancel = Input::Cancel { reason: "stop".into(), below };
     let events = story.tell(&cancel).expect("it runs");
@@ -173,7 +173,7 @@ fn waiting_for_a_child() -> Story {
 
 #[test]
 fn a_cancellation_that_spares_what_is_below_tells_nobody_there() {
-    let effects = cancelled(waiting_for_a_child(), Below::Spared);
+    let effects = cancelled(waiting_for_a_child(), ChildExecutions::Kept);
     assert_eq!(effects, [Effect::Dequeue { command: FIRST }]);
 }
 
@@ -187,13 +187,13 @@ fn an_execution_that_is_linked_to_another_knows_its_depth_and_tells_nobody_of_it
     assert_eq!(story.state.depth(), 3);
     let above = story.state.summary().parent;
     assert_eq!(above, Some(Parent::Named { execution: ExecutionId(7) }));
-    let told: Vec<Effect> = cancelled(story, Below::Spared);
+    let told: Vec<Effect> = cancelled(story, ChildExecutions::Kept);
     assert_eq!(told, [Effect::Dequeue { command: FIRST }]);
 }
 
 #[test]
 fn cancelling_a_parent_cancels_its_child() {
-    let effects = cancelled(waiting_for_a_child(), Below::Cancelled);
+    let effects = cancelled(waiting_for_a_child(), ChildExecutions::Cancelled);
     expect![[r#"
         [
             Dequeue {

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use noetl_engine::{Input, Refusal};
-use noetl_model::{Attempt, Below, CommandId, ErrorKind, Outcome, ToolError};
+use noetl_model::{Attempt, ChildExecutions, CommandId, ErrorKind, Outcome, ToolError};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::json;
 
@@ -80,7 +80,9 @@ fn a_superseded_report_stays_so_when_the_command_is_cancelled() {
     story.claim(FIRST, 2, "b").unwrap();
     let superseded = Err(Refusal::Superseded { command: FIRST, attempt: Attempt(1) });
     assert_eq!(story.report(FIRST, 1, "a", done(1)), superseded);
-    story.tell(&Input::Cancel { reason: "stop".into(), below: Below::Cancelled }).unwrap();
+    story
+        .tell(&Input::Cancel { reason: "stop".into(), below: ChildExecutions::Cancelled })
+        .unwrap();
     assert_eq!(story.report(FIRST, 1, "a", done(1)), superseded);
 }
 

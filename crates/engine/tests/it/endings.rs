@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use noetl_engine::{Input, Refusal};
-use noetl_model::{Below, CommandId, Event, ExecutionStatus, Seq};
+use noetl_model::{ChildExecutions, CommandId, Event, ExecutionStatus, Seq};
 use noetl_testkit::{Story, StoryOptions};
 
 use crate::{check, playbook};
@@ -26,7 +26,10 @@ fn fanned_out() -> Story {
 fn cancelling_takes_back_every_command_and_ends_the_execution() {
     let mut story = fanned_out();
     story
-        .tell(&Input::Cancel { reason: "no longer wanted".into(), below: Below::Cancelled })
+        .tell(&Input::Cancel {
+            reason: "no longer wanted".into(),
+            below: ChildExecutions::Cancelled,
+        })
         .unwrap();
     expect![[r#"
         enter start
@@ -42,7 +45,8 @@ fn cancelling_takes_back_every_command_and_ends_the_execution() {
         CANCELLED no longer wanted
     "#]]
     .assert_eq(&story.history());
-    let again = story.tell(&Input::Cancel { reason: "again".into(), below: Below::Cancelled });
+    let again =
+        story.tell(&Input::Cancel { reason: "again".into(), below: ChildExecutions::Cancelled });
     assert_eq!(again, Err(Refusal::Finished(ExecutionStatus::Cancelled)));
     assert_eq!(story.next_ready(), None);
 }
@@ -50,7 +54,9 @@ fn cancelling_takes_back_every_command_and_ends_the_execution() {
 #[test]
 fn a_claim_after_the_end_is_refused_and_a_late_report_is_harmless() {
     let mut story = fanned_out();
-    story.tell(&Input::Cancel { reason: "stop".into(), below: Below::Cancelled }).unwrap();
+    story
+        .tell(&Input::Cancel { reason: "stop".into(), below: ChildExecutions::Cancelled })
+        .unwrap();
     let finished = Refusal::Finished(ExecutionStatus::Cancelled);
     assert_eq!(story.claim(CommandId(2), 1, "w"), Err(finished));
     let seq = story.state.seq();
@@ -80,7 +86,9 @@ fn timers_of_an_ended_execution_are_gone() {
     let outcome = noetl_model::Outcome::failed(error);
     story.report(CommandId(2), 1, "w", outcome).unwrap();
     assert!(story.next_timer().is_some());
-    story.tell(&Input::Cancel { reason: "stop".into(), below: Below::Cancelled }).unwrap();
+    story
+        .tell(&Input::Cancel { reason: "stop".into(), below: ChildExecutions::Cancelled })
+        .unwrap();
     assert_eq!(story.next_timer(), None);
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use noetl_model::{
-    Attempt, Below, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventId,
-    ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place,
-    PlaybookRef, Pool, Recorded, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress,
+    Attempt, Bindings, CatalogId, ChildExecutions, CommandId, Digest, ErrorKind, ErrorMode, Event,
+    EventId, ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef,
+    Place, PlaybookRef, Pool, Recorded, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress,
     TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WorkerId,
 };
 use serde_json::json;
@@ -91,7 +91,7 @@ fn executions() -> Vec<Event> {
         Event::ExecutionFailed { error: error(), steps: vec![step()] },
         Event::ExecutionCancelled {
             reason: "no longer wanted".to_owned(),
-            below: Below::Cancelled,
+            below: ChildExecutions::Cancelled,
         },
         Event::ExecutionStalled { detail: "nothing is under way".to_owned() },
     ]
@@ -163,7 +163,7 @@ fn commands() -> Vec<Event> {
         Event::CommandCancelled {
             command: COMMAND,
             reason: "the step has timed out".to_owned(),
-            below: Below::Cancelled,
+            below: ChildExecutions::Cancelled,
         },
         Event::AttemptSuperseded {
             command: COMMAND,

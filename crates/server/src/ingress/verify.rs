@@ -130,8 +130,8 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Result<&'h str, Unknown> {
 /// Checks that a time in seconds is within `tolerance` of the current time, before or after.
 fn check_time(time: &str, now: Timestamp, tolerance: Duration) -> Result<(), Unknown> {
     let seconds: i64 = time.parse().map_err(|_| Unknown::Malformed)?;
-    let apart = (now.as_millis() / 1000).abs_diff(seconds);
-    if apart <= tolerance.as_secs() { Ok(()) } else { Err(Unknown::Stale) }
+    let run_blocking = (now.as_millis() / 1000).abs_diff(seconds);
+    if run_blocking <= tolerance.as_secs() { Ok(()) } else { Err(Unknown::Stale) }
 }
 
 /// Checks that one of the given signatures matches the parts; all are compared, in constant time.

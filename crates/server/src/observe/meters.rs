@@ -30,7 +30,7 @@ const WRITES: &[(&str, &str)] = &[
 ];
 
 /// Routes with a counter of their own: method, path, counter name and help text.
-const ERRANDS: &[(&str, &str, &str, &str)] = &[
+const COUNTED_ROUTES: &[(&str, &str, &str, &str)] = &[
     (
         "GET",
         "/api/credentials/{identifier}/sealed",
@@ -51,8 +51,8 @@ const ERRANDS: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Counters of `ERRANDS` that also have a histogram of durations, and its name.
-const TIMED_ERRANDS: &[(&str, &str)] = &[
+/// Counters of `COUNTED_ROUTES` that also have a histogram of durations, and its name.
+const TIMED_ROUTES: &[(&str, &str)] = &[
     ("noetl_result_store_put_total", "noetl_result_store_put_duration_seconds"),
     ("noetl_result_store_resolve_total", "noetl_result_store_resolve_duration_seconds"),
 ];
@@ -217,11 +217,11 @@ impl Meters {
     }
 
     fn errand(&self, method: &str, route: &str, status: &str, took: Duration) {
-        let errand = ERRANDS.iter().find(|(of, path, ..)| *of == method && *path == route);
+        let errand = COUNTED_ROUTES.iter().find(|(of, path, ..)| *of == method && *path == route);
         let Some((_, _, name, help)) = errand else { return };
         let labels = format!("status=\"{status}\"");
         self.count(name, help, labels.clone());
-        if let Some((_, timed)) = TIMED_ERRANDS.iter().find(|(counted, _)| counted == name) {
+        if let Some((_, timed)) = TIMED_ROUTES.iter().find(|(counted, _)| counted == name) {
             self.observe(timed, "How long it took.", labels, SECONDS, took.as_secs_f64());
         }
     }

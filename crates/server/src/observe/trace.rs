@@ -21,14 +21,14 @@ const TRACE_HEADERS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 const TRACE_HEADER_MAX: usize = 8192;
 
 /// Runs a request in a span of its own; the query is left out, because it may contain secrets.
-pub(crate) async fn in_span(
+pub(crate) async fn trace_request(
     State(state): State<AppState>,
     mut request: Request,
     next: Next,
 ) -> Response {
     match state.settings().spans {
         Spans::Exported if parent(request.headers()).is_none() => begin(request.headers_mut()),
-        Spans::Exported | Spans::Unseen => {}
+        Spans::Exported | Spans::Hidden => {}
     }
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or("-");
     // The highest level, so that every filter keeps the span.

@@ -28,7 +28,10 @@ const DISCARDED_MAX: usize = 16 * 1024 * 1024;
 const DISCARD_WAIT: Duration = Duration::from_secs(10);
 
 /// Rejects a request whose announced body is longer than its route allows, before reading it.
-pub(crate) async fn announce_what_fits(request: Request, next: Next) -> Result<Response, ApiError> {
+pub(crate) async fn reject_oversized_body(
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let max = routes::body_max(route.unwrap_or_default()).unwrap_or(BODY_MAX);
     let announced = request.headers().get(header::CONTENT_LENGTH);
@@ -58,7 +61,7 @@ async fn discard(body: Body) {
 }
 
 /// Sets a deadline for the arrival of a request's body.
-pub(crate) async fn arrive_in_time(
+pub(crate) async fn limit_body_time(
     State(state): State<AppState>,
     request: Request,
     next: Next,

@@ -8,7 +8,7 @@ use axum::response::Response;
 use crate::state::AppState;
 
 /// Headers that are added unless the response has them already.
-const SAID: &[(HeaderName, &str)] = &[
+const RESPONSE_HEADERS: &[(HeaderName, &str)] = &[
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -19,10 +19,14 @@ const SAID: &[(HeaderName, &str)] = &[
 /// `Strict-Transport-Security` for one year.
 const TLS_ONLY: &str = "max-age=31536000";
 
-pub(crate) async fn say(State(state): State<AppState>, request: Request, next: Next) -> Response {
+pub(crate) async fn add_response_headers(
+    State(state): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    for (name, value) in SAID {
+    for (name, value) in RESPONSE_HEADERS {
         add(headers, name, value);
     }
     if state.settings().tls.is_some() {

@@ -16,7 +16,7 @@ use crate::state::AppState;
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(register_worker))
-        .routes(routes!(keep_worker))
+        .routes(routes!(renew_worker))
         .routes(routes!(deregister_worker, deregister_worker_by_post))
         .routes(routes!(list_workers))
 }
@@ -38,11 +38,11 @@ async fn register_worker(
     post, path = "/api/worker/pool/heartbeat", tag = "workers", request_body = PoolName,
     responses((status = 200, body = PoolAnswer))
 )]
-async fn keep_worker(
+async fn renew_worker(
     State(state): State<AppState>,
     Body(PoolName { name, kind }): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
-    let renewed = state.app().keep_worker(&name, kind.as_deref()).await?;
+    let renewed = state.app().renew_worker(&name, kind.as_deref()).await?;
     Ok(Json(PoolAnswer { status: "ok", message: format!("{renewed} commands kept") }))
 }
 
@@ -55,7 +55,7 @@ async fn deregister_worker(
     State(state): State<AppState>,
     Body(name): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
-    let_go(&state, name).await.map(Json)
+    deregister(&state, name).await.map(Json)
 }
 
 /// Deregisters a worker, for existing workers that use POST.
@@ -67,10 +67,10 @@ async fn deregister_worker_by_post(
     State(state): State<AppState>,
     Body(name): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
-    let_go(&state, name).await.map(Json)
+    deregister(&state, name).await.map(Json)
 }
 
-async fn let_go(
+async fn deregister(
     state: &AppState,
     PoolName { name, kind }: PoolName,
 ) -> Result<PoolAnswer, ApiError> {

@@ -9,7 +9,7 @@ use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
 use noetl_api::AnyId;
-use noetl_compat::Teller;
+use noetl_compat::PublicEvents;
 use noetl_control::{Follow, LoadError};
 use noetl_model::{Event, ExecutionId, Seq};
 use serde::Deserialize;
@@ -75,14 +75,14 @@ fn resumed(headers: &HeaderMap) -> Option<u64> {
 struct Telling {
     state: AppState,
     events: Follow,
-    teller: Teller,
+    teller: PublicEvents,
     is_over: bool,
 }
 
 fn sent_events(
     state: AppState,
     events: Follow,
-    teller: Teller,
+    teller: PublicEvents,
 ) -> impl Stream<Item = Result<SentEvent, Infallible>> {
     let telling = Telling { state, events, teller, is_over: false };
     stream::unfold(telling, |mut telling| async move {

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{LEASE, Server};
-use crate::{Authentication, Figures, Hosts, ServerSettings};
+use crate::{Authentication, Hosts, MetricsRoute, ServerSettings};
 
 pub(super) async fn every_probe_answers(server: Server) {
     for path in ["/health", "/livez", "/readyz", "/api/health", "/metrics", "/api/docs"] {
@@ -150,7 +150,7 @@ async fn metrics_count_what_waits_in_a_pool() {
 #[tokio::test(start_paused = true)]
 async fn metrics_can_be_switched_off() {
     let settings = ServerSettings::new(Authentication::Open, Hosts::Any, LEASE);
-    let server = Server::set(ServerSettings { figures: Figures::Hidden, ..settings });
+    let server = Server::set(ServerSettings { figures: MetricsRoute::Hidden, ..settings });
     assert_eq!(server.get("/metrics").await.problem(), "404 unknown-path");
 }
 

@@ -1,10 +1,10 @@
 //! Tests of replays.
 
 use noetl_app::LargeReplayPermit;
-use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, Replayer};
+use noetl_compat::{DEFAULT_TENANT, Projection, ReplayRequest, Replayer};
 use noetl_engine::{begin, evolve};
 use noetl_model::{Cutoff, Digest, ExecutionId, Recorded, Seq};
-use noetl_replay::Wanted;
+use noetl_replay::ReadOn;
 use noetl_sim::ExecutionLog;
 use noetl_store::conformance::given::told_log;
 use noetl_store::{Append, ReplayBound, SavedReplay};
@@ -127,8 +127,8 @@ pub(super) async fn the_published_log_gives_the_published_answer(server: Server)
     assert_eq!(state(&server, query).await.to_string(), at_60.to_string());
 }
 
-fn question(id: &str) -> ReplayQuestion {
-    ReplayQuestion {
+fn question(id: &str) -> ReplayRequest {
+    ReplayRequest {
         execution: id.parse().expect("an id"),
         tenant: DEFAULT_TENANT.to_owned(),
         organization: DEFAULT_TENANT.to_owned(),
@@ -205,7 +205,7 @@ fn histories(seed: u64) -> Vec<ExecutionLog> {
 
 /// Replays the events of an execution directly.
 fn expected(history: &ExecutionLog, cutoff: Cutoff, projection: Projection) -> Value {
-    let mut replayer = Replayer::new(&ReplayQuestion {
+    let mut replayer = Replayer::new(&ReplayRequest {
         execution: history.summary.execution,
         tenant: DEFAULT_TENANT.to_owned(),
         organization: DEFAULT_TENANT.to_owned(),
@@ -214,7 +214,7 @@ fn expected(history: &ExecutionLog, cutoff: Cutoff, projection: Projection) -> V
         limit: u64::MAX,
     });
     for recorded in &history.log {
-        if replayer.see(recorded) == Wanted::Enough {
+        if replayer.see(recorded) == ReadOn::No {
             break;
         }
     }

@@ -25,7 +25,7 @@ impl Shards {
             return self.append_parts(batch, Ok(&HashMap::new())).await;
         }
         let _turn = self.child_starts.lock().await;
-        let locked = self.cluster_presence.ask(self.lock_children(&parents)).await;
+        let locked = self.cluster_reachability.ask(self.lock_children(&parents)).await;
         let children = match locked {
             Ok(lock) => self.children_of(&parents).await.map(|children| (lock, children)),
             Err(error) => Err(error),
@@ -134,7 +134,7 @@ impl Shards {
 
     /// Rejects a start key that belongs to another shard than its execution.
     fn check_home(&self, append: &Append) -> ShardAnswer {
-        match append.starts_under() {
+        match append.start_key_used() {
             Some(key) if !self.admits(append.execution, key) => Err(AppendError::Conflict),
             Some(_) | None => Ok(()),
         }

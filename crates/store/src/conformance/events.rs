@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use noetl_model::{
-    Attempt, Below, Bindings, CatalogId, CommandId, Digest, ErrorKind, ErrorMode, Event, EventTag,
-    ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef, Place,
-    PlaybookRef, Pool, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress, TimerId,
+    Attempt, Bindings, CatalogId, ChildExecutions, CommandId, Digest, ErrorKind, ErrorMode, Event,
+    EventTag, ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef,
+    Place, PlaybookRef, Pool, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress, TimerId,
     TimerPurpose, ToolError, ToolKind, WorkerId,
 };
 use serde_json::{Value, json};
@@ -95,8 +95,8 @@ fn executions() -> Vec<Event> {
         },
         Event::ExecutionCompleted { output: large() },
         Event::ExecutionFailed { error: error(), steps: vec![step()] },
-        Event::ExecutionCancelled { reason: "enough".into(), below: Below::Cancelled },
-        Event::ExecutionCancelled { reason: "enough".into(), below: Below::Spared },
+        Event::ExecutionCancelled { reason: "enough".into(), below: ChildExecutions::Cancelled },
+        Event::ExecutionCancelled { reason: "enough".into(), below: ChildExecutions::Kept },
         Event::ExecutionStalled { detail: "nothing is under way".into() },
         Event::ExecutionRewound { seen: Seq(41), found: Seq(7) },
         Event::Reported { name: "custom.thing".into(), step: Some(step()), body: fragile() },
@@ -182,7 +182,7 @@ fn attempts() -> Vec<Event> {
         Event::CommandCancelled {
             command: COMMAND,
             reason: "enough".into(),
-            below: Below::Cancelled,
+            below: ChildExecutions::Cancelled,
         },
         Event::AttemptSuperseded { command: COMMAND, attempt: FIRST, worker },
         Event::ChildStarted { command: COMMAND, child: ExecutionId(77) },

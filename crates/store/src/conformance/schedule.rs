@@ -1,8 +1,8 @@
 //! Conformance cases of schedules.
 
 use noetl_model::{
-    CatalogId, ExecutionId, Firing, PassReason, ScheduleEvent, ScheduleStanding, ScheduleState,
-    Seq, Timestamp,
+    CatalogId, ExecutionId, Firing, InstantSkipReason, ScheduleEvent, ScheduleState,
+    ScheduleStatus, Seq, Timestamp,
 };
 
 use super::Subject;
@@ -13,7 +13,7 @@ fn row(path: &str, seq: u64, next: Option<u64>) -> ScheduleRow {
     ScheduleRow {
         path: path.to_owned(),
         seq: Seq(seq),
-        standing: ScheduleStanding {
+        standing: ScheduleStatus {
             catalog_id: CatalogId(7),
             state: ScheduleState::Active,
             reached: at(seq),
@@ -43,14 +43,14 @@ fn paths(rows: &[ScheduleRow]) -> Vec<&str> {
 pub async fn a_schedule_is_what_happened_to_it_last(subject: Subject) {
     let first = row("schedules/größe", 1, Some(60));
     let mut second = row("schedules/größe", 2, None);
-    second.standing = ScheduleStanding {
+    second.standing = ScheduleStatus {
         state: ScheduleState::Paused,
         queued: Some(at(9)),
         last: Some(Firing { instant: at(8), execution: ExecutionId(11) }),
         trouble: Some("no playbook".to_owned()),
         ..second.standing
     };
-    let passed = ScheduleEvent::Passed { until: at(2), reason: PassReason::Missed };
+    let passed = ScheduleEvent::Passed { until: at(2), reason: InstantSkipReason::Missed };
     assert!(record(&subject, &first, &registered()).await);
     assert!(record(&subject, &second, &passed).await);
     let store = &subject.store;

@@ -8,7 +8,7 @@ use noetl_model::{
 use super::Columns;
 use crate::{
     CatalogEntry, FailedStanding, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, KeptKey,
-    KeyHolder, KeyName, LogEnd, NamedFeed, OwnEvents, PageRoom, ReplayMark, SavedReplay, Snapshot,
+    KeyHolder, KeyName, LogEnd, NamedFeed, OwnEvents, PageSpace, ReplayMark, SavedReplay, Snapshot,
     StoreError,
 };
 
@@ -94,12 +94,12 @@ fn fork(row: &impl Columns) -> Result<Option<ForkPoint>, StoreError> {
 pub struct LogRows {
     execution: ExecutionId,
     own: OwnEvents,
-    room: PageRoom,
+    room: PageSpace,
 }
 
 impl LogRows {
     pub fn new(execution: ExecutionId) -> Self {
-        Self { execution, own: OwnEvents::default(), room: PageRoom::default() }
+        Self { execution, own: OwnEvents::default(), room: PageSpace::default() }
     }
 
     /// Adds a row: an event, or a fork point, which has no body. Returns false if the page is full.
@@ -123,13 +123,13 @@ impl LogRows {
 #[derive(Debug)]
 pub struct FeedRows {
     page: FeedPage,
-    room: PageRoom,
+    room: PageSpace,
 }
 
 impl FeedRows {
     pub fn new(after: &FeedCursor) -> Self {
         let page = FeedPage { items: Vec::new(), next: after.clone() };
-        Self { page, room: PageRoom::default() }
+        Self { page, room: PageSpace::default() }
     }
 
     /// Adds a row: a place, with its event unless the event has expired. Returns false if the page

@@ -7,7 +7,7 @@ use noetl_model::{ExecutionId, Seq, Timestamp};
 use super::MemoryStore;
 use crate::{
     FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint, NamedFeed,
-    PageRoom, StoreError, json_len,
+    PageSpace, StoreError, json_len,
 };
 
 #[derive(Clone, Default)]
@@ -61,7 +61,7 @@ impl MemoryStore {
             let path = row.summary.playbook.path.clone();
             Some(FeedItem { execution, path, recorded, cursor })
         });
-        let mut room = PageRoom::default();
+        let mut room = PageSpace::default();
         // The event that fills the page is its last.
         let mut is_full = false;
         let items = items.take_while(|item| {

@@ -7,7 +7,7 @@ use crate::from_row::{Columns as _, LogRows, recorded, replay_mark, saved_replay
 use crate::to_row::at_most;
 use crate::{
     OwnEvents, PAGE_MAX, READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Snapshot,
-    StoreError, brought_back, read_shared,
+    StoreError, load_payloads, read_shared,
 };
 
 pub async fn read<D: SqlDatabase>(
@@ -51,7 +51,7 @@ pub async fn payload<D: SqlDatabase>(
     let (statement, arguments) = (&database.sql().find_payload, [digest.into()]);
     let body = first_of(database, statement, &arguments, |row| Ok(row.bytes("body")?.to_vec()));
     match body.await? {
-        Some(body) => brought_back(database.blobs(), digest, body).await,
+        Some(body) => load_payloads(database.blobs(), digest, body).await,
         None => Ok(None),
     }
 }

@@ -66,8 +66,8 @@ fn assignment() -> Assignment {
         in_flight_max: 100,
         per_second_max: None,
         chunk: 10,
-        line: Line::Free,
-        pace: Pace::UntilEmpty,
+        line: FetchOrder::Any,
+        pace: FetchMode::UntilEmpty,
     }
 }
 
@@ -88,7 +88,7 @@ impl World {
 
     fn runtime(self: &Arc<Self>) -> IntakeRuntime {
         IntakeRuntime {
-            desk: Arc::new(FakeDesk(self.clone())),
+            control: Arc::new(FakeDesk(self.clone())),
             sources: Arc::new(FakeSources(self.clone())),
             id: WorkerId::new("r"),
             path: "s".to_owned(),
@@ -246,7 +246,7 @@ async fn what_is_not_answered_for_is_handed_in_again_and_held_meanwhile() {
 
 #[tokio::test(start_paused = true)]
 async fn messages_of_a_line_stay_in_hand_in_their_order() {
-    let ordered = Assignment { line: Line::Mine, ..assignment() };
+    let ordered = Assignment { line: FetchOrder::Assigned, ..assignment() };
     let world = World::new(ordered, &["a", "b"]);
     world.answer("a", later(1000));
     world.answer("b", later(1000));
@@ -280,7 +280,7 @@ async fn no_more_is_fetched_than_a_second_allows() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_fetched_while_the_subscription_is_paused() {
-    let continuous = Assignment { pace: Pace::Continuous, ..assignment() };
+    let continuous = Assignment { pace: FetchMode::Continuous, ..assignment() };
     let world = World::new(continuous.clone(), &["a"]);
     let set =
         |state| *world.assignment.lock().unwrap() = Assignment { state, ..continuous.clone() };
@@ -313,7 +313,8 @@ async fn a_source_that_breaks_is_opened_again() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_is_told_to_stop_gives_back_what_is_in_hand() {
-    let ordered = Assignment { line: Line::Mine, pace: Pace::Continuous, ..assignment() };
+    let ordered =
+        Assignment { line: FetchOrder::Assigned, pace: FetchMode::Continuous, ..assignment() };
     let world = World::new(ordered, &["a"]);
     for _ in 0..100 {
         world.answer("a", later(1000));

@@ -7,7 +7,7 @@ use noetl_app::{
     CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter, Page, ReadValueError,
     StoreError, StoreReader,
 };
-use noetl_compat::{DEFAULT_TENANT, Projection, ReplayQuestion, ReplayState, Replayer};
+use noetl_compat::{DEFAULT_TENANT, Projection, ReplayRequest, ReplayState, Replayer};
 use noetl_model::{
     Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Summary, Timestamp,
 };
@@ -87,7 +87,7 @@ impl BackendReader for LocalReader {
         cutoff: Cutoff,
         projection: Projection,
     ) -> Result<ReplayState, Failure> {
-        let mut replayer = Replayer::new(&ReplayQuestion {
+        let mut replayer = Replayer::new(&ReplayRequest {
             execution,
             tenant: DEFAULT_TENANT.to_owned(),
             organization: DEFAULT_TENANT.to_owned(),

@@ -1,6 +1,6 @@
 //! `noetl executions cancel`: cancels an execution on the database or server that has it.
 
-use noetl_model::Below;
+use noetl_model::ChildExecutions;
 
 use crate::args::CancelArgs;
 use crate::backend;
@@ -13,7 +13,7 @@ pub(crate) async fn cancel(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let below = if args.no_cascade { Below::Spared } else { Below::Cancelled };
+    let below = if args.no_cascade { ChildExecutions::Kept } else { ChildExecutions::Cancelled };
     let cancelled = backend::with(&args.client, config, async |backend| {
         let execution = backend.reader().chosen(args.execution).await?.execution;
         backend.cancel(execution, &args.reason, below).await?;

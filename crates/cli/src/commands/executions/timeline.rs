@@ -1,6 +1,6 @@
 //! `noetl executions timeline`: shows how the time of one execution was spent.
 
-use noetl_replay::{TimelineFold, Wanted};
+use noetl_replay::{ReadOn, TimelineFold};
 
 use crate::args::TimelineArgs;
 use crate::backend;
@@ -20,7 +20,7 @@ pub(crate) async fn timeline(
     reader
         .read(execution, |recorded| {
             fold.see(recorded);
-            Ok(Wanted::More)
+            Ok(ReadOn::Yes)
         })
         .await?;
     let timeline = fold.finish(Some(reader.now().await?));

@@ -6,7 +6,7 @@ use noetl_api::RemoteControl;
 use noetl_engine::SubscriptionAction;
 use noetl_model::{SubscriptionState, WorkerId};
 use noetl_tools::{FixedCredentials, StandardSources};
-use noetl_worker::{IntakeEnd, IntakeRuntime, PlaneCredentials};
+use noetl_worker::{ControlPlaneCredentials, IntakeEnd, IntakeRuntime};
 
 use super::super::stopped;
 use crate::backend::remote::Remote;
@@ -26,11 +26,10 @@ pub(super) async fn fetch(
 ) -> Result<Exit, Failure> {
     begin(path, remote).await?;
     let fixed = FixedCredentials::from_environment(config.variables());
-    let credentials = Arc::new(PlaneCredentials::new(fixed, control.clone()));
+    let credentials = Arc::new(ControlPlaneCredentials::new(fixed, control.clone()));
     let sources = StandardSources::new(credentials, config.variable("NOETL_NATS_URL"));
     terminal.say(format!("worker {id} fetches messages of {path} for {}", remote.client().base()));
-    let runtime =
-        IntakeRuntime { desk: control, sources: Arc::new(sources), id, path: path.to_owned() };
+    let runtime = IntakeRuntime { control, sources: Arc::new(sources), id, path: path.to_owned() };
     match runtime.run(stopped()?).await {
         IntakeEnd::Stopped => {}
         IntakeEnd::Over(state) => {

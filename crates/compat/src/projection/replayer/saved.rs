@@ -8,7 +8,7 @@ use noetl_model::{Digest, EventId, Recorded, Seq, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{ReplayQuestion, Replayer};
+use super::{ReplayRequest, Replayer};
 use crate::projection::convert::ReplayEvents;
 use crate::projection::{Fold, ReplayState};
 
@@ -76,7 +76,7 @@ impl Replayer {
 
     /// Continues from a saved replay; `last` is the event in the log at which it was saved.
     pub fn resumed(
-        question: &ReplayQuestion,
+        question: &ReplayRequest,
         saved: &SavedFold,
         last: Option<&Recorded>,
     ) -> Result<Self, UnusableFold> {

@@ -27,8 +27,8 @@ fn story(inline_max: usize) -> Story {
     story
 }
 
-fn question(cutoff: Cutoff) -> ReplayQuestion {
-    ReplayQuestion {
+fn question(cutoff: Cutoff) -> ReplayRequest {
+    ReplayRequest {
         execution: Story::EXECUTION,
         tenant: DEFAULT_TENANT.to_owned(),
         organization: DEFAULT_TENANT.to_owned(),
@@ -38,10 +38,10 @@ fn question(cutoff: Cutoff) -> ReplayQuestion {
     }
 }
 
-fn replay(question: &ReplayQuestion, log: &[Recorded]) -> ReplayState {
+fn replay(question: &ReplayRequest, log: &[Recorded]) -> ReplayState {
     let mut replayer = Replayer::new(question);
     let mut events = log.iter();
-    while events.next().is_some_and(|event| replayer.see(event) == Wanted::More) {}
+    while events.next().is_some_and(|event| replayer.see(event) == ReadOn::Yes) {}
     replayer.finish()
 }
 
@@ -117,7 +117,7 @@ fn what_is_cut_short_says_so() {
     let story = story(usize::MAX);
     let all = u64::try_from(story.log.len()).unwrap();
     let limited = |limit| {
-        let question = ReplayQuestion { limit, ..question(Cutoff::Latest) };
+        let question = ReplayRequest { limit, ..question(Cutoff::Latest) };
         let state = replay(&question, &story.log);
         (state.event_count, state.truncated)
     };
@@ -128,7 +128,7 @@ fn what_is_cut_short_says_so() {
 #[test]
 fn another_tenant_sees_nothing() {
     let story = story(usize::MAX);
-    let question = ReplayQuestion { tenant: "acme".to_owned(), ..question(Cutoff::Latest) };
+    let question = ReplayRequest { tenant: "acme".to_owned(), ..question(Cutoff::Latest) };
     let state = replay(&question, &story.log);
     assert_eq!((state.event_count, &*state.execution.status), (0, "UNKNOWN"));
     assert_eq!(state.tenant_id, "acme");

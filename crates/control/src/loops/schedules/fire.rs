@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use noetl_engine::{ScheduleStep, schedule_step};
-use noetl_model::{ExecutionId, PassReason, Pool, ScheduleEvent, Timestamp};
+use noetl_model::{ExecutionId, InstantSkipReason, Pool, ScheduleEvent, Timestamp};
 use noetl_playbook::{Overlap, Schedule};
 use noetl_store::{PAGE_MAX, ScheduleRow, StartKey, StoreError};
 use serde_json::json;
@@ -165,11 +165,11 @@ impl Control {
         }
         match self.start_instant(path, document, instant).await {
             Ok(fired) => Ok(ScheduleEvent::Fired { instant, execution: fired.execution() }),
-            Err(error) if error.is_passing() => Err(error.into()),
+            Err(error) if error.is_transient() => Err(error.into()),
             Err(error) => {
                 let error = reasons(&error);
                 tracing::warn!(path, %instant, error, "schedule starts nothing");
-                let reason = PassReason::Unstartable { error };
+                let reason = InstantSkipReason::Unstartable { error };
                 Ok(ScheduleEvent::Passed { until: instant, reason })
             }
         }

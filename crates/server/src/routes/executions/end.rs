@@ -10,7 +10,7 @@ use noetl_api::wire::{
 };
 use noetl_app::{EndError, OldExecutions};
 use noetl_engine::Refusal;
-use noetl_model::{Below, ExecutionId};
+use noetl_model::{ChildExecutions, ExecutionId};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -65,7 +65,11 @@ async fn cancel_one(
     execution: ExecutionId,
     request: CancelRequest,
 ) -> Result<CancelAnswer, ApiError> {
-    let below = if request.cascade == Some(false) { Below::Spared } else { Below::Cancelled };
+    let below = if request.cascade == Some(false) {
+        ChildExecutions::Kept
+    } else {
+        ChildExecutions::Cancelled
+    };
     let cancelled = match state.app().cancel(execution, request.reason, below).await {
         Ok(cancelled) => cancelled,
         // Existing clients expect 400 for an execution that has ended, and print `message`.

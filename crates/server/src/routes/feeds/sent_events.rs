@@ -13,7 +13,7 @@ use noetl_app::FeedReader;
 use tokio_util::sync::CancellationToken;
 
 /// Interval of checks for new events without a hint.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Interval of keep-alive messages on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -44,7 +44,7 @@ fn sent_events(
                 waiting = reading.page().await.ok()?.into();
                 if waiting.is_empty() {
                     tokio::select! {
-                        () = reading.wait(LOOK_EVERY) => {}
+                        () = reading.wait(POLL_INTERVAL) => {}
                         () = draining.cancelled() => return None,
                     }
                 }

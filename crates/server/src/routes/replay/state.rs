@@ -6,7 +6,7 @@ use axum::response::Response;
 use noetl_api::AnyId;
 use noetl_app::{ReplayError, ReplayedProjections};
 use noetl_compat::{
-    DEFAULT_TENANT, Projection, REPLAY_EVENTS_MAX, ReplayQuestion, ReplayState, ResolvedPayloads,
+    DEFAULT_TENANT, Projection, REPLAY_EVENTS_MAX, ReplayRequest, ReplayState, ResolvedPayloads,
 };
 use noetl_model::{Cutoff, EventId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -94,13 +94,13 @@ impl From<ReplayError> for ApiError {
     }
 }
 
-fn question_of(query: &StateQuery) -> Result<ReplayQuestion, ApiError> {
+fn question_of(query: &StateQuery) -> Result<ReplayRequest, ApiError> {
     let projection = query.projection.as_deref().map_or(Ok(Projection::All), str::parse);
     let projection =
         projection.map_err(|error| bad("unknown-projection", format!("`projection`: {error}")))?;
     let limit = u64::try_from(query.limit.unwrap_or(EVENTS.cast_signed())).unwrap_or(1);
     let named = |name: &Option<String>| name.as_deref().unwrap_or(DEFAULT_TENANT).to_owned();
-    Ok(ReplayQuestion {
+    Ok(ReplayRequest {
         execution: query.execution_id.into(),
         tenant: named(&query.tenant_id),
         organization: named(&query.organization_id),

@@ -19,32 +19,32 @@ const COMMANDS_MAX: usize = 10_000;
 
 /// A fold of events into a picture.
 #[derive(Debug, Clone)]
-pub struct Picture {
+pub struct ComparableState {
     execution: ExecutionId,
     state: Option<Execution>,
-    commands: BTreeMap<String, CommandPicture>,
+    commands: BTreeMap<String, ComparableCommand>,
     commands_left_out: u64,
     open: BTreeMap<CommandId, String>,
     runs: BTreeMap<RunId, StepName>,
-    loops: BTreeMap<String, LoopPicture>,
+    loops: BTreeMap<String, ComparableLoop>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct CommandPicture {
+struct ComparableCommand {
     tool: String,
     status: &'static str,
     attempts: u32,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
-struct LoopPicture {
+struct ComparableLoop {
     total: Option<u64>,
     completed: u64,
     failed: u64,
     frames: u64,
 }
 
-impl Picture {
+impl ComparableState {
     pub fn new(execution: ExecutionId) -> Self {
         Self {
             execution,
@@ -177,7 +177,7 @@ impl Picture {
             return;
         }
         self.open.insert(command, key.clone());
-        self.commands.insert(key, CommandPicture { tool, status: "PENDING", attempts: 0 });
+        self.commands.insert(key, ComparableCommand { tool, status: "PENDING", attempts: 0 });
     }
 
     /// Uncounts the failures of loop items that a fork runs again.
@@ -189,7 +189,7 @@ impl Picture {
         }
     }
 
-    fn command(&mut self, command: CommandId) -> Option<&mut CommandPicture> {
+    fn command(&mut self, command: CommandId) -> Option<&mut ComparableCommand> {
         self.commands.get_mut(self.open.get(&command)?)
     }
 
@@ -200,7 +200,7 @@ impl Picture {
         self.open.remove(&command);
     }
 
-    fn repeat(&mut self, run: RunId) -> Option<&mut LoopPicture> {
+    fn repeat(&mut self, run: RunId) -> Option<&mut ComparableLoop> {
         let step = self.runs.get(&run)?;
         Some(self.loops.entry(format!("{step}#{run}")).or_default())
     }

@@ -19,28 +19,28 @@ use crate::PgStore;
 /// The duration after which a call starts a check.
 const SLOW: Duration = Duration::from_secs(1);
 /// The interval between checks of an unreachable shard.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The connect timeout of a check.
-const LOOK_MAX: Duration = Duration::from_secs(3);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The reachability of one shard.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(super) struct ShardReachability {
     /// The name of the shard in messages.
     name: String,
     options: Arc<PgConnectOptions>,
-    is_away: watch::Sender<bool>,
+    unreachable: watch::Sender<bool>,
     /// True while a check is running.
-    looking: AtomicBool,
+    checking: AtomicBool,
 }
 
-impl Presence {
+impl ShardReachability {
     pub(super) fn of(name: String, shard: &PgStore) -> Arc<Self> {
         Arc::new(Self {
             name,
             options: shard.pool.connect_options(),
-            is_away: watch::Sender::new(false),
-            looking: AtomicBool::new(false),
+            unreachable: watch::Sender::new(false),
+            checking: AtomicBool::new(false),
         })
     }
 
@@ -50,8 +50,8 @@ impl Presence {
         self: &Arc<Self>,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let mut away = self.is_away.subscribe();
-        let gone = away.wait_for(|is_away| *is_away);
+        let mut away = self.unreachable.subscribe();
+        let gone = away.wait_for(|unreachable| *unreachable);
         let wonder = async {
             sleep(SLOW).await;
             self.look();
@@ -79,27 +79,27 @@ impl Presence {
 
     /// Starts a check, which is repeated until the shard is reachable.
     fn look(self: &Arc<Self>) {
-        if self.looking.swap(true, Ordering::Relaxed) {
+        if self.checking.swap(true, Ordering::Relaxed) {
             return;
         }
-        let presence = Arc::clone(self);
+        let reachability = Arc::clone(self);
         tokio::spawn(async move {
-            while !presence.is_there().await {
-                presence.is_away.send_replace(true);
-                sleep(LOOK_EVERY).await;
+            while !reachability.is_reachable().await {
+                reachability.unreachable.send_replace(true);
+                sleep(POLL_INTERVAL).await;
             }
-            presence.is_away.send_replace(false);
-            presence.looking.store(false, Ordering::Relaxed);
+            reachability.unreachable.send_replace(false);
+            reachability.checking.store(false, Ordering::Relaxed);
         });
     }
 
-    async fn is_there(&self) -> bool {
+    async fn is_reachable(&self) -> bool {
         let look = async {
             let mut connection = PgConnection::connect_with(&self.options).await?;
             connection.ping().await?;
             connection.close().await
         };
-        match timeout(LOOK_MAX, look).await {
+        match timeout(CHECK_TIMEOUT, look).await {
             Ok(Ok(())) => true,
             Ok(Err(error)) => is_refusal(&error),
             Err(_) => false,

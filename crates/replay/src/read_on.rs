@@ -2,7 +2,7 @@
 
 /// Read on, or stop: no later event changes the fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    More,
-    Enough,
+pub enum ReadOn {
+    Yes,
+    No,
 }

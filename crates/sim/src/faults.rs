@@ -77,14 +77,14 @@ impl Rates {
 }
 
 /// The faults of one world.
-pub(crate) struct Storm {
+pub(crate) struct FaultPlan {
     pub(crate) rates: Rates,
     end: Instant,
     rng: Mutex<Rng>,
     travels: AtomicU64,
 }
 
-impl Storm {
+impl FaultPlan {
     pub(crate) fn drawn(mut rng: Rng, end: Instant) -> Self {
         Self {
             rates: Rates::drawn(&mut rng),

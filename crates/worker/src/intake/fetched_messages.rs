@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use noetl_api::{Assignment, ControlError, Line};
+use noetl_api::{Assignment, ControlError, FetchOrder};
 use noetl_model::{MessageOutcome, ToolError};
 use noetl_tools::{FetchedMessage, PullSource, Receipt};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ const EXTENSIONS_PER_ACK_WAIT: u32 = 3;
 /// The longest pause before waiting messages are submitted again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-pub(super) struct Hand {
+pub(super) struct FetchedMessages {
     source: Arc<dyn PullSource>,
     /// The messages in the order they arrived.
     messages: Vec<FetchedMessage>,
@@ -30,7 +30,7 @@ pub(super) struct Hand {
     held_at: Mutex<Instant>,
 }
 
-impl Hand {
+impl FetchedMessages {
     pub(super) fn new(source: Arc<dyn PullSource>) -> Self {
         let now = Instant::now();
         Self { source, messages: Vec::new(), again_at: now, held_at: Mutex::new(now) }
@@ -65,14 +65,15 @@ impl Hand {
         assignment: &Assignment,
     ) -> Result<(), ControlError> {
         let (chunk, calls) = match assignment.line {
-            Line::Free => (usize::try_from(assignment.chunk).unwrap_or(1).max(1), CALLS_MAX),
-            Line::Mine | Line::Anothers => (ORDERED_CHUNK, 1),
+            FetchOrder::Any => (usize::try_from(assignment.chunk).unwrap_or(1).max(1), CALLS_MAX),
+            FetchOrder::Assigned | FetchOrder::Waiting => (ORDERED_CHUNK, 1),
         };
         let chunks: Vec<Vec<FetchedMessage>> =
             self.messages.chunks(chunk).map(<[FetchedMessage]>::to_vec).collect();
         let asking = futures::stream::iter(chunks).map(|chunk| async move {
             let arrivals = chunk.iter().map(|it| it.arrival.clone()).collect();
-            let taken = runtime.desk.take(&runtime.id, assignment.subscription, arrivals).await?;
+            let taken =
+                runtime.control.take(&runtime.id, assignment.subscription, arrivals).await?;
             if taken.len() != chunk.len() {
                 let reason = format!("{} verdicts for {} messages", taken.len(), chunk.len());
                 return Err(ControlError::Refused { reason });
@@ -119,7 +120,7 @@ impl Hand {
         &self,
         receipt: &Receipt,
         verdict: MessageOutcome,
-        line: Line,
+        line: FetchOrder,
     ) -> Option<Duration> {
         let told = match verdict {
             MessageOutcome::Started { .. } | MessageOutcome::Duplicate { .. } => {
@@ -132,9 +133,9 @@ impl Hand {
             MessageOutcome::Later { reason: _, after_ms } => {
                 let after = Duration::from_millis(after_ms);
                 match line {
-                    Line::Free => self.source.nak(receipt, after).await,
+                    FetchOrder::Any => self.source.nak(receipt, after).await,
                     // Later messages of the same ordering key must not overtake this one.
-                    Line::Mine | Line::Anothers => return Some(after),
+                    FetchOrder::Assigned | FetchOrder::Waiting => return Some(after),
                 }
             }
         };

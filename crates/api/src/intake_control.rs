@@ -55,26 +55,29 @@ pub struct Assignment {
     pub per_second_max: Option<u32>,
     /// Number of messages handed in per call.
     pub chunk: u32,
-    pub line: Line,
-    pub pace: Pace,
+    pub line: FetchOrder,
+    pub pace: FetchMode,
 }
 
 /// The ordering requirement of a subscription, and this runtime's part in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Line {
+pub enum FetchOrder {
     /// Order is not required; any number of runtimes may fetch.
-    Free,
+    #[serde(rename = "free")]
+    Any,
     /// Order is required, and this runtime is the one that fetches.
-    Mine,
+    #[serde(rename = "mine")]
+    Assigned,
     /// Order is required, and another runtime fetches.
-    Anothers,
+    #[serde(rename = "anothers")]
+    Waiting,
 }
 
 /// The duration of fetching: continuous, or until the source is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pace {
+pub enum FetchMode {
     Continuous,
     /// Fetch until the source is empty, once per request.
     UntilEmpty,
