@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use noetl_model::{Digest, Timestamp};
-use noetl_store::{Blobs, StoreError, WRITE_CHECK_LEN, WriteFault, owner_only};
+use noetl_private_files as private_files;
+use noetl_store::{Blobs, StoreError, WRITE_CHECK_LEN, WriteFault};
 
 /// The suffix of a file that is being written.
 const TEMPORARY: &str = ".part";
@@ -27,8 +28,8 @@ impl FileBlobs {
     /// Opens a directory, creating it if it is missing, and restricts it to its owner.
     pub fn open(directory: &Path) -> io::Result<Self> {
         let directory = std::path::absolute(directory)?;
-        owner_only::create_directory(&directory)?;
-        owner_only::restrict(&directory);
+        private_files::create_directory(&directory)?;
+        private_files::restrict(&directory);
         Ok(Self { directory })
     }
 
@@ -82,7 +83,7 @@ impl BlobLocation {
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        owner_only::create_directory(&self.directory)?;
+        private_files::create_directory(&self.directory)?;
         let mut file = tempfile::Builder::new().suffix(TEMPORARY).tempfile_in(&self.directory)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;

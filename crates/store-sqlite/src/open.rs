@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use log::LevelFilter;
-use noetl_store::owner_only;
+use noetl_private_files as private_files;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Row as _, SqliteConnection, SqlitePool};
@@ -82,7 +82,7 @@ pub(crate) async fn lock(path: &Path) -> Result<File, OpenError> {
     name.push(".lock");
     let lock_path = PathBuf::from(name);
     let failed = |source| OpenError::Lock { path: lock_path.clone(), source };
-    let file = owner_only::open_file(&lock_path).map_err(failed)?;
+    let file = private_files::open_file(&lock_path).map_err(failed)?;
     let deadline = Instant::now() + LOCK_WAIT_MAX;
     loop {
         match file.try_lock() {
@@ -101,12 +101,12 @@ pub(crate) async fn lock(path: &Path) -> Result<File, OpenError> {
 /// Restricts the files of a database to their owner. SQLite gives the files it creates beside the
 /// database the same mode.
 pub(crate) fn keep_private(path: &Path) -> Result<(), OpenError> {
-    let made = owner_only::create_file(path);
+    let made = private_files::create_file(path);
     made.map_err(|source| OpenError::Make { path: path.to_owned(), source })?;
     for suffix in ["-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
-        owner_only::restrict(Path::new(&name));
+        private_files::restrict(Path::new(&name));
     }
     Ok(())
 }

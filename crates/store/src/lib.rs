@@ -21,7 +21,6 @@ mod layout;
 mod memory;
 mod open_work;
 mod outbox;
-pub mod owner_only;
 mod plan;
 mod port;
 mod queue;

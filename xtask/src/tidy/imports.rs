@@ -14,7 +14,6 @@ const EDGES: &[&str] = &["crates/server", "crates/cli"];
 const WIRING: &[&str] = &[
     "crates/cli/src/commands/doctor/database.rs",
     "crates/cli/src/commands/doctor/machine.rs",
-    "crates/cli/src/commands/tools.rs",
     "crates/cli/src/wiring/database.rs",
     "crates/cli/src/wiring/server_parts.rs",
     "crates/cli/src/backend/local.rs",

@@ -27,8 +27,9 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-store", Only(&["noetl-model"])),
     ("noetl-bus", Only(&["noetl-model"])),
     ("noetl-store-postgres", Only(&["noetl-model", "noetl-store"])),
-    ("noetl-store-sqlite", Only(&["noetl-model", "noetl-store"])),
-    ("noetl-blobs-files", Only(&["noetl-model", "noetl-store"])),
+    ("noetl-private-files", Only(&[])),
+    ("noetl-store-sqlite", Only(&["noetl-model", "noetl-store", "noetl-private-files"])),
+    ("noetl-blobs-files", Only(&["noetl-model", "noetl-store", "noetl-private-files"])),
     ("noetl-bus-nats", Only(&["noetl-model", "noetl-bus"])),
     (
         "noetl-control",

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use noetl_store::owner_only;
+use noetl_private_files as private_files;
 use sha2::{Digest as _, Sha512};
 use tokio::process::Command;
 
@@ -71,7 +71,7 @@ pub(crate) async fn install(
 
 /// Downloads a package, verifies it, and installs its library atomically.
 async fn fetch(package: &Package, place: &Path) -> Result<()> {
-    owner_only::create_directory(place)
+    private_files::create_directory(place)
         .with_context(|| format!("cannot make {}", place.display()))?;
     let work = Scratch::below(place)?;
     let wanted = format!("{}@{}", package.name, package.version);

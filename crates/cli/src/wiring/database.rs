@@ -8,7 +8,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use noetl_app::StoreReader;
 use noetl_blobs_files::FileBlobs;
-use noetl_store::{Blobs, SteadyClock, owner_only};
+use noetl_private_files as private_files;
+use noetl_store::{Blobs, SteadyClock};
 use noetl_store_postgres::Shards;
 use noetl_store_sqlite::{OpenError, SqliteStore};
 use url::Url;
@@ -48,12 +49,12 @@ pub(crate) async fn open_or_served(path: &Path, config: &Config) -> Result<Opene
 
 async fn try_open(path: &Path, config: &Config) -> Result<Result<SqliteStore, OpenError>, Failure> {
     if let Some(directory) = path.parent() {
-        owner_only::create_directory(directory)
+        private_files::create_directory(directory)
             .with_context(|| format!("cannot make the directory {}", directory.display()))
             .map_err(|error| Failure::broken(error).help(ELSEWHERE))?;
         // Another directory may be meant for other users too.
         if directory == config.data_directory() {
-            owner_only::restrict(directory);
+            private_files::restrict(directory);
         }
     }
     Ok(SqliteStore::open(path, Arc::new(SteadyClock::default())).await)
@@ -113,7 +114,7 @@ pub(crate) struct Announcement {
 impl Announcement {
     pub(crate) fn new(database: &Path, url: &str) -> Option<Self> {
         let path = announcement_of(database);
-        let written = owner_only::open_file(&path).and_then(|mut file| {
+        let written = private_files::open_file(&path).and_then(|mut file| {
             file.set_len(0)?;
             writeln!(file, "{url}")
         });

@@ -7,7 +7,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use noetl_model::Timestamp;
-use noetl_store::{Clock as _, SystemClock, WRITE_CHECK_LEN, owner_only};
+use noetl_private_files as private_files;
+use noetl_store::{Clock as _, SystemClock, WRITE_CHECK_LEN};
 use tokio::process::Command;
 
 use super::DoctorCheck;
@@ -61,7 +62,7 @@ fn files() -> DoctorCheck {
 fn data_directory(config: &Config, directory: &Path) -> DoctorCheck {
     let shown = config.short(directory);
     let probe = directory.join(format!(".noetl-doctor-{}", std::process::id()));
-    let written = owner_only::create_directory(directory).and_then(|()| {
+    let written = private_files::create_directory(directory).and_then(|()| {
         // On a full disk a file can be created but not written.
         let written = std::fs::write(&probe, [0; WRITE_CHECK_LEN])
             .and_then(|()| File::open(&probe)?.sync_all());

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_for_the_owner_only() {
+    fn created_files_and_directories_are_for_the_owner_only() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("a/b");
         create_directory(&directory).unwrap();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_could_read_is_restricted() {
+    fn wider_permissions_of_existing_files_are_restricted() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("file");
         fs::write(&file, "kept").unwrap();
