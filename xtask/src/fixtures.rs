@@ -12,9 +12,10 @@ use crate::provision;
 const DIRECTORY: &str = "../shared/fixtures";
 
 /// The combinations of store and worker to test.
-const SYSTEMS: [[&str; 4]; 2] = [
+const SYSTEMS: [[&str; 4]; 3] = [
     ["--store", "sqlite", "--worker", "inprocess"],
     ["--store", "postgres", "--worker", "process"],
+    ["--store", "postgres", "--worker", "existing"],
 ];
 
 /// Builds the binary and runs the fixtures with the given arguments.
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     cargo::run(command.arg("--noetl").arg(noetl))
 }
 
-/// Runs the open fixtures on both systems; does nothing if the directory is missing.
+/// Runs the open fixtures on every system; does nothing if the directory is missing.
 pub(crate) fn gate() -> Result<()> {
     if !cargo::root().join(DIRECTORY).join("open.json").is_file() {
         return Ok(());

@@ -56,11 +56,20 @@ pub fn worker_command(
     check_size(&tool_config)?;
     let mut render_context = Map::new();
     if has_secrets || runs_code(lease.tool) {
-        let values = bindings.iter().map(|(name, value)| (name.clone(), (**value).clone()));
-        render_context.extend(values);
+        render_context = flat(bindings);
     }
     render_context.entry("execution_id").or_insert_with(|| json!(lease.execution.to_string()));
     Ok(WorkerCommand { tool_config, render_context })
+}
+
+/// Returns the variables with the members of `workload` and of `ctx` beside them, as code of our
+/// own worker sees them. A variable takes precedence over a member of its name.
+fn flat(bindings: &BTreeMap<String, Arc<Value>>) -> Map<String, Value> {
+    let members = ["workload", "ctx"].iter().filter_map(|name| bindings.get(*name)?.as_object());
+    let mut flat: Map<String, Value> =
+        members.flatten().map(|(name, value)| (name.clone(), value.clone())).collect();
+    flat.extend(bindings.iter().map(|(name, value)| (name.clone(), (**value).clone())));
+    flat
 }
 
 /// True if the code of a tool can read the command's variables.
@@ -77,4 +86,25 @@ fn check_size(config: &Map<String, Value>) -> Result<(), ToolError> {
             format!("the rendered command is too large: {limit}"),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_finds_workload_and_context_by_name() {
+        let bindings = [
+            ("workload", json!({ "url": "u", "shared": "w", "start": 1 })),
+            ("ctx", json!({ "shared": "c" })),
+            ("start", json!({ "rows": 2 })),
+        ];
+        let bindings =
+            bindings.into_iter().map(|(name, value)| (name.to_owned(), Arc::new(value))).collect();
+        let flat = flat(&bindings);
+        assert_eq!(
+            (&flat["url"], &flat["shared"], &flat["start"]),
+            (&json!("u"), &json!("c"), &json!({ "rows": 2 }))
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! The keys of each tool as existing workers know them.
 
+mod python;
+
 use noetl_model::{ErrorKind, ToolError, ToolKind};
 use serde_json::{Map, Value, json};
 
@@ -27,7 +29,7 @@ pub(super) fn spelled(
     match tool {
         ToolKind::Http => http(&mut config)?,
         ToolKind::Shell => shell(&mut config)?,
-        ToolKind::Python => python(&mut config),
+        ToolKind::Python => python::spell(&mut config, &input),
         ToolKind::Postgres => postgres(&mut config)?,
         ToolKind::Duckdb => duckdb(&mut config)?,
         ToolKind::Artifact => return artifact(config, input),
@@ -196,29 +198,6 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Writes the imports of `libs` into the code, because existing workers do not read the key.
-fn python(config: &mut Map<String, Value>) {
-    let Some(libs) = config.shift_remove("libs") else { return };
-    let imports = match &libs {
-        Value::Object(libs) => {
-            libs.iter().filter_map(|(name, wanted)| import_of(name, wanted)).collect::<String>()
-        }
-        _ => String::new(),
-    };
-    if let Some(Value::String(code)) = config.get_mut("code") {
-        code.insert_str(0, &imports);
-    }
-}
-
-/// Returns the statement that imports a module, or a part of it (`{from, import}`), under a name.
-fn import_of(name: &str, wanted: &Value) -> Option<String> {
-    if let Some(module) = wanted.as_str() {
-        return Some(format!("import {module} as {name}\n"));
-    }
-    let word = |key: &str| wanted.get(key).and_then(Value::as_str);
-    Some(format!("from {} import {} as {name}\n", word("from")?, word("import")?))
-}
-
 fn statement(tool: ToolKind, config: &mut Map<String, Value>) -> Result<(), ToolError> {
     let found = STATEMENT_KEYS.iter().find_map(|key| config.shift_remove(*key));
     for key in STATEMENT_KEYS {
@@ -384,21 +363,6 @@ mod tests {
             json!({ "command": ["echo", "it's"] }),
             json!({}),
             expect![[r#"{"command":"'echo' 'it'\\''s'"}"#]],
-        );
-    }
-
-    #[test]
-    fn the_imports_of_a_script_are_part_of_its_code() {
-        check(
-            ToolKind::Python,
-            json!({
-                "libs": { "t": "time", "now": { "from": "datetime", "import": "datetime" } },
-                "code": "result = t.time()",
-            }),
-            json!({ "n": 1 }),
-            expect![[
-                r#"{"code":"import time as t\nfrom datetime import datetime as now\nresult = t.time()","args":{"n":1}}"#
-            ]],
         );
     }
 
