@@ -4,6 +4,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hkdf::Hkdf;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
@@ -47,6 +48,15 @@ impl EncryptionKey {
         let digest = digest.finalize();
         let digits: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         format!("k{digits}")
+    }
+
+    /// Derives a key for a purpose by HKDF-SHA256.
+    pub(crate) fn derive(&self, purpose: &str) -> Zeroizing<[u8; KEY_BYTES]> {
+        let mut derived = Zeroizing::new([0; KEY_BYTES]);
+        Hkdf::<Sha256>::new(None, &self.0[..])
+            .expand(purpose.as_bytes(), &mut derived[..])
+            .expect("a key is shorter than the maximum of HKDF");
+        derived
     }
 
     pub(crate) fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
@@ -102,6 +112,14 @@ mod tests {
         let key = EncryptionKey::generate();
         assert_eq!(EncryptionKey::parse(&format!(" {}\n", *key.encode())), Ok(key.clone()));
         assert_ne!(key, EncryptionKey::generate());
+    }
+
+    #[test]
+    fn a_key_derives_a_different_key_for_each_purpose() {
+        let key = EncryptionKey::generate();
+        assert_eq!(key.derive("a"), key.clone().derive("a"));
+        assert_ne!(key.derive("a"), key.derive("b"));
+        assert_ne!(key.derive("a"), EncryptionKey::generate().derive("a"));
     }
 
     #[test]

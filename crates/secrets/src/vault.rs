@@ -117,6 +117,12 @@ impl Vault {
         self.given.as_ref().and_then(|given| given(name))
     }
 
+    /// Derives a key for another purpose from the operator's current key. Every process with the same
+    /// key derives the same.
+    pub fn derived_key(&self, purpose: &str) -> zeroize::Zeroizing<[u8; 32]> {
+        self.keyring.current().derive(purpose)
+    }
+
     fn now(&self) -> Timestamp {
         self.clock.now()
     }

@@ -17,6 +17,7 @@ use noetl_model::Digest;
 
 use crate::listen::rate::Limiter;
 use crate::listen::serve::Peer;
+use crate::pages;
 use crate::response::error::ApiError;
 use crate::state::{AppState, ServerSettings};
 use crate::tokens::{Scope, Token};
@@ -50,6 +51,8 @@ impl Origins {
 
 /// Paths that need no token.
 const PUBLIC_PATHS: &[&str] = &[
+    "/",
+    "/ui",
     "/health",
     "/api/health",
     "/livez",
@@ -139,41 +142,90 @@ impl ClientLimits {
             refusals: Limiter::new(settings.limits.refusals),
         }
     }
+
+    /// Counts a failed authentication; fails with the time to wait if there were too many.
+    pub(crate) fn refused(&self, address: IpAddr) -> Result<(), Duration> {
+        self.refusals.take(address)
+    }
 }
 
 /// Passes a request on if it is allowed; otherwise answers with the refusal.
 pub(crate) async fn admit(
     State(state): State<AppState>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let settings = state.settings();
-    check_host(settings, &request)?;
-    browser::check_origin(settings, &request)?;
-    let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
-    let scopes = records::needed(request.method(), path, query);
-    if let Some(scopes) = scopes.or_else(|| needed(request.method(), path)) {
-        if !has_own_token(settings, scopes) {
-            browser::check_direct(settings, request.headers())?;
+    let is_page = pages::is_page(state.settings(), request.uri().path());
+    match check(&state, &request, is_page) {
+        Ok(token) if is_page => {
+            let address = address_of(&request);
+            pages::add_visitor(&state, &mut request, token.as_ref(), address);
+            Ok(next.run(request).await)
         }
-        let address = request.extensions().get().map_or(NO_ADDRESS, |Peer(address)| *address);
-        let secret = bearer(request.headers());
-        let given = secret.map(|secret| Digest::of(secret.as_bytes()));
-        check_token(settings, given.as_ref(), scopes).map_err(|refusal| match refusal {
-            Denial::Unknown(error) => {
-                let client_limits = state.client_limits().refusals.take(address);
-                client_limits.map_or_else(too_many_refusals, |()| error)
-            }
-            Denial::Unable(error) => error,
-        })?;
-        let client = given
-            .map_or(ClientAddress::Address(address), |it| ClientAddress::Token(*it.as_bytes()));
-        if let Some(requests) = &state.client_limits().requests {
-            requests.take(client).map_err(too_many_requests)?;
-        }
-        browser::check_type(settings, &request)?;
+        Ok(_) => Ok(next.run(request).await),
+        Err(error) if is_page => Ok(pages::refused(&state, request, &error)),
+        Err(error) => Err(error),
     }
-    Ok(next.run(request).await)
+}
+
+/// Checks that a request is allowed; returns the digest of its token.
+fn check(state: &AppState, request: &Request, is_page: bool) -> Result<Option<Digest>, ApiError> {
+    let settings = state.settings();
+    check_host(settings, request)?;
+    browser::check_origin(settings, request)?;
+    let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+    let scopes = match is_page {
+        true => {
+            browser::check_form(settings, request)?;
+            pages::scopes(request.method(), path)
+        }
+        false => records::needed(request.method(), path, query)
+            .or_else(|| needed(request.method(), path)),
+    };
+    let secret = bearer(request.headers());
+    let given = secret.map(|secret| Digest::of(secret.as_bytes()));
+    let Some(scopes) = scopes else { return Ok(given) };
+    let given = match given {
+        None if pages::takes_session(request.method(), path, scopes) => {
+            pages::session_token(state, request.headers())
+        }
+        given => given,
+    };
+    check_client(state, request, given.as_ref(), scopes)?;
+    if !is_page {
+        browser::check_type(settings, request)?;
+    }
+    Ok(given)
+}
+
+/// Checks the token of a request and the rate of its client.
+fn check_client(
+    state: &AppState,
+    request: &Request,
+    given: Option<&Digest>,
+    scopes: &[Scope],
+) -> Result<(), ApiError> {
+    let settings = state.settings();
+    if !has_own_token(settings, scopes) {
+        browser::check_direct(settings, request.headers())?;
+    }
+    let address = address_of(request);
+    check_token(settings, given, scopes).map_err(|refusal| match refusal {
+        Denial::Unknown(error) => {
+            state.client_limits().refused(address).map_or_else(too_many_refusals, |()| error)
+        }
+        Denial::Unable(error) => error,
+    })?;
+    let client =
+        given.map_or(ClientAddress::Address(address), |it| ClientAddress::Token(*it.as_bytes()));
+    if let Some(requests) = &state.client_limits().requests {
+        requests.take(client).map_err(too_many_requests)?;
+    }
+    Ok(())
+}
+
+fn address_of(request: &Request) -> IpAddr {
+    request.extensions().get().map_or(NO_ADDRESS, |Peer(address)| *address)
 }
 
 /// True if the route needs the internal token, even on a server that requires no other token.

@@ -10,6 +10,7 @@ mod description;
 mod ingress;
 mod listen;
 mod observe;
+mod pages;
 mod request;
 mod response;
 mod routes;
@@ -36,7 +37,7 @@ pub use listen::limits::Limits;
 pub use listen::rate::Rate;
 pub use listen::serve::serve;
 pub use listen::tls::{Tls, TlsError, TlsFiles};
-pub use state::{AppState, MetricsRoute, ServerSettings, Spans};
+pub use state::{AppState, MetricsRoute, Pages, ServerSettings, Spans};
 pub use statements::{Statement, Statements};
 pub use tokens::{Scope, Token, TokenError};
 
@@ -45,6 +46,7 @@ pub fn app(state: AppState) -> Router {
     let (router, routes) = routes::all(state.settings().figures).split_for_parts();
     let document = description::of(routes);
     router
+        .merge(pages::routes(&state))
         .route("/api/openapi.json", get(async move || Json(document)))
         .method_not_allowed_fallback(error::wrong_method)
         .fallback(error::unknown_path)

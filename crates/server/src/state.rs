@@ -31,6 +31,7 @@ pub struct ServerSettings {
     pub tls: Option<Arc<Tls>>,
     pub limits: Limits,
     pub figures: MetricsRoute,
+    pub pages: Pages,
     pub spans: Spans,
     /// ServerSettings of the operations.
     pub app: AppSettings,
@@ -39,6 +40,13 @@ pub struct ServerSettings {
 /// Switch for the metrics route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricsRoute {
+    Shown,
+    Hidden,
+}
+
+/// Switch for the web interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
     Shown,
     Hidden,
 }
@@ -61,6 +69,7 @@ impl ServerSettings {
             tls: None,
             limits: Limits::default(),
             figures: MetricsRoute::Shown,
+            pages: Pages::Shown,
             spans: Spans::Hidden,
             app: AppSettings::new(lease),
         }

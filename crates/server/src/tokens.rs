@@ -111,6 +111,10 @@ impl Token {
         self.digest.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
+    pub(crate) fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
     pub(crate) fn covers(&self, needed: Scope) -> bool {
         self.scopes.iter().any(|scope| scope.covers(needed))
     }

@@ -7,7 +7,7 @@ use super::tree::{SourceTree, is_test_file};
 const STORAGE: &str = "noetl_store";
 
 /// The crates that call the application layer instead of the storage.
-const EDGES: &[&str] = &["crates/server", "crates/cli"];
+const EDGES: &[&str] = &["crates/server", "crates/web", "crates/cli"];
 
 /// Files that open, wrap or examine the storage itself. A file that no longer imports the storage is
 /// a fault until it is removed here.

@@ -58,9 +58,23 @@ const LAYERS: &[(&str, Allowed)] = &[
         ]),
     ),
     (
+        "noetl-web",
+        Only(&[
+            "noetl-app",
+            "noetl-model",
+            "noetl-playbook",
+            "noetl-engine",
+            "noetl-replay",
+            "noetl-control",
+            "noetl-secrets",
+            "noetl-api",
+        ]),
+    ),
+    (
         "noetl-server",
         Only(&[
             "noetl-app",
+            "noetl-web",
             "noetl-model",
             "noetl-playbook",
             "noetl-engine",

@@ -9,8 +9,8 @@ use anyhow::{Context as _, anyhow};
 use noetl_api::{ClientIdentity, ClientTls};
 use noetl_app::{AppSettings, SubjectPrefix};
 use noetl_server::{
-    Authentication, Hosts, Limits, MetricsRoute, Origins, Rate, Scope, ServerSettings, Spans, Tls,
-    TlsFiles, Token,
+    Authentication, MetricsRoute, Hosts, Limits, Origins, Pages, Rate, Scope, ServerSettings, Spans,
+    Tls, TlsFiles, Token,
 };
 use rustix::process::{Resource, getrlimit};
 
@@ -57,6 +57,7 @@ pub(crate) fn settings(
         } else {
             MetricsRoute::Shown
         },
+        pages: if is_set(config, "NOETL_DISABLE_UI")? { Pages::Hidden } else { Pages::Shown },
         spans: match config.otel() {
             Some(_) => Spans::Exported,
             None => Spans::Hidden,

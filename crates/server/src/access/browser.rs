@@ -104,6 +104,20 @@ pub(super) fn check_type(settings: &ServerSettings, request: &Request) -> Result
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-type", detail))
 }
 
+/// Rejects a form for a page that a page of another origin sends, whatever the server's settings.
+pub(super) fn check_form(settings: &ServerSettings, request: &Request) -> Result<(), ApiError> {
+    if [Method::GET, Method::HEAD].contains(request.method()) {
+        return Ok(());
+    }
+    match page_of(request.headers(), host_of(request), &settings.origins) {
+        PageOrigin::None | PageOrigin::Own => Ok(()),
+        PageOrigin::Named | PageOrigin::Other => {
+            let detail = "only a page of this server may send this form";
+            Err(ApiError::new(StatusCode::FORBIDDEN, "wrong-origin", detail))
+        }
+    }
+}
+
 /// Returns a content type without its parameters.
 fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()

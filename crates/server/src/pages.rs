@@ -1,0 +1,150 @@
+//! The web interface at this server: its routes, and the identification of its visitors.
+//!
+//! Invariants: a session is a token of this server, with the scopes of that token; it counts for
+//! pages and for requests that only read, never for a change through the API.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::get;
+use axum::{Router, http::Uri};
+use noetl_model::Digest;
+use noetl_web::{
+    LoginError, LoginGate, PageScope, Permissions, SESSION_COOKIE, SessionKey, SignIn, Visitor,
+    WebState, Wire, needed,
+};
+
+use crate::access::Authentication;
+use crate::response::error::{self, ApiError};
+use crate::state::{AppState, Pages, ServerSettings};
+use crate::tokens::{Scope, Token};
+
+/// Prefix of the paths of pages.
+pub(crate) const PREFIX: &str = "/ui/";
+
+/// True if a path is that of a page, and pages are on.
+pub(crate) fn is_page(settings: &ServerSettings, path: &str) -> bool {
+    match settings.pages {
+        Pages::Hidden => false,
+        Pages::Shown => path.starts_with(PREFIX),
+    }
+}
+
+/// Returns the routes of the pages, if they are on.
+pub(crate) fn routes(state: &AppState) -> Router<AppState> {
+    match state.settings().pages {
+        Pages::Hidden => Router::new(),
+        Pages::Shown => noetl_web::router(web_state(state)).route("/", get(first_page)),
+    }
+}
+
+fn web_state(state: &AppState) -> WebState {
+    let settings = state.settings();
+    WebState {
+        app: state.app().clone(),
+        sign_in: match settings.access {
+            Authentication::Open => SignIn::Open,
+            Authentication::Tokens(_) => SignIn::Token(Arc::new(Gate(state.clone()))),
+        },
+        wire: if settings.tls.is_some() { Wire::Encrypted } else { Wire::Plain },
+        key: SessionKey::of(state.vault()),
+    }
+}
+
+/// Leads browsers to the first page; other clients find nothing at this path.
+async fn first_page(headers: HeaderMap) -> Response {
+    let accepted = headers.get(header::ACCEPT).and_then(|it| it.to_str().ok());
+    match accepted.is_some_and(|it| it.contains("text/html")) {
+        true => Redirect::to(PREFIX).into_response(),
+        false => error::unknown_path().await.into_response(),
+    }
+}
+
+/// Checks the token of a login, and counts the failures of an address.
+struct Gate(AppState);
+
+impl LoginGate for Gate {
+    fn log_in(&self, token: &str, address: IpAddr) -> Result<Digest, LoginError> {
+        let given = Digest::of(token.as_bytes());
+        if tokens(self.0.settings()).any(|known| known.is(&given)) {
+            return Ok(given);
+        }
+        match self.0.client_limits().refused(address) {
+            Ok(()) => Err(LoginError::UnknownToken),
+            Err(wait) => Err(LoginError::TooMany(wait)),
+        }
+    }
+}
+
+fn tokens(settings: &ServerSettings) -> impl Iterator<Item = &Token> {
+    match &settings.access {
+        Authentication::Open => [].iter(),
+        Authentication::Tokens(tokens) => tokens.iter(),
+    }
+}
+
+/// Returns the scopes of which a request for a page needs one; `None` if the page is public.
+pub(crate) fn scopes(method: &Method, path: &str) -> Option<&'static [Scope]> {
+    match needed(method, path) {
+        PageScope::Public => None,
+        PageScope::Read => Some(&[Scope::Read]),
+        PageScope::Run => Some(&[Scope::Run]),
+        PageScope::Admin => Some(&[Scope::Admin]),
+    }
+}
+
+/// Returns the token that a request's session stands for.
+pub(crate) fn session_token(state: &AppState, headers: &HeaderMap) -> Option<Digest> {
+    let cookie = session_cookie(headers)?;
+    let (key, now) = (SessionKey::of(state.vault()), state.now());
+    let mut known = tokens(state.settings()).map(Token::digest);
+    known.find(|token| key.admits(cookie, token, now)).copied()
+}
+
+fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|it| it.to_str().ok());
+    let mut pairs =
+        lines.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
+    pairs.find_map(|(name, value)| (name == SESSION_COOKIE).then_some(value))
+}
+
+/// True if a session may stand for a token: for pages, and for reading.
+pub(crate) fn takes_session(method: &Method, path: &str, scopes: &[Scope]) -> bool {
+    path.starts_with(PREFIX)
+        || ([Method::GET, Method::HEAD].contains(method) && scopes.contains(&Scope::Read))
+}
+
+/// Adds the visitor to a request for a page.
+pub(crate) fn add_visitor(
+    state: &AppState,
+    request: &mut Request,
+    token: Option<&Digest>,
+    address: IpAddr,
+) {
+    let may = match &state.settings().access {
+        Authentication::Open => Permissions::ALL,
+        Authentication::Tokens(tokens) => {
+            let known = token.and_then(|given| tokens.iter().find(|it| it.is(given)));
+            let may = |scope| known.is_some_and(|token| token.covers(scope));
+            Permissions { read: may(Scope::Read), run: may(Scope::Run), admin: may(Scope::Admin) }
+        }
+    };
+    request.extensions_mut().insert(Visitor { address, may });
+}
+
+/// Answers a request for a page that was refused: browsers without a session are led to the login.
+pub(crate) fn refused(state: &AppState, request: Request, error: &ApiError) -> Response {
+    let is_read = [Method::GET, Method::HEAD].contains(request.method());
+    if error.status() == axum::http::StatusCode::UNAUTHORIZED && is_read {
+        return Redirect::to(&login_address(request.uri())).into_response();
+    }
+    let (status, reason) = (error.status().as_u16(), error.detail().to_owned());
+    noetl_web::refused_page(&web_state(state), request, status, reason)
+}
+
+fn login_address(asked: &Uri) -> String {
+    noetl_web::login_address(asked.path_and_query().map_or(PREFIX, |it| it.as_str()))
+}

@@ -1,0 +1,80 @@
+/**
+ * Forms: sent without loading the document, filters at once when a choice changes, copy buttons.
+ */
+
+import { partOf, show } from "./replace.js";
+
+/**
+ * Sends a form in the background and shows the page that answers.
+ *
+ * @param {SubmitEvent} event
+ */
+function send(event) {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.method === "dialog" || event.defaultPrevented) {
+    return;
+  }
+  if (form.hasAttribute("data-form")) {
+    return;
+  }
+  event.preventDefault();
+  const fields = new FormData(form, event.submitter);
+  if (form.method === "post") {
+    show(form.action, { form: fields });
+    return;
+  }
+  const address = new URL(form.action);
+  for (const [name, value] of fields) {
+    if (typeof value === "string" && value !== "") {
+      address.searchParams.append(name, value);
+    }
+  }
+  show(address.href, { part: partOf(form) });
+}
+
+/**
+ * Sends a form when one of its choices changes, if the form asks for it.
+ *
+ * @param {Event} event
+ */
+function sendAtOnce(event) {
+  const field = event.target;
+  const isChoice = field instanceof HTMLSelectElement
+    || (field instanceof HTMLInputElement && field.type === "checkbox");
+  if (isChoice && field.form?.hasAttribute("data-at-once")) {
+    field.form.requestSubmit();
+  }
+}
+
+/**
+ * Copies the text of a copy button.
+ *
+ * @param {MouseEvent} event
+ */
+async function copy(event) {
+  const button = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
+  if (button) {
+    await navigator.clipboard?.writeText(button.getAttribute("data-copy") ?? "");
+    button.classList.add("done");
+  }
+}
+
+/**
+ * Closes menus and confirmations when the visitor clicks beside them.
+ *
+ * @param {MouseEvent} event
+ */
+function closeOthers(event) {
+  for (const open of document.querySelectorAll("details.menu[open], details.confirm[open]")) {
+    if (event.target instanceof Node && !open.contains(event.target)) {
+      open.removeAttribute("open");
+    }
+  }
+}
+
+export function startForms() {
+  document.addEventListener("submit", send);
+  document.addEventListener("change", sendAtOnce);
+  document.addEventListener("click", copy);
+  document.addEventListener("click", closeOthers);
+}

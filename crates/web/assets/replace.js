@@ -1,0 +1,192 @@
+/**
+ * Partial page updates: fetches a page and replaces the part of the document that has changed, keeps
+ * the history, and refreshes parts that are live.
+ *
+ * A link or a form inside an element with `data-part` replaces only the element with that id. An
+ * element with `data-refresh` is fetched again every so many milliseconds while the page is visible.
+ */
+
+/** @type {Array<(part: ParentNode) => void>} */
+const listeners = [];
+
+/**
+ * Calls a function for every part of the document that is replaced.
+ *
+ * @param {(part: ParentNode) => void} listener
+ */
+export function onReplaced(listener) {
+  listeners.push(listener);
+}
+
+/** The request of the latest navigation; an older one is aborted. @type {AbortController | null} */
+let navigation = null;
+
+/**
+ * Shows a page without loading the document again; loads it if that fails.
+ *
+ * @param {string} address
+ * @param {{ keep?: boolean, part?: string, form?: FormData }} [options] `keep` leaves the history as
+ *   it is, `part` replaces only the element with that id, `form` is sent by POST.
+ */
+export async function show(address, options = {}) {
+  navigation?.abort();
+  navigation = new AbortController();
+  const content = document.getElementById("content");
+  content?.classList.add("loading");
+  try {
+    const page = await fetched(address, navigation.signal, options.form);
+    if (!page) {
+      location.assign(address);
+      return;
+    }
+    replace(page.document, options.part);
+    if (!options.keep) {
+      history.pushState(null, "", page.address);
+      window.scrollTo(0, 0);
+      document.getElementById("content")?.focus({ preventScroll: true });
+    }
+  } catch (error) {
+    if (!(error instanceof DOMException && error.name === "AbortError")) {
+      location.assign(address);
+    }
+  } finally {
+    content?.classList.remove("loading");
+  }
+}
+
+/**
+ * Fetches a page; null if the answer is no page.
+ *
+ * @param {string} address
+ * @param {AbortSignal} signal
+ * @param {FormData} [form]
+ * @returns {Promise<{ document: Document, address: string } | null>}
+ */
+async function fetched(address, signal, form) {
+  const body = form && new URLSearchParams(/** @type {any} */ (form));
+  const response = await fetch(address, { method: body ? "POST" : "GET", body, signal });
+  if (!response.headers.get("content-type")?.startsWith("text/html")) {
+    return null;
+  }
+  const text = await response.text();
+  return { document: new DOMParser().parseFromString(text, "text/html"), address: response.url };
+}
+
+/**
+ * Replaces the content and the title, or one part of the content.
+ *
+ * @param {Document} page
+ * @param {string} [part]
+ */
+function replace(page, part) {
+  const ids = part && page.getElementById(part) && document.getElementById(part)
+    ? [part]
+    : ["content"];
+  for (const id of ids) {
+    swap(id, page);
+  }
+  if (ids[0] === "content") {
+    document.title = page.title;
+    const places = page.querySelector("nav.places");
+    if (places) {
+      document.querySelector("nav.places")?.replaceWith(document.adoptNode(places));
+    }
+  }
+}
+
+/**
+ * Replaces the element with an id by the one of another page, and keeps the focus on the element
+ * that had it, known by its id or its place among the links.
+ *
+ * @param {string} id
+ * @param {Document} page
+ */
+function swap(id, page) {
+  const old = document.getElementById(id);
+  const fresh = page.getElementById(id);
+  if (!old || !fresh) {
+    return;
+  }
+  const focused = old.contains(document.activeElement) ? document.activeElement : null;
+  const adopted = document.adoptNode(fresh);
+  old.replaceWith(adopted);
+  if (focused?.id) {
+    document.getElementById(focused.id)?.focus();
+  }
+  listeners.forEach((listener) => listener(adopted));
+}
+
+/** Fetches this page again and replaces its live parts, unless the visitor is using them. */
+async function refresh() {
+  const live = [...document.querySelectorAll("[data-refresh]")].filter((part) => !isInUse(part));
+  if (live.length === 0) {
+    return;
+  }
+  const page = await fetched(location.href, AbortSignal.timeout(10_000));
+  for (const part of live) {
+    if (page && part.isConnected && !isInUse(part)) {
+      swap(part.id, page.document);
+    }
+  }
+}
+
+/**
+ * True if the visitor types, chooses or confirms something in a part.
+ *
+ * @param {Element} part
+ */
+function isInUse(part) {
+  const active = document.activeElement;
+  const isTyping = active instanceof HTMLElement && part.contains(active)
+    && active.matches("input, select, textarea");
+  return isTyping || part.querySelector("details.confirm[open]") !== null;
+}
+
+/** Refreshes the live parts of the page for as long as there are any. */
+async function keepFresh() {
+  for (;;) {
+    const intervals = [...document.querySelectorAll("[data-refresh]")].map((part) =>
+      Number(part.getAttribute("data-refresh")));
+    await new Promise((done) => setTimeout(done, Math.max(500, Math.min(5000, ...intervals))));
+    if (document.visibilityState === "visible") {
+      await refresh().catch(() => undefined);
+    }
+  }
+}
+
+/**
+ * Returns the part that an element replaces.
+ *
+ * @param {Element} element
+ * @returns {string | undefined}
+ */
+export function partOf(element) {
+  return element.closest("[data-part]")?.getAttribute("data-part") ?? undefined;
+}
+
+/**
+ * Follows a link without loading the document, if it leads to a page of this interface.
+ *
+ * @param {MouseEvent} event
+ */
+function follow(event) {
+  const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+  const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey
+    && !event.altKey && !event.defaultPrevented;
+  if (!(link instanceof HTMLAnchorElement) || !isPlain || link.download || link.target) {
+    return;
+  }
+  const isPage = link.origin === location.origin && link.pathname.startsWith("/ui/");
+  const isHere = link.hash !== "" && link.pathname === location.pathname
+    && link.search === location.search;
+  if (isPage && !isHere && !link.hasAttribute("data-plain")) {
+    event.preventDefault();
+    show(link.href, { part: partOf(link) });
+  }
+}
+
+export function startReplacing() {
+  document.addEventListener("click", follow);
+  window.addEventListener("popstate", () => show(location.href, { keep: true }));
+  keepFresh();
+}

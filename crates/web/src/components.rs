@@ -1,0 +1,13 @@
+//! The components of pages, each drawn by one function. `/ui/components` shows them all.
+
+pub(crate) mod action;
+pub(crate) mod bar;
+pub(crate) mod command;
+pub(crate) mod duration;
+pub(crate) mod empty;
+pub(crate) mod error;
+pub(crate) mod id;
+pub(crate) mod json_tree;
+pub(crate) mod status;
+pub(crate) mod table;
+pub(crate) mod time;

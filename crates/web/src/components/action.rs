@@ -1,0 +1,47 @@
+//! Actions: a button that is a form, asked again where the effect cannot be undone.
+
+use maud::{Markup, html};
+
+use crate::layout::form_fields;
+use crate::request::PageRequest;
+
+/// An action of a page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Action<'a> {
+    /// The address that the form is sent to.
+    pub(crate) address: &'a str,
+    pub(crate) label: &'a str,
+    /// Further fields of the form.
+    pub(crate) fields: &'a [(&'a str, &'a str)],
+}
+
+/// Draws an action that takes effect at once.
+pub(crate) fn action(page: &PageRequest, action: &Action<'_>) -> Markup {
+    html! {
+        form.action method="post" action=(action.address) {
+            (fields(page, action))
+            button type="submit" { (action.label) }
+        }
+    }
+}
+
+/// Draws an action that asks before it takes effect.
+pub(crate) fn confirmed_action(page: &PageRequest, action: &Action<'_>, question: &str) -> Markup {
+    html! {
+        details.confirm {
+            summary { (action.label) }
+            form.action method="post" action=(action.address) {
+                (fields(page, action))
+                p { (question) }
+                button.danger type="submit" { (action.label) }
+            }
+        }
+    }
+}
+
+fn fields(page: &PageRequest, action: &Action<'_>) -> Markup {
+    html! {
+        (form_fields(page))
+        @for (name, value) in action.fields { input type="hidden" name=(name) value=(value); }
+    }
+}

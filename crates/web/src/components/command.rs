@@ -1,0 +1,15 @@
+//! A command line to copy.
+
+use maud::{Markup, html};
+
+use crate::layout::{Icon, icon};
+
+/// Draws a command line; a script makes it copyable.
+pub(crate) fn command(line: &str) -> Markup {
+    html! {
+        div.command {
+            code { (line) }
+            button.plain type="button" data-copy=(line) hidden aria-label="Copy" { (icon(Icon::Copy)) }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! JSON as a tree that opens and closes without scripts.
+//!
+//! Invariant: the size of the drawing is bounded, whatever the value is.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// Levels that are open at first.
+const OPEN_LEVELS: usize = 2;
+/// Maximum number of levels that are drawn.
+const LEVELS_MAX: usize = 24;
+/// Maximum number of entries of one list or object that are drawn.
+const ENTRIES_MAX: usize = 100;
+/// Maximum number of characters of a text that are drawn.
+const TEXT_MAX: usize = 2000;
+/// Maximum number of values that are drawn in total.
+const VALUES_MAX: usize = 2000;
+
+/// Draws a value as a tree.
+pub(crate) fn json_tree(value: &Value) -> Markup {
+    let mut left = VALUES_MAX;
+    html! { div.json { (node(None, value, 0, &mut left)) } }
+}
+
+fn node(name: Option<&str>, value: &Value, level: usize, left: &mut usize) -> Markup {
+    *left = left.saturating_sub(1);
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            let entries = map.iter().map(|(name, value)| (Some(name.as_str()), value));
+            branch(name, &format!("{{{}}}", map.len()), entries, map.len(), level, left)
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let entries = items.iter().map(|value| (None, value));
+            branch(name, &format!("[{}]", items.len()), entries, items.len(), level, left)
+        }
+        Value::Object(_)
+        | Value::Array(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_) => leaf(name, value),
+    }
+}
+
+fn branch<'a>(
+    name: Option<&str>,
+    size: &str,
+    entries: impl Iterator<Item = (Option<&'a str>, &'a Value)>,
+    count: usize,
+    level: usize,
+    left: &mut usize,
+) -> Markup {
+    if level >= LEVELS_MAX || *left == 0 {
+        return html! { div.leaf { (key(name)) span.size { (size) " …" } } };
+    }
+    let shown = count.min(ENTRIES_MAX).min(*left);
+    let children: Vec<Markup> =
+        entries.take(shown).map(|(name, value)| node(name, value, level + 1, left)).collect();
+    html! {
+        details open[level < OPEN_LEVELS] {
+            summary { (key(name)) span.size { (size) } }
+            div.children {
+                @for child in &children { (child) }
+                @if shown < count { div.leaf.more { "… " (count - shown) } }
+            }
+        }
+    }
+}
+
+fn leaf(name: Option<&str>, value: &Value) -> Markup {
+    let (class, text) = match value {
+        Value::String(text) => ("text", shortened(text)),
+        Value::Number(number) => ("number", number.to_string()),
+        Value::Bool(value) => ("word", value.to_string()),
+        Value::Null => ("word", "null".to_owned()),
+        Value::Object(_) => ("size", "{}".to_owned()),
+        Value::Array(_) => ("size", "[]".to_owned()),
+    };
+    html! { div.leaf { (key(name)) span class=(class) { (text) } } }
+}
+
+fn key(name: Option<&str>) -> Markup {
+    html! { @if let Some(name) = name { span.key { (name) } } }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}… ({} B)", &text[..end], text.len()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_of_a_value_is_escaped() {
+        let drawn = json_tree(&json!({ "<b>": "<script>" })).into_string();
+        assert!(!drawn.contains("<b>") && !drawn.contains("<script>"), "{drawn}");
+    }
+
+    #[test]
+    fn a_large_value_is_drawn_in_part() {
+        let wide: Vec<u32> = (0..100_000).collect();
+        let drawn =
+            json_tree(&json!({ "wide": wide, "long": "x".repeat(1_000_000) })).into_string();
+        assert!(drawn.len() < 20_000, "{} bytes", drawn.len());
+        let many = vec![vec![0; 200]; 200];
+        let drawn = json_tree(&json!(many)).into_string();
+        assert!(drawn.len() < 200_000, "{} bytes", drawn.len());
+        let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+        assert!(json_tree(&deep).into_string().contains("…"));
+    }
+}

@@ -1,0 +1,216 @@
+//! Errors as pages: complete for the visitor's mistakes, without details for internal errors.
+//!
+//! A handler returns a [`PageError`], which travels in the response until [`draw_errors`] draws the
+//! page in the visitor's language.
+
+use std::error::Error as StdError;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use noetl_app::StoreError;
+use noetl_control::{LoadError, ScheduleError, StartError, SubmitError, SubscriptionError};
+
+use crate::components::error::error_panel;
+use crate::layout::{PageHead, Place};
+use crate::request::PageRequest;
+use crate::state::WebState;
+use crate::visitor::Visitor;
+
+/// The reason why a page is not shown or a form has no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PageError {
+    UnknownPage,
+    /// The subject of the page does not exist; the message names it.
+    NotFound(String),
+    /// The request cannot be fulfilled; the message says why.
+    Refused(String),
+    Unreadable(String),
+    /// The form carries no token of this browser.
+    StaleForm,
+    /// The request was refused before it reached the pages, with this status.
+    Denied {
+        status: u16,
+        reason: String,
+    },
+    Unavailable,
+    Internal,
+}
+
+impl PageError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::UnknownPage | Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Refused(_) => StatusCode::CONFLICT,
+            Self::Unreadable(_) => StatusCode::BAD_REQUEST,
+            Self::StaleForm => StatusCode::FORBIDDEN,
+            Self::Denied { status, .. } => {
+                StatusCode::from_u16(*status).unwrap_or(StatusCode::FORBIDDEN)
+            }
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Returns the key of the heading, and the message if the error has its own.
+    fn said(&self) -> (&'static str, &'static str, Option<&str>) {
+        match self {
+            Self::UnknownPage => ("error.unknown_page", "error.unknown_page_more", None),
+            Self::NotFound(what) => ("error.not_found", "error.not_found_more", Some(what)),
+            Self::Refused(why) => ("error.refused", "error.refused_more", Some(why)),
+            Self::Unreadable(why) => ("error.unreadable", "error.unreadable_more", Some(why)),
+            Self::StaleForm => ("error.stale_form", "error.stale_form_more", None),
+            Self::Denied { reason, .. } => ("error.denied", "error.denied_more", Some(reason)),
+            Self::Unavailable => ("error.unavailable", "error.unavailable_more", None),
+            Self::Internal => ("error.internal", "error.internal_more", None),
+        }
+    }
+
+    /// Creates an error for a temporary failure; the cause is logged.
+    fn unavailable(cause: &(dyn StdError + 'static)) -> Self {
+        tracing::warn!(error = cause, "page put off");
+        Self::Unavailable
+    }
+
+    /// Creates an internal error; the cause is logged and not shown.
+    pub(crate) fn internal(cause: &(dyn StdError + 'static)) -> Self {
+        tracing::error!(error = cause, "page failed");
+        Self::Internal
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let mut response = self.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<StoreError> for PageError {
+    fn from(error: StoreError) -> Self {
+        Self::of_store(&error)
+    }
+}
+
+impl PageError {
+    fn of_store(error: &StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_)
+            | StoreError::TimedOut { .. }
+            | StoreError::OutOfReach { .. } => Self::unavailable(error),
+            StoreError::Unwritable { .. } => {
+                tracing::error!(error = error as &(dyn StdError + 'static), "form not stored");
+                Self::Refused(error.to_string())
+            }
+            StoreError::Corrupt { .. } => Self::internal(error),
+        }
+    }
+}
+
+impl From<LoadError> for PageError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::NotFound(_) => Self::NotFound(error.to_string()),
+            LoadError::NotNative { .. } | LoadError::Rewound { .. } => {
+                Self::Refused(error.to_string())
+            }
+            LoadError::Unavailable(source) => Self::of_store(&source),
+            LoadError::Corrupt { .. } => Self::internal(&error),
+        }
+    }
+}
+
+impl From<SubmitError> for PageError {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Load(error) => error.into(),
+            SubmitError::Busy(_) | SubmitError::Contended(_) | SubmitError::Stopped => {
+                Self::unavailable(&error)
+            }
+        }
+    }
+}
+
+impl From<StartError> for PageError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::UnknownPlaybook(_) => Self::NotFound(error.to_string()),
+            StartError::Submit(error) => error.into(),
+            StartError::ArchivedPlaybook(_)
+            | StartError::AmbiguousName(_)
+            | StartError::TooDeep { .. }
+            | StartError::ParentCancelled(_)
+            | StartError::PayloadTooLarge
+            | StartError::PayloadTooNested
+            | StartError::KeyTaken(_)
+            | StartError::Refused(_)
+            | StartError::BacklogFull(_) => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+impl From<ScheduleError> for PageError {
+    fn from(error: ScheduleError) -> Self {
+        match error {
+            ScheduleError::Unknown(_) => Self::NotFound(error.to_string()),
+            ScheduleError::Damaged(_) => Self::internal(&error),
+            ScheduleError::TooMany | ScheduleError::Ahead(_) => Self::Refused(error.to_string()),
+            ScheduleError::Contended => Self::unavailable(&error),
+            ScheduleError::Start(error) => error.into(),
+            ScheduleError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SubscriptionError> for PageError {
+    fn from(error: SubscriptionError) -> Self {
+        match error {
+            SubscriptionError::UnknownPath(_) | SubscriptionError::Unknown(_) => {
+                Self::NotFound(error.to_string())
+            }
+            SubscriptionError::NotASubscription { .. }
+            | SubscriptionError::Illegal(_)
+            | SubscriptionError::Replaced { .. } => Self::Refused(error.to_string()),
+            SubscriptionError::Contended => Self::unavailable(&error),
+            SubscriptionError::Damaged(_) => Self::internal(&error),
+            SubscriptionError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Draws the page of an error that a handler has returned.
+pub(crate) async fn draw_errors(
+    State(state): State<WebState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let page = PageRequest::of(&state, &parts);
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    match response.extensions_mut().remove::<PageError>() {
+        Some(error) => drawn(&page, &error),
+        None => response,
+    }
+}
+
+fn drawn(page: &PageRequest, error: &PageError) -> Response {
+    let (title, more, message) = error.said();
+    let title = page.t(title);
+    let head = PageHead { title, place: Place::None };
+    let content = error_panel(title, message, page.t(more));
+    page.respond_with(error.status(), &head, &content)
+}
+
+/// Answers an address without a page.
+pub(crate) async fn unknown_page() -> PageError {
+    PageError::UnknownPage
+}
+
+/// Draws the page for a request that was refused before it reached the pages.
+pub fn refused_page(state: &WebState, request: Request, status: u16, reason: String) -> Response {
+    let (mut parts, _) = request.into_parts();
+    parts.extensions.insert(Visitor::UNKNOWN);
+    drawn(&PageRequest::of(state, &parts), &PageError::Denied { status, reason })
+}

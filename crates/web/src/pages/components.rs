@@ -1,0 +1,64 @@
+//! Every component in one page, for whoever changes one.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use noetl_model::{ExecutionId, ExecutionStatus};
+use serde_json::json;
+
+use crate::components::action::{Action, action, confirmed_action};
+use crate::components::bar::bar;
+use crate::components::command::command;
+use crate::components::duration::duration;
+use crate::components::empty::empty;
+use crate::components::error::{error_line, error_panel, hint};
+use crate::components::id::{execution_link, playbook_link};
+use crate::components::json_tree::json_tree;
+use crate::components::status::{Tone, badge, execution_status};
+use crate::components::table::{actions, number, table, text, wide};
+use crate::components::time::time;
+use crate::layout::{PageHead, Place};
+use crate::request::PageRequest;
+use crate::response::PageResult;
+
+pub(super) async fn show(page: PageRequest) -> PageResult {
+    let head = PageHead { title: "Components", place: Place::None };
+    Ok(page.respond(&head, &template(&page)))
+}
+
+fn template(page: &PageRequest) -> Markup {
+    html! {
+        header.page-head { h1 { "Components" } }
+        (shown("status", &html! {
+            @for status in ExecutionStatus::ALL { (execution_status(page.words, *status)) " " }
+            (badge(Tone::Warning, "waiting"))
+        }))
+        (shown("duration", &html! {
+            @for seconds in [0, 5, 80, 4000, 100_000] { (duration(Duration::from_secs(seconds))) " · " }
+        }))
+        (shown("time", &time(page.now)))
+        (shown("id", &html! { (execution_link(ExecutionId(7_000_123_456_789))) " " (playbook_link("a/b/name")) }))
+        (shown("bar", &bar(10, &[(Tone::Good, 6), (Tone::Bad, 1)], "6 of 10")))
+        (shown("table", &example_table(page)))
+        (shown("json_tree", &json_tree(&json!({ "text": "a", "list": [1, 2.5, null, true], "empty": {} }))))
+        (shown("empty", &empty("Nothing", "It would be here.", Some("noetl run x.yaml"))))
+        (shown("command", &command("noetl worker --pool gpu")))
+        (shown("error", &html! { (error_line("It failed.")) (hint(&html! { "Look." })) (error_panel("Title", Some("message"), "more")) }))
+    }
+}
+
+fn shown(name: &str, component: &Markup) -> Markup {
+    html! { section { h2 { (name) } div.panel { (component) } } }
+}
+
+fn example_table(page: &PageRequest) -> Markup {
+    let example = Action { address: "/ui/preferences", label: "Act", fields: &[] };
+    let columns = [text("text"), number("number"), wide("wide"), actions("actions")];
+    let row = vec![
+        html! { "a" },
+        html! { "1,234" },
+        html! { "takes the rest" },
+        html! { (action(page, &example)) " " (confirmed_action(page, &example, "Really?")) },
+    ];
+    table("example", &columns, &[row])
+}

@@ -1,0 +1,85 @@
+//! The search of every page: executions by id, playbooks by path, and pages.
+
+use axum::extract::Query;
+use maud::{Markup, html};
+use noetl_app::PAGE_MAX;
+use noetl_model::ExecutionId;
+use serde::Deserialize;
+
+use crate::components::empty::empty;
+use crate::components::id::{execution_address, playbook_address};
+use crate::components::status::status_word;
+use crate::error::PageError;
+use crate::layout::{PageHead, Place, places};
+use crate::request::PageRequest;
+use crate::response::PageResult;
+
+/// Maximum number of results.
+const RESULTS_MAX: usize = 20;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct FindQuery {
+    #[serde(default)]
+    q: String,
+}
+
+/// A result: where it leads, its name, and the word for its kind.
+#[derive(Debug)]
+struct Finding {
+    address: String,
+    name: String,
+    kind: String,
+}
+
+pub(super) async fn show(page: PageRequest, Query(query): Query<FindQuery>) -> PageResult {
+    let findings = find(&page, query.q.trim()).await?;
+    let head = PageHead { title: page.t("find.title"), place: Place::None };
+    Ok(page.respond(&head, &template(&page, &query.q, &findings)))
+}
+
+async fn find(page: &PageRequest, text: &str) -> Result<Vec<Finding>, PageError> {
+    let mut findings = Vec::new();
+    if let Ok(id) = text.parse::<ExecutionId>()
+        && let Some(known) = page.app().find_known(id).await?
+    {
+        let status = page.t(status_word(known.summary.status));
+        findings.push(Finding {
+            address: execution_address(id),
+            name: format!("{id} · {}", known.summary.playbook.path),
+            kind: status.to_owned(),
+        });
+    }
+    let lower = text.to_lowercase();
+    let named = places().map(|(address, word)| (address, page.words.t(word)));
+    let named = named.filter(|(_, name)| name.to_lowercase().contains(&lower));
+    findings.extend(named.map(|(address, name)| Finding {
+        address: address.to_owned(),
+        name: name.to_owned(),
+        kind: page.t("find.page").to_owned(),
+    }));
+    let entries = page.app().newest_entries(PAGE_MAX).await?;
+    let entries = entries.iter().filter(|entry| entry.path.to_lowercase().contains(&lower));
+    findings.extend(entries.map(|entry| Finding {
+        address: playbook_address(&entry.path),
+        name: entry.path.clone(),
+        kind: entry.kind.clone(),
+    }));
+    findings.truncate(RESULTS_MAX);
+    Ok(findings)
+}
+
+fn template(page: &PageRequest, text: &str, findings: &[Finding]) -> Markup {
+    html! {
+        header.page-head { h1 { (page.t("find.title")) } }
+        @if findings.is_empty() {
+            (empty(&page.words.fill("find.nothing", &[("text", text)]), page.t("find.nothing_more"), None))
+        } @else {
+            ul #found.found {
+                @for finding in findings {
+                    li data-row { a href=(finding.address) data-kind=(finding.kind) { (finding.name) }
+                        span.soft { (finding.kind) } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The sender of a request for a page, and the permissions that each page needs.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use axum::http::Method;
+
+/// The permission that a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageScope {
+    Public,
+    Read,
+    Run,
+    Admin,
+}
+
+/// The permissions of a visitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Permissions {
+    pub read: bool,
+    pub run: bool,
+    pub admin: bool,
+}
+
+impl Permissions {
+    pub const ALL: Self = Self { read: true, run: true, admin: true };
+    pub const NONE: Self = Self { read: false, run: false, admin: false };
+}
+
+/// The sender of a request, as the server has authenticated it.
+#[derive(Debug, Clone, Copy)]
+pub struct Visitor {
+    pub address: IpAddr,
+    pub may: Permissions,
+}
+
+impl Visitor {
+    /// A visitor without permissions and without an address.
+    pub const UNKNOWN: Self =
+        Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), may: Permissions::NONE };
+}
+
+/// Paths that need no permission: the way in, and the files that every page loads.
+const PUBLIC: &[&str] = &["/ui/login", "/ui/preferences"];
+const ASSETS: &str = "/ui/assets/";
+
+/// Prefixes of paths whose forms need the permission of an administrator.
+const ADMIN_FORMS: &[&str] = &["/ui/credentials", "/ui/feeds"];
+
+/// Returns the permission that a request for a path below `/ui/` needs.
+pub fn needed(method: &Method, path: &str) -> PageScope {
+    let is_read = [Method::GET, Method::HEAD].contains(method);
+    match is_read {
+        _ if PUBLIC.contains(&path) => PageScope::Public,
+        true if path.starts_with(ASSETS) => PageScope::Public,
+        true => PageScope::Read,
+        false if path == "/ui/logout" => PageScope::Public,
+        false if ADMIN_FORMS.iter().any(|prefix| path.starts_with(prefix)) => PageScope::Admin,
+        false => PageScope::Run,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(method: Method, path: &str, expected: PageScope) {
+        assert_eq!(needed(&method, path), expected, "{method} {path}");
+    }
+
+    #[test]
+    fn pages_need_read_and_forms_need_more() {
+        check(Method::GET, "/ui/", PageScope::Read);
+        check(Method::GET, "/ui/credentials", PageScope::Read);
+        check(Method::POST, "/ui/executions/1/cancel", PageScope::Run);
+        check(Method::POST, "/ui/credentials", PageScope::Admin);
+    }
+
+    #[test]
+    fn the_way_in_and_the_files_of_pages_are_public() {
+        check(Method::GET, "/ui/login", PageScope::Public);
+        check(Method::POST, "/ui/login", PageScope::Public);
+        check(Method::POST, "/ui/logout", PageScope::Public);
+        check(Method::POST, "/ui/preferences", PageScope::Public);
+        check(Method::GET, "/ui/assets/0/page.css", PageScope::Public);
+        check(Method::POST, "/ui/assets/0/page.css", PageScope::Run);
+        check(Method::GET, "/ui/login/../executions", PageScope::Read);
+    }
+}
