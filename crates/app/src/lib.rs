@@ -18,6 +18,7 @@ mod listeners;
 mod message_intake;
 mod objects;
 mod outbox;
+mod pool_queues;
 mod projected_events;
 mod public_events;
 mod record_cleanup;
@@ -55,6 +56,7 @@ pub use listeners::Listener;
 pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError};
 pub use objects::{ObjectError, ObjectName};
 pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
+pub use pool_queues::PoolQueue;
 pub use projected_events::{EnvelopePage, ProjectError, PurgeAges, PurgedData, StoredEnvelopes};
 pub use replay::{
     CompareError, ComparedMoments, ExecutionMoment, LargeReplayPermit, ReplayError,

@@ -84,7 +84,8 @@ async fn find(app: &App) -> Result<BTreeSet<Pool>, StoreError> {
     Ok(waiting)
 }
 
-fn pool_name(worker: &Runtime) -> Option<&str> {
+/// Returns the pool that a worker is registered for.
+pub(crate) fn pool_name(worker: &Runtime) -> Option<&str> {
     worker.labels.as_ref()?.get("pool_name")?.as_str()
 }
 
@@ -92,6 +93,11 @@ impl App {
     /// Records that a worker asks for commands of a pool.
     pub fn pool_asked_for(&self, pool: &Pool) {
         self.unserved().asked_for(pool);
+    }
+
+    /// Returns the pools that have waiting commands and no worker.
+    pub(crate) async fn unserved_pools(&self) -> Result<Arc<BTreeSet<Pool>>, StoreError> {
+        self.unserved().look(self).await
     }
 
     /// Returns the reason why a running execution does not advance, if its pool has no worker.

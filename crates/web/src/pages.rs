@@ -5,10 +5,19 @@
 
 #[cfg(debug_assertions)]
 mod components;
+mod credentials;
+mod executions;
+mod feeds;
 mod find;
 mod login;
 mod overview;
+mod playbook;
+mod playbooks;
 mod preferences;
+mod schedules;
+mod subscriptions;
+mod system;
+mod workers;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -20,6 +29,21 @@ pub(crate) fn routes() -> Router<WebState> {
     let pages = Router::new()
         .route("/ui/", get(overview::show))
         .route("/ui", get(async || crate::response::see("/ui/")))
+        .route("/ui/example", post(overview::run_example))
+        .route("/ui/executions", get(executions::show))
+        .route("/ui/executions/{id}/cancel", post(executions::cancel))
+        .route("/ui/executions/{id}/retry", post(executions::retry))
+        .route("/ui/executions/{id}/rerun", post(executions::rerun))
+        .route("/ui/playbooks", get(playbooks::show))
+        .route("/ui/playbooks/{*path}", get(playbook::show).post(playbook::act))
+        .route("/ui/schedules", get(schedules::show))
+        .route("/ui/schedules/{*path}", get(schedules::show_one).post(schedules::act))
+        .route("/ui/subscriptions", get(subscriptions::show))
+        .route("/ui/subscriptions/{id}", get(subscriptions::show_one).post(subscriptions::act))
+        .route("/ui/feeds", get(feeds::show).post(feeds::act))
+        .route("/ui/workers", get(workers::show))
+        .route("/ui/credentials", get(credentials::show).post(credentials::act))
+        .route("/ui/system", get(system::show))
         .route("/ui/find", get(find::show))
         .route("/ui/login", get(login::show).post(login::log_in))
         .route("/ui/logout", post(login::log_out))

@@ -65,6 +65,7 @@ const LAYERS: &[(&str, Allowed)] = &[
             "noetl-playbook",
             "noetl-engine",
             "noetl-replay",
+            "noetl-bus",
             "noetl-control",
             "noetl-secrets",
             "noetl-api",

@@ -9,8 +9,8 @@ use anyhow::{Context as _, anyhow};
 use noetl_api::{ClientIdentity, ClientTls};
 use noetl_app::{AppSettings, SubjectPrefix};
 use noetl_server::{
-    Authentication, MetricsRoute, Hosts, Limits, Origins, Pages, Rate, Scope, ServerSettings, Spans,
-    Tls, TlsFiles, Token,
+    Authentication, Hosts, Limits, MetricsRoute, Origins, Pages, Rate, Scope, ServerSettings,
+    Spans, Tls, TlsFiles, Token,
 };
 use rustix::process::{Resource, getrlimit};
 

@@ -1,49 +1,82 @@
 //! The first page as HTML.
 
 use maud::{Markup, html};
-use noetl_model::Summary;
 
-use super::view::OverviewView;
-use crate::components::empty::empty;
-use crate::components::id::{execution_link, playbook_link};
-use crate::components::status::execution_status;
-use crate::components::table::{table, text, wide};
-use crate::components::time::time;
+use super::view::{Attention, OverviewView};
+use crate::components::action::{Action, action};
+use crate::components::command::command;
+use crate::components::error::{error_line, hint};
+use crate::components::execution_table::execution_table;
+use crate::components::status::{Tone, badge};
+use crate::pages::workers::unserved;
 use crate::request::PageRequest;
 
 pub(super) fn overview(page: &PageRequest, view: &OverviewView) -> Markup {
     html! {
         header.page-head { h1 { (page.t("nav.overview")) } }
-        @if view.recent.is_empty() {
-            (empty(page.t("overview.empty"), page.t("overview.empty_more"), Some("noetl run hello.yaml")))
-        } @else {
-            div #live data-refresh="2000" {
-                @if !view.running.is_empty() {
-                    section { h2 { (page.t("overview.running")) } (list(page, &view.running)) }
+        @if view.recent.is_empty() { (first_steps(page)) }
+        div #live data-refresh="2000" {
+            @if !view.attention.is_empty() {
+                section { div.section-head { h2 { (page.t("overview.attention")) } }
+                    (attention(page, &view.attention)) }
+            } @else if !view.recent.is_empty() {
+                (badge(Tone::Good, page.t("overview.well")))
+            }
+            @if !view.running.is_empty() {
+                section {
+                    div.section-head { h2 { (page.t("overview.running")) }
+                        a href="/ui/executions?status=RUNNING" { (page.t("overview.all")) } }
+                    (execution_table(page, &view.running))
                 }
-                section { h2 { (page.t("overview.recent")) } (list(page, &view.recent)) }
+            }
+            @if !view.recent.is_empty() {
+                section {
+                    div.section-head { h2 { (page.t("overview.recent")) }
+                        a href="/ui/executions" { (page.t("overview.all")) } }
+                    (execution_table(page, &view.recent))
+                }
             }
         }
     }
 }
 
-fn list(page: &PageRequest, executions: &[Summary]) -> Markup {
-    let columns = [
-        text(page.t("executions.status")),
-        wide(page.t("executions.playbook")),
-        text(page.t("executions.id")),
-        text(page.t("executions.started")),
-    ];
-    let rows: Vec<Vec<Markup>> = executions
-        .iter()
-        .map(|it| {
-            vec![
-                execution_status(page.words, it.status),
-                playbook_link(&it.playbook.path),
-                execution_link(it.execution),
-                time(it.started_at),
-            ]
-        })
-        .collect();
-    table(page.t("nav.executions"), &columns, &rows)
+/// Draws the page of a new machine: a button that runs an example, and the command that does it.
+fn first_steps(page: &PageRequest) -> Markup {
+    let example =
+        Action { address: "/ui/example", label: page.t("overview.run_example"), fields: &[] };
+    html! {
+        div.empty.first {
+            p.title { (page.t("overview.empty")) }
+            p { (page.t("overview.empty_more")) }
+            @if page.visitor.may.run { div.main-action { (action(page, &example)) } }
+            p { (page.t("overview.or_command")) }
+            (command("noetl run examples/hello_world.yaml"))
+        }
+    }
+}
+
+fn attention(page: &PageRequest, attention: &Attention) -> Markup {
+    html! {
+        div.stack {
+            @for pool in &attention.pools { (unserved(page, pool)) }
+            @for schedule in &attention.schedules {
+                (hint(&html! {
+                    a href="/ui/schedules" { (page.t("overview.schedule")) " " (schedule.path) }
+                    @if let Some(trouble) = &schedule.trouble { (error_line(trouble)) }
+                }))
+            }
+            @for feed in &attention.feeds {
+                (hint(&html! { a href="/ui/feeds" { (page.words.fill("overview.feed", &[("feed", &feed.name)])) } }))
+            }
+            @if !attention.dead.is_empty() {
+                (hint(&html! { a href="/ui/feeds" {
+                    (page.words.count("overview.dead", attention.dead.len() as u64)) } }))
+            }
+            @if !attention.failed.is_empty() {
+                div.section-head { h3 { (page.t("overview.failed")) }
+                    a href="/ui/executions?status=FAILED" { (page.t("overview.all")) } }
+                (execution_table(page, &attention.failed))
+            }
+        }
+    }
 }

@@ -1,28 +1,93 @@
 //! The values of the first page.
 
-use noetl_app::{ExecutionFilter, Page};
-use noetl_model::{ExecutionStatus, Summary};
+use std::time::Duration;
 
+use noetl_api::wire::{FeedDeliveryView, FeedView, OutboxMessage, ScheduleView};
+use noetl_app::{ExecutionFilter, ExecutionQuery, PoolQueue};
+use noetl_model::{ExecutionStatus, Timestamp};
+
+use crate::components::execution_table::{listed, query_executions};
+use crate::components::progress::ListedExecution;
 use crate::error::PageError;
 use crate::request::PageRequest;
 
 /// Number of executions in each list.
 const LISTED: usize = 10;
+/// Number of failed executions that ask for attention.
+const FAILED: usize = 5;
+/// Age up to which a failed execution asks for attention.
+const FAILED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug)]
 pub(super) struct OverviewView {
-    pub(super) running: Vec<Summary>,
-    pub(super) recent: Vec<Summary>,
+    pub(super) attention: Attention,
+    pub(super) running: Vec<ListedExecution>,
+    pub(super) recent: Vec<ListedExecution>,
+}
+
+/// Everything that asks for attention.
+#[derive(Debug)]
+pub(super) struct Attention {
+    pub(super) failed: Vec<ListedExecution>,
+    /// Pools with commands and no worker.
+    pub(super) pools: Vec<PoolQueue>,
+    /// Schedules that cannot start executions.
+    pub(super) schedules: Vec<ScheduleView>,
+    /// Messages that are not tried again by themselves.
+    pub(super) dead: Vec<OutboxMessage>,
+    /// Feeds whose delivery has ended.
+    pub(super) feeds: Vec<FeedView>,
+}
+
+impl Attention {
+    pub(super) fn is_empty(&self) -> bool {
+        self.failed.is_empty()
+            && self.pools.is_empty()
+            && self.schedules.is_empty()
+            && self.dead.is_empty()
+            && self.feeds.is_empty()
+    }
+
+    async fn load(page: &PageRequest) -> Result<Self, PageError> {
+        let app = page.app();
+        let mut pools = app.pool_queues().await?;
+        pools.retain(|pool| !pool.is_served);
+        let mut schedules = app.list_schedules().await?.schedules;
+        schedules.retain(|schedule| schedule.trouble.is_some());
+        let mut feeds = app.list_feeds().await?.feeds;
+        feeds.retain(|feed| matches!(feed.delivery, Some(FeedDeliveryView::Dead { .. })));
+        let since = page.now.as_micros() - i64::try_from(FAILED_WITHIN.as_micros()).unwrap_or(0);
+        let failed = with_status(Some(ExecutionStatus::Failed), FAILED);
+        let failed =
+            ExecutionQuery { started_after: Some(Timestamp::from_micros(since)), ..failed };
+        Ok(Self {
+            failed: executions(page, failed).await?,
+            pools,
+            schedules,
+            dead: app.list_messages(Some("DEAD"), 0, Some(LISTED)).await?.messages,
+            feeds,
+        })
+    }
 }
 
 impl OverviewView {
     pub(super) async fn load(page: &PageRequest) -> Result<Self, PageError> {
-        let newest = Page { before: None, limit: LISTED };
-        let status = Some(ExecutionStatus::Running);
-        let running = ExecutionFilter { status, ..ExecutionFilter::default() };
         Ok(Self {
-            running: page.app().summaries(&running, newest).await?,
-            recent: page.app().summaries(&ExecutionFilter::default(), newest).await?,
+            attention: Attention::load(page).await?,
+            running: executions(page, with_status(Some(ExecutionStatus::Running), LISTED)).await?,
+            recent: executions(page, with_status(None, LISTED)).await?,
         })
     }
+}
+
+fn with_status(status: Option<ExecutionStatus>, limit: usize) -> ExecutionQuery {
+    let filter = ExecutionFilter { status, ..ExecutionFilter::default() };
+    ExecutionQuery { filter, limit: Some(limit), ..ExecutionQuery::default() }
+}
+
+async fn executions(
+    page: &PageRequest,
+    query: ExecutionQuery,
+) -> Result<Vec<ListedExecution>, PageError> {
+    listed(page, query_executions(page, &query).await?.executions).await
 }

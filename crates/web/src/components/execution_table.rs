@@ -1,0 +1,63 @@
+//! Executions as a table.
+
+use maud::{Markup, html};
+use noetl_app::{ExecutionList, ExecutionQuery, KnownExecution, ListError};
+
+use super::duration::duration;
+use super::id::{execution_link, playbook_link};
+use super::progress::{ListedExecution, progress, took};
+use super::status::execution_status;
+use super::table::{number, table, text, wide};
+use super::time::time;
+use crate::error::PageError;
+use crate::request::PageRequest;
+
+/// Lists executions.
+pub(crate) async fn query_executions(
+    page: &PageRequest,
+    query: &ExecutionQuery,
+) -> Result<ExecutionList, PageError> {
+    page.app().list_executions(query).await.map_err(|error| match error {
+        ListError::OffsetTooLarge => PageError::Refused(error.to_string()),
+        ListError::Store(error) => error.into(),
+    })
+}
+
+/// Adds to executions the reasons why they do not advance.
+pub(crate) async fn listed(
+    page: &PageRequest,
+    executions: Vec<KnownExecution>,
+) -> Result<Vec<ListedExecution>, PageError> {
+    let mut listed = Vec::with_capacity(executions.len());
+    for known in executions {
+        let hint = page.app().hint_of(&known).await?;
+        listed.push(ListedExecution { summary: known.summary, hint });
+    }
+    Ok(listed)
+}
+
+/// Draws executions, each with its status, its times and what it does.
+pub(crate) fn execution_table(page: &PageRequest, executions: &[ListedExecution]) -> Markup {
+    let columns = [
+        text(page.t("executions.status")),
+        text(page.t("executions.playbook")),
+        text(page.t("executions.id")),
+        text(page.t("executions.started")),
+        number(page.t("executions.took")),
+        wide(page.t("executions.now")),
+    ];
+    let rows: Vec<Vec<Markup>> = executions.iter().map(|it| row(page, it)).collect();
+    table(page.t("nav.executions"), &columns, &rows)
+}
+
+fn row(page: &PageRequest, listed: &ListedExecution) -> Vec<Markup> {
+    let summary = &listed.summary;
+    vec![
+        execution_status(page.words, summary.status),
+        html! { (playbook_link(&summary.playbook.path)) " " span.soft { "v" (summary.playbook.version) } },
+        execution_link(summary.execution),
+        time(summary.started_at),
+        duration(took(summary, page.now)),
+        progress(page.words, listed),
+    ]
+}

@@ -1,0 +1,68 @@
+//! The present of an execution in words: the step, its items, the wait, or the error.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use noetl_model::{ExecutionStatus, Summary, Timestamp};
+
+use super::bar::bar;
+use super::status::Tone;
+use crate::words::Words;
+
+/// Maximum number of characters of an error in a list.
+const ERROR_MAX: usize = 160;
+
+/// An execution with the reason why it does not advance, if it does not.
+#[derive(Debug)]
+pub(crate) struct ListedExecution {
+    pub(crate) summary: Summary,
+    pub(crate) hint: Option<String>,
+}
+
+/// Draws what an execution does or waits for, or how it ended.
+pub(crate) fn progress(words: &Words, listed: &ListedExecution) -> Markup {
+    let summary = &listed.summary;
+    match summary.status {
+        ExecutionStatus::Running => match &listed.hint {
+            Some(hint) => html! { span.attention { (hint) } },
+            None => running(words, summary),
+        },
+        ExecutionStatus::Failed => failure(summary),
+        ExecutionStatus::Completed | ExecutionStatus::Cancelled => {
+            html! { span.soft { (words.count("count.steps", summary.steps.total.into())) } }
+        }
+    }
+}
+
+fn running(words: &Words, summary: &Summary) -> Markup {
+    let items = summary.items;
+    let done = items.completed + items.failed;
+    html! {
+        @if let Some(step) = &summary.current_step {
+            span { (words.t("executions.step")) " " code { (step.as_str()) } }
+        }
+        @if items.total > 0 {
+            @let of = words.fill("executions.items", &[
+                ("done", &words.number(done)), ("total", &words.number(items.total)),
+            ]);
+            " " (bar(items.total, &[(Tone::Good, items.completed), (Tone::Bad, items.failed)], &of))
+            " " span.soft { (of) }
+        }
+    }
+}
+
+fn failure(summary: &Summary) -> Markup {
+    let Some(error) = &summary.error else { return html! {} };
+    let text: String = error.message.chars().take(ERROR_MAX).collect();
+    html! {
+        span.failure title=(error.message) {
+            @if let Some(step) = &summary.current_step { code { (step.as_str()) } " " }
+            (text)
+        }
+    }
+}
+
+/// Returns how long an execution took, or has been running.
+pub(crate) fn took(summary: &Summary, now: Timestamp) -> Duration {
+    summary.ended_at.unwrap_or(now).since(summary.started_at)
+}

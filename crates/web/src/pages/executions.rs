@@ -1,0 +1,21 @@
+//! The list of executions, with filters in the address.
+
+mod actions;
+mod filter;
+mod template;
+mod view;
+
+use axum::extract::Query;
+
+use crate::layout::{PageHead, Place};
+use crate::request::PageRequest;
+use crate::response::PageResult;
+pub(super) use actions::{cancel, rerun, retry};
+use filter::ListFilter;
+use view::ExecutionsView;
+
+pub(super) async fn show(page: PageRequest, Query(filter): Query<ListFilter>) -> PageResult {
+    let view = ExecutionsView::load(&page, filter).await?;
+    let head = PageHead { title: page.t("nav.executions"), place: Place::Executions };
+    Ok(page.respond(&head, &template::executions(&page, &view)))
+}

@@ -1,0 +1,91 @@
+//! Forms that act on one execution: cancel, retry from the failure, run again.
+
+use std::collections::BTreeMap;
+
+use axum::extract::Path;
+use noetl_app::{EndError, ForkPlaybook};
+use noetl_control::{ForkAt, ForkError, ForkRequest, RegisterError};
+use noetl_model::{ChildExecutions, ExecutionId};
+use serde_json::Map;
+
+use crate::components::id::execution_address;
+use crate::error::PageError;
+use crate::form::SignedForm;
+use crate::request::PageRequest;
+use crate::response::{PageResult, see};
+
+pub(in crate::pages) async fn cancel(
+    page: PageRequest,
+    Path(id): Path<String>,
+    form: SignedForm,
+) -> PageResult {
+    let execution = execution_of(&id)?;
+    let reason = form.given("reason").map(str::to_owned);
+    page.app().cancel(execution, reason, ChildExecutions::Cancelled).await?;
+    Ok(see(form.get("return_to")))
+}
+
+pub(in crate::pages) async fn retry(
+    page: PageRequest,
+    Path(id): Path<String>,
+    _form: SignedForm,
+) -> PageResult {
+    let request = ForkRequest {
+        origin: execution_of(&id)?,
+        at: ForkAt::Failure,
+        playbook: None,
+        workload: Map::new(),
+        context: BTreeMap::new(),
+    };
+    let fork = page.app().fork(request, ForkPlaybook::Registered).await?;
+    Ok(see(&execution_address(fork.execution)))
+}
+
+pub(in crate::pages) async fn rerun(
+    page: PageRequest,
+    Path(id): Path<String>,
+    _form: SignedForm,
+) -> PageResult {
+    let started = page.app().rerun(execution_of(&id)?, None).await?;
+    Ok(see(&execution_address(started.execution)))
+}
+
+fn execution_of(text: &str) -> Result<ExecutionId, PageError> {
+    text.parse().map_err(|_| PageError::UnknownPage)
+}
+
+impl From<EndError> for PageError {
+    fn from(error: EndError) -> Self {
+        match error {
+            EndError::ReasonTooLong | EndError::NotAnEnd | EndError::Refused(_) => {
+                Self::Refused(error.to_string())
+            }
+            EndError::Submit(error) => error.into(),
+            EndError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ForkError> for PageError {
+    fn from(error: ForkError) -> Self {
+        match error {
+            ForkError::UnknownEvent(..)
+            | ForkError::NotFailed { .. }
+            | ForkError::TooManyForks(_) => Self::Refused(error.to_string()),
+            ForkError::Unforkable(source) => Self::Refused(source.to_string()),
+            ForkError::Register(error) => error.into(),
+            ForkError::Start(error) => error.into(),
+        }
+    }
+}
+
+impl From<RegisterError> for PageError {
+    fn from(error: RegisterError) -> Self {
+        match error {
+            RegisterError::Invalid(problems) => Self::Refused(problems.headline()),
+            RegisterError::Subscription(error) => error.into(),
+            RegisterError::Schedule(error) => error.into(),
+            RegisterError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The filter of the list, as the address holds it.
+
+use noetl_app::{ExecutionFilter, ExecutionQuery, PathFilter};
+use noetl_model::{ExecutionId, ExecutionStatus, Timestamp};
+use serde::Deserialize;
+
+use crate::address::with_query;
+
+/// Number of executions per page.
+const PER_PAGE: usize = 50;
+
+/// The parameters of the list. Empty ones are not set; invalid ones are shown and have no effect.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(in crate::pages) struct ListFilter {
+    pub(super) status: String,
+    /// A part of the playbook's path.
+    pub(super) playbook: String,
+    pub(super) from: String,
+    pub(super) until: String,
+    pub(super) parent: String,
+    /// The last execution of the page before.
+    pub(super) after: String,
+    /// `on` keeps the list fresh.
+    pub(super) live: String,
+}
+
+impl ListFilter {
+    /// Returns the query of the list.
+    pub(super) fn query(&self) -> ExecutionQuery {
+        ExecutionQuery {
+            filter: ExecutionFilter {
+                status: self.status(),
+                path: given(&self.playbook).map(|part| PathFilter::Part(part.to_owned())),
+                catalog_id: None,
+                parent: self.parent.parse().ok(),
+            },
+            started_after: instant(&self.from),
+            started_before: instant(&self.until),
+            limit: Some(PER_PAGE),
+            offset: 0,
+            cursor: self.after.parse().ok(),
+        }
+    }
+
+    pub(super) fn status(&self) -> Option<ExecutionStatus> {
+        self.status.parse().ok()
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.live == "on"
+    }
+
+    /// True if the list is narrowed in any way.
+    pub(super) fn is_narrow(&self) -> bool {
+        let page = Self { after: String::new(), live: String::new(), ..self.clone() };
+        page != Self::default()
+    }
+
+    /// Returns the address of the list with this filter.
+    pub(super) fn address(&self) -> String {
+        with_query(
+            "/ui/executions",
+            &[
+                ("status", &self.status),
+                ("playbook", &self.playbook),
+                ("from", &self.from),
+                ("until", &self.until),
+                ("parent", &self.parent),
+                ("after", &self.after),
+                ("live", &self.live),
+            ],
+        )
+    }
+
+    /// Returns the filter of the next page.
+    pub(super) fn next(&self, last: ExecutionId) -> Self {
+        Self { after: last.to_string(), live: String::new(), ..self.clone() }
+    }
+
+    /// Returns the filter of the first page.
+    pub(super) fn first(&self) -> Self {
+        Self { after: String::new(), ..self.clone() }
+    }
+}
+
+fn given(text: &str) -> Option<&str> {
+    Some(text.trim()).filter(|it| !it.is_empty())
+}
+
+/// Parses an instant; a field for local dates and times leaves out seconds and zone, which is UTC.
+fn instant(text: &str) -> Option<Timestamp> {
+    let text = given(text)?;
+    let forms =
+        [text.to_owned(), format!("{text}Z"), format!("{text}:00Z"), format!("{text}T00:00:00Z")];
+    forms.iter().find_map(|form| form.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_survives_its_address_and_empty_parameters_are_left_out() {
+        let filter =
+            ListFilter { playbook: "a b".into(), status: "FAILED".into(), ..ListFilter::default() };
+        assert_eq!(filter.address(), "/ui/executions?status=FAILED&playbook=a%20b");
+        assert_eq!(ListFilter::default().address(), "/ui/executions");
+        assert!(filter.is_narrow());
+        assert!(!ListFilter { live: "on".into(), ..ListFilter::default() }.is_narrow());
+    }
+
+    #[test]
+    fn instants_are_read_with_and_without_seconds_and_zone() {
+        let expected = "2026-11-17T10:30:00Z".parse().ok();
+        for text in ["2026-11-17T10:30:00Z", "2026-11-17T10:30:00", "2026-11-17T10:30"] {
+            assert_eq!(instant(text), expected, "{text}");
+        }
+        assert_eq!(instant("2026-11-17"), "2026-11-17T00:00:00Z".parse().ok());
+        assert_eq!(instant("soon"), None);
+    }
+}

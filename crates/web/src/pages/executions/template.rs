@@ -1,0 +1,81 @@
+//! The list as HTML.
+
+use maud::{Markup, html};
+use noetl_model::ExecutionStatus;
+
+use super::view::ExecutionsView;
+use crate::components::empty::empty;
+use crate::components::execution_table::execution_table;
+use crate::components::status::status_word;
+use crate::request::PageRequest;
+
+/// Interval at which a live list is fetched again, in milliseconds.
+const REFRESH: &str = "2000";
+
+pub(super) fn executions(page: &PageRequest, view: &ExecutionsView) -> Markup {
+    html! {
+        header.page-head { h1 { (page.t("nav.executions")) } }
+        (filters(page, view))
+        div #list data-refresh=[view.filter.is_live().then_some(REFRESH)] {
+            @if !view.executions.is_empty() {
+                (execution_table(page, &view.executions))
+            } @else if view.filter.is_narrow() {
+                (empty(page.t("executions.none"), page.t("executions.none_more"), None))
+            } @else {
+                (empty(page.t("overview.empty"), page.t("overview.empty_more"),
+                    Some("noetl run examples/hello_world.yaml")))
+            }
+            (pages(page, view))
+        }
+    }
+}
+
+fn filters(page: &PageRequest, view: &ExecutionsView) -> Markup {
+    let filter = &view.filter;
+    html! {
+        form.filters method="get" action="/ui/executions" data-at-once {
+            label { span { (page.t("executions.status")) }
+                select name="status" {
+                    option value="" { (page.t("executions.any")) }
+                    @for status in ExecutionStatus::ALL {
+                        option value=(status.as_str()) selected[filter.status() == Some(*status)] {
+                            (page.words.t(status_word(*status)))
+                        }
+                    }
+                }
+            }
+            label { span { (page.t("executions.playbook")) }
+                input #filter-playbook name="playbook" type="search" value=(filter.playbook)
+                    placeholder=(page.t("executions.path_part"));
+            }
+            label { span { (page.t("executions.from")) }
+                input name="from" type="datetime-local" value=(filter.from);
+            }
+            label { span { (page.t("executions.until")) }
+                input name="until" type="datetime-local" value=(filter.until);
+            }
+            @if !filter.parent.is_empty() {
+                label { span { (page.t("executions.parent")) }
+                    input name="parent" value=(filter.parent);
+                }
+            }
+            label.check { input name="live" type="checkbox" value="on" checked[filter.is_live()];
+                span { (page.t("executions.live")) } }
+            button type="submit" { (page.t("executions.show")) }
+            @if filter.is_narrow() { a href="/ui/executions" { (page.t("executions.clear")) } }
+        }
+    }
+}
+
+fn pages(page: &PageRequest, view: &ExecutionsView) -> Markup {
+    html! {
+        nav.pages aria-label=(page.t("executions.pages")) {
+            @if view.filter.after.is_empty() { span {} } @else {
+                a href=(view.filter.first().address()) { (page.t("executions.newest")) }
+            }
+            @if let Some(last) = view.next {
+                a href=(view.filter.next(last).address()) rel="next" { (page.t("executions.older")) }
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Feeds and dead messages as HTML.
+
+use maud::{Markup, html};
+use noetl_api::wire::{FeedDeliveryView, FeedFilter, FeedView, OutboxMessage};
+
+use crate::components::action::{Action, action, confirmed_action};
+use crate::components::empty::empty;
+use crate::components::error::error_line;
+use crate::components::id::execution_link;
+use crate::components::json_tree::json_tree;
+use crate::components::status::{Tone, badge};
+use crate::components::table::{actions, number, table, text, wide};
+use crate::components::time::time_text;
+use crate::request::PageRequest;
+
+/// The address of the page and of its forms.
+const ADDRESS: &str = "/ui/feeds";
+
+#[derive(Debug)]
+pub(super) struct FeedsView {
+    pub(super) feeds: Vec<FeedView>,
+    pub(super) dead: Vec<OutboxMessage>,
+}
+
+pub(super) fn feeds(page: &PageRequest, view: &FeedsView) -> Markup {
+    html! {
+        header.page-head { h1 { (page.t("nav.feeds")) } }
+        @if !view.dead.is_empty() {
+            section { div.section-head { h2 { (page.t("feeds.dead")) } } (dead(page, &view.dead)) }
+        }
+        section {
+            @if view.feeds.is_empty() {
+                (empty(page.t("feeds.empty"), page.t("feeds.empty_more"),
+                    Some("noetl feed add failures --status FAILED")))
+            } @else { (list(page, &view.feeds)) }
+        }
+    }
+}
+
+fn list(page: &PageRequest, feeds: &[FeedView]) -> Markup {
+    let columns = [
+        text(page.t("feeds.feed")),
+        text(page.t("executions.status")),
+        wide(page.t("feeds.filter")),
+        text(page.t("feeds.subject")),
+        text(page.t("feeds.moved")),
+        actions(page.t("schedules.actions")),
+    ];
+    let rows: Vec<Vec<Markup>> = feeds
+        .iter()
+        .map(|feed| {
+            vec![
+                html! { code { (feed.name) } },
+                delivery(page, feed.delivery.as_ref()),
+                filter(page, &feed.filter),
+                html! { @if let Some(subject) = &feed.subject { code { (subject) } } },
+                time_text(&feed.moved_at),
+                html! { @if may_retry(page, feed) { (retry_feed(page, &feed.name)) } },
+            ]
+        })
+        .collect();
+    table(page.t("nav.feeds"), &columns, &rows)
+}
+
+fn delivery(page: &PageRequest, delivery: Option<&FeedDeliveryView>) -> Markup {
+    match delivery {
+        None => badge(Tone::Quiet, page.t("feeds.read")),
+        Some(FeedDeliveryView::Working) => badge(Tone::Good, page.t("feeds.working")),
+        Some(FeedDeliveryView::Retrying { reason, retry_at, .. }) => html! {
+            (badge(Tone::Warning, page.t("feeds.retrying"))) " " (time_text(retry_at)) (error_line(reason))
+        },
+        Some(FeedDeliveryView::Dead { reason, .. }) => html! {
+            (badge(Tone::Bad, page.t("feeds.is_dead"))) (error_line(reason))
+        },
+    }
+}
+
+fn filter(page: &PageRequest, filter: &FeedFilter) -> Markup {
+    let path = filter.path.iter();
+    let words: Vec<&String> = filter.types.iter().chain(path).chain(&filter.statuses).collect();
+    html! {
+        @if words.is_empty() { span.soft { (page.t("feeds.everything")) } }
+        @for word in words { code { (word) } " " }
+    }
+}
+
+fn may_retry(page: &PageRequest, feed: &FeedView) -> bool {
+    page.visitor.may.admin
+        && match feed.delivery {
+            Some(FeedDeliveryView::Retrying { .. } | FeedDeliveryView::Dead { .. }) => true,
+            Some(FeedDeliveryView::Working) | None => false,
+        }
+}
+
+fn retry_feed(page: &PageRequest, name: &str) -> Markup {
+    let fields = [("action", "retry_feed"), ("feed", name)];
+    action(page, &Action { address: ADDRESS, label: page.t("feeds.retry"), fields: &fields })
+}
+
+fn dead(page: &PageRequest, messages: &[OutboxMessage]) -> Markup {
+    let columns = [
+        text(page.t("feeds.kind")),
+        text(page.t("executions.id")),
+        wide(page.t("feeds.message")),
+        number(page.t("feeds.attempts")),
+        text(page.t("feeds.created")),
+        actions(page.t("schedules.actions")),
+    ];
+    let rows: Vec<Vec<Markup>> = messages.iter().map(|it| dead_row(page, it)).collect();
+    table(page.t("feeds.dead"), &columns, &rows)
+}
+
+fn dead_row(page: &PageRequest, message: &OutboxMessage) -> Vec<Markup> {
+    vec![
+        html! { code { (message.kind) } },
+        html! { @if let Ok(execution) = message.execution_id.parse() { (execution_link(execution)) } },
+        html! {
+            @if let Some(error) = &message.last_error { (error_line(error)) }
+            (json_tree(&message.message))
+        },
+        html! { (message.attempts) },
+        time_text(&message.created_at),
+        html! { @if page.visitor.may.admin { (dead_actions(page, message.outbox_id)) } },
+    ]
+}
+
+fn dead_actions(page: &PageRequest, id: i64) -> Markup {
+    let id = id.to_string();
+    let retry = [("action", "retry"), ("message", id.as_str())];
+    let dropped = [("action", "drop"), ("message", id.as_str())];
+    let retry = Action { address: ADDRESS, label: page.t("feeds.retry"), fields: &retry };
+    let dropped = Action { address: ADDRESS, label: page.t("feeds.drop"), fields: &dropped };
+    html! { (action(page, &retry)) " " (confirmed_action(page, &dropped, page.t("feeds.drop_question"))) }
+}

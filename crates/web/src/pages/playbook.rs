@@ -1,0 +1,102 @@
+//! One playbook: source, versions, last executions, and the form to run it.
+
+mod diff;
+mod inputs;
+mod template;
+mod view;
+
+use axum::extract::{Path, Query};
+use noetl_api::wire::ExecuteRequest;
+use noetl_app::{CatalogError, EntryChoice, ExecuteError, StartOptions};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::components::id::{execution_address, playbook_address};
+use crate::error::PageError;
+use crate::form::SignedForm;
+use crate::layout::{PageHead, Place};
+use crate::request::PageRequest;
+use crate::response::{PageResult, see};
+use view::PlaybookView;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PlaybookQuery {
+    /// The version that is shown; the newest if empty.
+    version: String,
+    /// The version that it is compared with.
+    compare: String,
+}
+
+pub(super) async fn show(
+    page: PageRequest,
+    Path(path): Path<String>,
+    Query(query): Query<PlaybookQuery>,
+) -> PageResult {
+    let view = PlaybookView::load(&page, path, &query).await?;
+    let head = PageHead { title: &view.entry.path, place: Place::Playbooks };
+    Ok(page.respond(&head, &template::playbook(&page, &view)))
+}
+
+/// Runs, archives or restores the playbook.
+pub(super) async fn act(
+    page: PageRequest,
+    Path(path): Path<String>,
+    form: SignedForm,
+) -> PageResult {
+    let choice = EntryChoice::Path { path: path.clone(), version: None };
+    match form.get("action") {
+        "run" => run(&page, &path, &form).await,
+        "archive" => {
+            page.app().archive(&choice).await?;
+            Ok(see(&playbook_address(&path)))
+        }
+        "restore" => {
+            page.app().restore(&choice).await?;
+            Ok(see(&playbook_address(&path)))
+        }
+        other => Err(PageError::Unreadable(format!("there is no action `{other}`"))),
+    }
+}
+
+async fn run(page: &PageRequest, path: &str, form: &SignedForm) -> PageResult {
+    let version = form.given("version").and_then(|it| it.parse::<u32>().ok());
+    let entry = view::entry(page, path.to_owned(), version).await?;
+    let payload = inputs::payload(&entry.content, form).map_err(PageError::Refused)?;
+    let request = ExecuteRequest {
+        path: Some(path.to_owned()),
+        version: Some(json!(entry.version)),
+        payload: Some(payload),
+        execution_pool: form.given("pool").map(str::to_owned),
+        ..ExecuteRequest::default()
+    };
+    let started = page.app().execute(request, StartOptions::default()).await?;
+    Ok(see(&execution_address(started.execution)))
+}
+
+impl From<CatalogError> for PageError {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::Unknown => Self::NotFound(error.to_string()),
+            CatalogError::NotAPlaybook { .. }
+            | CatalogError::Ambiguous(_)
+            | CatalogError::OtherPath { .. } => Self::Refused(error.to_string()),
+            CatalogError::Register(error) => error.into(),
+            CatalogError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ExecuteError> for PageError {
+    fn from(error: ExecuteError) -> Self {
+        match error {
+            ExecuteError::BatchSize(_)
+            | ExecuteError::NoPlaybook
+            | ExecuteError::Version(_)
+            | ExecuteError::Pool(_)
+            | ExecuteError::Key(_)
+            | ExecuteError::KeyReused(_) => Self::Refused(error.to_string()),
+            ExecuteError::Start(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A playbook as HTML.
+
+use maud::{Markup, html};
+use noetl_model::Pool;
+
+use super::diff::{DiffLine, LineChange};
+use super::inputs::{FieldKind, InputField, PREFIX};
+use super::view::{Comparison, PlaybookView};
+use crate::components::action::{Action, action, confirmed_action};
+use crate::components::empty::empty;
+use crate::components::error::hint;
+use crate::components::execution_table::execution_table;
+use crate::components::id::playbook_address;
+use crate::components::time::time;
+use crate::layout::form_fields;
+use crate::request::PageRequest;
+
+pub(super) fn playbook(page: &PageRequest, view: &PlaybookView) -> Markup {
+    html! {
+        (head(page, view))
+        @if view.entry.archived_at.is_some() {
+            (hint(&html! { (page.t("playbook.is_archived")) }))
+        }
+        div.columns {
+            div {
+                section { h2.section-head { (page.t("playbook.source")) }
+                    (versions(page, view))
+                    @match &view.compared {
+                        Some(compared) => (difference(page, compared)),
+                        None => (source(&view.entry.content)),
+                    }
+                }
+            }
+            div {
+                @if view.is_playbook() && page.visitor.may.run && view.entry.archived_at.is_none() {
+                    (run_form(page, view))
+                }
+            }
+        }
+        @if view.is_playbook() { (executions(page, view)) }
+    }
+}
+
+fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
+    let address = playbook_address(&view.entry.path);
+    let (name, label) = match view.entry.archived_at {
+        None => ("archive", page.t("playbook.archive")),
+        Some(_) => ("restore", page.t("playbook.restore")),
+    };
+    let change = Action { address: &address, label, fields: &[("action", name)] };
+    html! {
+        header.page-head {
+            h1 { (view.entry.path) }
+            span.soft { "v" (view.entry.version) " · " (view.entry.kind.to_lowercase()) " · "
+                (time(view.entry.created_at)) }
+            @if view.is_playbook() && page.visitor.may.run {
+                div.end {
+                    @match view.entry.archived_at {
+                        None => (confirmed_action(page, &change, page.t("playbook.archive_question"))),
+                        Some(_) => (action(page, &change)),
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn versions(page: &PageRequest, view: &PlaybookView) -> Markup {
+    if view.newest < 2 {
+        return html! {};
+    }
+    let compared = view.compared.as_ref().map(|it| it.version);
+    html! {
+        form.filters method="get" action=(playbook_address(&view.entry.path)) data-at-once {
+            label { span { (page.t("playbook.version")) }
+                select name="version" {
+                    @for version in view.versions() {
+                        option value=(version) selected[version == view.entry.version] { "v" (version) }
+                    }
+                }
+            }
+            label { span { (page.t("playbook.compare")) }
+                select name="compare" {
+                    option value="" { "–" }
+                    @for version in view.versions().filter(|it| *it != view.entry.version) {
+                        option value=(version) selected[Some(version) == compared] { "v" (version) }
+                    }
+                }
+            }
+            button type="submit" { (page.t("executions.show")) }
+        }
+    }
+}
+
+fn source(content: &str) -> Markup {
+    html! {
+        div.source tabindex="0" {
+            ol { @for line in content.lines() { li { code { (line) } } } }
+        }
+    }
+}
+
+fn difference(page: &PageRequest, compared: &Comparison) -> Markup {
+    html! {
+        @if compared.lines.is_empty() { p.soft { (page.t("playbook.same")) } } @else {
+            div.source.difference tabindex="0" {
+                table { tbody { @for line in &compared.lines { (diff_line(line)) } } }
+            }
+        }
+    }
+}
+
+fn diff_line(line: &DiffLine) -> Markup {
+    let (class, mark) = match line.change {
+        LineChange::Same => ("same", " "),
+        LineChange::Removed => ("removed", "−"),
+        LineChange::Added => ("added", "+"),
+        LineChange::Gap => ("gap", "…"),
+    };
+    html! {
+        tr class=(class) {
+            td.number { @if let Some(old) = line.old { (old) } }
+            td.number { @if let Some(new) = line.new { (new) } }
+            td { code { (mark) " " (line.text) } }
+        }
+    }
+}
+
+fn run_form(page: &PageRequest, view: &PlaybookView) -> Markup {
+    html! {
+        section.panel.run {
+            h2 { (page.t("playbook.run")) }
+            form method="post" action=(playbook_address(&view.entry.path)) {
+                (form_fields(page))
+                input type="hidden" name="action" value="run";
+                input type="hidden" name="version" value=(view.entry.version);
+                @for field in &view.inputs { (input(field)) }
+                label { span { (page.t("playbook.pool")) }
+                    input name="pool" placeholder=(Pool::SHARED) pattern="[A-Za-z0-9_\\-]*"; }
+                div { button.main type="submit" { (page.t("playbook.start")) } }
+            }
+        }
+    }
+}
+
+fn input(field: &InputField) -> Markup {
+    let name = format!("{PREFIX}{}", field.name);
+    html! {
+        label { span { (field.name) }
+            @match field.kind {
+                FieldKind::Text if field.text.contains('\n') =>
+                    textarea name=(name) rows="4" { (field.text) },
+                FieldKind::Text => input name=(name) value=(field.text);,
+                FieldKind::Number => input name=(name) type="number" step="any" required value=(field.text);,
+                FieldKind::Flag => input name=(name) type="checkbox" value="true" checked[field.text == "true"];,
+                FieldKind::Json => textarea name=(name) rows="3" spellcheck="false" { (field.text) },
+            }
+        }
+    }
+}
+
+fn executions(page: &PageRequest, view: &PlaybookView) -> Markup {
+    html! {
+        section {
+            div.section-head { h2 { (page.t("playbook.executions")) } }
+            @if view.executions.is_empty() {
+                (empty(page.t("playbook.no_executions"), page.t("overview.empty_more"),
+                    Some(&format!("noetl run {}", view.entry.path))))
+            } @else {
+                div #executions data-refresh="2000" { (execution_table(page, &view.executions)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The catalog as HTML.
+
+use maud::{Markup, html};
+use noetl_app::CatalogEntry;
+
+use super::CatalogFilter;
+use super::tree::Folder;
+use crate::components::empty::empty;
+use crate::components::id::playbook_address;
+use crate::components::time::time;
+use crate::request::PageRequest;
+
+pub(super) fn playbooks(page: &PageRequest, filter: &CatalogFilter, root: &Folder) -> Markup {
+    let is_narrow = !filter.q.is_empty() || filter.archived == "on";
+    html! {
+        header.page-head { h1 { (page.t("nav.playbooks")) } }
+        form.filters method="get" action="/ui/playbooks" data-at-once {
+            label { span { (page.t("playbooks.path")) }
+                input #filter-path name="q" type="search" value=(filter.q);
+            }
+            label.check { input name="archived" type="checkbox" value="on" checked[filter.archived == "on"];
+                span { (page.t("playbooks.archived")) } }
+            button type="submit" { (page.t("executions.show")) }
+        }
+        @if !root.is_empty() {
+            div.tree.panel { (folder(page, root)) }
+        } @else if is_narrow {
+            (empty(page.t("playbooks.none"), page.t("executions.none_more"), None))
+        } @else {
+            (empty(page.t("playbooks.empty"), page.t("playbooks.empty_more"),
+                Some("noetl register examples/hello_world.yaml")))
+        }
+    }
+}
+
+fn folder(page: &PageRequest, inside: &Folder) -> Markup {
+    html! {
+        ul {
+            @for (name, below) in &inside.folders {
+                li { details open {
+                    summary { (name) "/ " span.soft { (below.count()) } }
+                    (folder(page, below))
+                } }
+            }
+            @for entry in &inside.entries { li.entry data-row { (line(page, entry)) } }
+        }
+    }
+}
+
+fn line(page: &PageRequest, entry: &CatalogEntry) -> Markup {
+    let name = entry.path.rsplit('/').next().unwrap_or(&entry.path);
+    html! {
+        a href=(playbook_address(&entry.path)) { (name) }
+        span.soft { "v" (entry.version) }
+        @if !entry.kind.eq_ignore_ascii_case("playbook") { span.soft { (entry.kind.to_lowercase()) } }
+        @if entry.archived_at.is_some() { span.soft { (page.t("playbooks.is_archived")) } }
+        span.end { (time(entry.created_at)) }
+    }
+}

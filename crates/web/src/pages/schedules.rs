@@ -1,0 +1,66 @@
+//! Schedules: when each fires next, what it started last, pause, resume and backfill.
+
+mod template;
+
+use axum::extract::Path;
+use noetl_app::BackfillMode;
+use noetl_control::ScheduleAction;
+use noetl_model::Timestamp;
+
+use crate::address::encoded;
+use crate::error::PageError;
+use crate::form::SignedForm;
+use crate::layout::{PageHead, Place};
+use crate::request::PageRequest;
+use crate::response::{PageResult, see};
+use template::ScheduleDetail;
+
+/// Number of events of a schedule on its page.
+const EVENTS: usize = 50;
+
+pub(super) async fn show(page: PageRequest) -> PageResult {
+    let list = page.app().list_schedules().await?;
+    let head = PageHead { title: page.t("nav.schedules"), place: Place::Schedules };
+    Ok(page.respond(&head, &template::schedules(&page, &list.schedules)))
+}
+
+pub(super) async fn show_one(page: PageRequest, Path(path): Path<String>) -> PageResult {
+    let detail = ScheduleDetail {
+        schedule: page.app().schedule(&path).await?,
+        instants: page.app().next_instants(&path, None, None).await?.instants,
+        events: page.app().schedule_events(&path, None, Some(EVENTS)).await?.events,
+    };
+    let head = PageHead { title: &path, place: Place::Schedules };
+    Ok(page.respond(&head, &template::schedule(&page, &detail)))
+}
+
+/// Pauses, resumes or backfills a schedule.
+pub(super) async fn act(
+    page: PageRequest,
+    Path(path): Path<String>,
+    form: SignedForm,
+) -> PageResult {
+    match form.get("action") {
+        "pause" => page.app().move_schedule(&path, ScheduleAction::Pause).await.map(drop)?,
+        "resume" => page.app().move_schedule(&path, ScheduleAction::Resume).await.map(drop)?,
+        "backfill" => {
+            let from = instant(&form, "from")?;
+            let until = form.given("until").map(|_| instant(&form, "until")).transpose()?;
+            page.app().backfill(&path, from, until, BackfillMode::Start).await?;
+            return Ok(see(&address(&path)));
+        }
+        other => return Err(PageError::Unreadable(format!("there is no action `{other}`"))),
+    }
+    Ok(see(form.get("return_to")))
+}
+
+fn instant(form: &SignedForm, name: &str) -> Result<Timestamp, PageError> {
+    let text = form.get(name).trim();
+    let forms = [text.to_owned(), format!("{text}:00Z"), format!("{text}Z")];
+    let found = forms.iter().find_map(|form| form.parse().ok());
+    found.ok_or_else(|| PageError::Unreadable(format!("`{text}` is not a time")))
+}
+
+fn address(path: &str) -> String {
+    format!("/ui/schedules/{}", encoded(path))
+}

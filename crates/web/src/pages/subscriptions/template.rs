@@ -1,0 +1,171 @@
+//! Subscriptions as HTML.
+
+use maud::{Markup, html};
+use noetl_api::wire::{FailedMessageView, SubscriptionEventView, SubscriptionView};
+use noetl_engine::SubscriptionAction;
+
+use crate::components::action::{Action, action, confirmed_action};
+use crate::components::empty::empty;
+use crate::components::error::error_line;
+use crate::components::id::playbook_address;
+use crate::components::json_tree::json_tree;
+use crate::components::status::{Tone, badge};
+use crate::components::table::{actions, number, table, text, wide};
+use crate::components::time::time_text;
+use crate::request::PageRequest;
+
+#[derive(Debug)]
+pub(super) struct SubscriptionDetail {
+    pub(super) subscription: SubscriptionView,
+    pub(super) events: Vec<SubscriptionEventView>,
+    pub(super) failed: Vec<FailedMessageView>,
+}
+
+fn address(subscription: &SubscriptionView) -> String {
+    format!("/ui/subscriptions/{}", subscription.subscription_id)
+}
+
+pub(super) fn subscriptions(page: &PageRequest, subscriptions: &[SubscriptionView]) -> Markup {
+    html! {
+        header.page-head { h1 { (page.t("nav.subscriptions")) } }
+        @if subscriptions.is_empty() {
+            (empty(page.t("subscriptions.empty"), page.t("subscriptions.empty_more"),
+                Some("noetl register subscription.yaml")))
+        } @else {
+            div #live data-refresh="5000" { (list(page, subscriptions)) }
+        }
+    }
+}
+
+fn list(page: &PageRequest, subscriptions: &[SubscriptionView]) -> Markup {
+    let columns = [
+        wide(page.t("subscriptions.subscription")),
+        text(page.t("executions.status")),
+        text(page.t("subscriptions.changed")),
+        actions(page.t("schedules.actions")),
+    ];
+    let rows: Vec<Vec<Markup>> = subscriptions
+        .iter()
+        .map(|it| {
+            vec![
+                html! { a href=(address(it)) { (it.path) } },
+                state(&it.state),
+                time_text(&it.updated_at),
+                html! { @if page.visitor.may.run { (switches(page, it)) } },
+            ]
+        })
+        .collect();
+    table(page.t("nav.subscriptions"), &columns, &rows)
+}
+
+fn state(state: &str) -> Markup {
+    let tone = match state {
+        "ACTIVE" => Tone::Good,
+        "DRAINING" => Tone::Active,
+        _ => Tone::Quiet,
+    };
+    badge(tone, &state.to_lowercase())
+}
+
+/// Draws the actions that the state of a subscription allows.
+fn switches(page: &PageRequest, subscription: &SubscriptionView) -> Markup {
+    let address = address(subscription);
+    let allowed = SubscriptionAction::ALL.iter().filter(|action| {
+        action.allowed_from().iter().any(|state| state.to_string() == subscription.state)
+    });
+    html! {
+        @for allowed in allowed {
+            (action(page, &Action {
+                address: &address,
+                label: page.words.t(action_word(*allowed)),
+                fields: &[("action", allowed.as_str())],
+            })) " "
+        }
+    }
+}
+
+fn action_word(action: SubscriptionAction) -> &'static str {
+    match action {
+        SubscriptionAction::Activate => "subscriptions.activate",
+        SubscriptionAction::Pause => "schedules.pause",
+        SubscriptionAction::Resume => "schedules.resume",
+        SubscriptionAction::Drain => "subscriptions.drain",
+        SubscriptionAction::Deactivate => "subscriptions.deactivate",
+    }
+}
+
+pub(super) fn subscription(page: &PageRequest, detail: &SubscriptionDetail) -> Markup {
+    let subscription = &detail.subscription;
+    html! {
+        header.page-head {
+            h1 { (subscription.path) }
+            (state(&subscription.state))
+            a href=(playbook_address(&subscription.path)) { (page.t("playbook.source")) }
+            div.end { @if page.visitor.may.run { (switches(page, subscription)) } }
+        }
+        section {
+            div.section-head { h2 { (page.t("subscriptions.failed")) } }
+            @if detail.failed.is_empty() { p.soft { (page.t("subscriptions.none_failed")) } }
+            @else { (failed(page, detail)) }
+        }
+        section {
+            div.section-head { h2 { (page.t("schedules.events")) } }
+            (events(page, &detail.events))
+        }
+    }
+}
+
+fn failed(page: &PageRequest, detail: &SubscriptionDetail) -> Markup {
+    let columns = [
+        text(page.t("executions.status")),
+        wide(page.t("subscriptions.message")),
+        number(page.t("subscriptions.failures")),
+        text(page.t("subscriptions.last_try")),
+        actions(page.t("schedules.actions")),
+    ];
+    let address = address(&detail.subscription);
+    let rows: Vec<Vec<Markup>> = detail
+        .failed
+        .iter()
+        .map(|it| {
+            let is_dead = it.status == "DEAD";
+            let tone = if is_dead { Tone::Bad } else { Tone::Warning };
+            vec![
+                badge(tone, &it.status.to_lowercase()),
+                html! { (error_line(&it.reason)) (json_tree(&it.message)) },
+                html! { (it.failures) },
+                time_text(&it.last_at),
+                html! { @if is_dead && page.visitor.may.run { (message_actions(page, &address, &it.name)) } },
+            ]
+        })
+        .collect();
+    table(page.t("subscriptions.failed"), &columns, &rows)
+}
+
+fn message_actions(page: &PageRequest, address: &str, name: &str) -> Markup {
+    let retry = [("action", "retry"), ("message", name)];
+    let dropped = [("action", "drop"), ("message", name)];
+    let retry = Action { address, label: page.t("feeds.retry"), fields: &retry };
+    let dropped = Action { address, label: page.t("feeds.drop"), fields: &dropped };
+    html! { (action(page, &retry)) " " (confirmed_action(page, &dropped, page.t("feeds.drop_question"))) }
+}
+
+fn events(page: &PageRequest, events: &[SubscriptionEventView]) -> Markup {
+    let columns = [
+        text(page.t("events.at")),
+        text(page.t("events.event")),
+        wide(page.t("executions.status")),
+    ];
+    let rows: Vec<Vec<Markup>> = events
+        .iter()
+        .rev()
+        .map(|event| {
+            vec![
+                time_text(&event.created_at),
+                html! { code { (event.event_type) } },
+                state(&event.state),
+            ]
+        })
+        .collect();
+    table(page.t("schedules.events"), &columns, &rows)
+}

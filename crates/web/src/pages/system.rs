@@ -1,0 +1,15 @@
+//! The server and its parts: database, bus, outbox, keys, and the audit of secrets.
+
+mod template;
+mod view;
+
+use crate::layout::{PageHead, Place};
+use crate::request::PageRequest;
+use crate::response::PageResult;
+use view::SystemView;
+
+pub(super) async fn show(page: PageRequest) -> PageResult {
+    let view = SystemView::load(&page).await?;
+    let head = PageHead { title: page.t("nav.system"), place: Place::System };
+    Ok(page.respond(&head, &template::system(&page, &view)))
+}

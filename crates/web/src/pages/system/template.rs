@@ -1,0 +1,118 @@
+//! The system as HTML.
+
+use maud::{Markup, html};
+use noetl_app::AuditEntry;
+use noetl_bus::Reach;
+use noetl_control::Skew;
+
+use super::view::SystemView;
+use crate::components::duration::duration;
+use crate::components::empty::empty;
+use crate::components::error::error_line;
+use crate::components::id::execution_link;
+use crate::components::status::{Tone, badge};
+use crate::components::table::{table, text, wide};
+use crate::components::time::time;
+use crate::request::PageRequest;
+
+pub(super) fn system(page: &PageRequest, view: &SystemView) -> Markup {
+    html! {
+        header.page-head { h1 { (page.t("nav.system")) } span.soft { "noetl " (env!("CARGO_PKG_VERSION")) } }
+        div.columns {
+            section { div.section-head { h2 { (page.t("system.database")) } } (database(page, view)) }
+            section { div.section-head { h2 { (page.t("system.parts")) } } (parts(page, view)) }
+        }
+        section {
+            div.section-head { h2 { (page.t("system.audit")) } }
+            @if view.accesses.is_empty() {
+                (empty(page.t("system.no_audit"), page.t("system.no_audit_more"), None))
+            } @else { (audit(page, &view.accesses)) }
+        }
+    }
+}
+
+fn fact(name: &str, value: &Markup) -> Markup {
+    html! { div { dt { (name) } dd { (value) } } }
+}
+
+fn database(page: &PageRequest, view: &SystemView) -> Markup {
+    let count = |number: u64| html! { (page.words.number(number)) };
+    html! {
+        dl.facts.panel {
+            (fact(page.t("system.answers"), &checked(page, &view.answers)))
+            (fact(page.t("system.writable"), &checked(page, &view.writable)))
+            (fact(page.t("system.shards"), &html! { (view.shards) }))
+            @if let Some(figures) = view.connections {
+                (fact(page.t("system.connections"),
+                    &html! { (figures.open) " / " (figures.max) " · " (figures.idle) " " (page.t("system.idle")) }))
+            }
+            @if !view.tables.missing.is_empty() {
+                (fact(page.t("system.missing"), &error_line(&view.tables.missing.join(", "))))
+            }
+            (fact(page.t("status.running"), &count(view.counts.running)))
+            (fact(page.t("status.completed"), &count(view.counts.completed)))
+            (fact(page.t("status.failed"), &count(view.counts.failed)))
+            (fact(page.t("status.cancelled"), &count(view.counts.cancelled)))
+        }
+    }
+}
+
+fn checked(page: &PageRequest, result: &Result<(), String>) -> Markup {
+    match result {
+        Ok(()) => badge(Tone::Good, page.t("system.yes")),
+        Err(cause) => error_line(cause),
+    }
+}
+
+fn parts(page: &PageRequest, view: &SystemView) -> Markup {
+    let (tone, word) = match view.bus {
+        Reach::Process => (Tone::Quiet, "system.bus_process"),
+        Reach::Connected => (Tone::Good, "system.bus_connected"),
+        Reach::Disconnected => (Tone::Bad, "system.bus_disconnected"),
+    };
+    html! {
+        dl.facts.panel {
+            (fact(page.t("system.bus"), &badge(tone, page.words.t(word))))
+            (fact(page.t("system.outbox"), &html! { (page.words.count("count.messages", view.unsent)) }))
+            (fact(page.t("nav.workers"), &html! { (view.counts.workers) }))
+            (fact(page.t("nav.playbooks"), &html! { (view.counts.playbooks) }))
+            (fact(page.t("system.clock"), &time(page.now)))
+            @if let Some(skew) = view.skew { (fact(page.t("system.skew"), &clock(page, skew))) }
+            (fact(page.t("system.key"), &html! { code { (view.key_version) } }))
+            (fact(page.t("system.api"), &html! { a href="/api/docs" data-plain { "/api/docs" } }))
+        }
+    }
+}
+
+fn clock(page: &PageRequest, skew: Skew) -> Markup {
+    let word = match skew {
+        Skew::Ahead(_) => page.t("system.ahead"),
+        Skew::Behind(_) => page.t("system.behind"),
+    };
+    html! { (duration(skew.duration())) " " (word) }
+}
+
+fn audit(page: &PageRequest, accesses: &[AuditEntry]) -> Markup {
+    let columns = [
+        text(page.t("events.at")),
+        text(page.t("credentials.name")),
+        text(page.t("system.operation")),
+        text(page.t("system.outcome")),
+        text(page.t("executions.id")),
+        wide(page.t("system.worker")),
+    ];
+    let rows: Vec<Vec<Markup>> = accesses
+        .iter()
+        .map(|it| {
+            vec![
+                time(it.at),
+                html! { code { (it.credential) } },
+                html! { (it.operation) },
+                html! { (it.outcome) },
+                html! { @if let Some(execution) = it.execution { (execution_link(execution)) } },
+                html! { @if let Some(worker) = &it.worker { code { (worker) } } },
+            ]
+        })
+        .collect();
+    table(page.t("system.audit"), &columns, &rows)
+}

@@ -1,0 +1,46 @@
+//! The values of the page of the system.
+
+use noetl_app::{AuditEntry, AuditFilter, ConnectionFigures, DashboardCounts, Tables};
+use noetl_bus::Reach;
+use noetl_control::Skew;
+
+use crate::error::PageError;
+use crate::request::PageRequest;
+
+/// Number of accesses to secrets on the page.
+const ACCESSES: usize = 50;
+
+#[derive(Debug)]
+pub(super) struct SystemView {
+    /// The error is safe to show.
+    pub(super) answers: Result<(), String>,
+    pub(super) writable: Result<(), String>,
+    pub(super) shards: usize,
+    pub(super) connections: Option<ConnectionFigures>,
+    pub(super) tables: Tables,
+    pub(super) bus: Reach,
+    pub(super) unsent: u64,
+    pub(super) skew: Option<Skew>,
+    pub(super) key_version: String,
+    pub(super) counts: DashboardCounts,
+    pub(super) accesses: Vec<AuditEntry>,
+}
+
+impl SystemView {
+    pub(super) async fn load(page: &PageRequest) -> Result<Self, PageError> {
+        let app = page.app();
+        Ok(Self {
+            answers: app.store_answers().await,
+            writable: app.store_is_writable().await,
+            shards: app.store_shards(),
+            connections: app.store_connections(),
+            tables: app.store_tables().await?,
+            bus: app.bus().reach(),
+            unsent: app.unsent_messages().await?,
+            skew: app.control().clock_skew(),
+            key_version: app.vault().key_version(),
+            counts: app.dashboard_counts().await?,
+            accesses: app.secret_accesses(&AuditFilter::default(), Some(ACCESSES)).await?,
+        })
+    }
+}
