@@ -1,7 +1,7 @@
 //! A client of the public HTTP API, as used by the command line.
 //!
-//! Invariant: calls that may be repeated are repeated if the server asks for it; the start of an
-//! execution is repeated only if the server rejected it before doing anything.
+//! Invariant: calls that may be repeated are repeated if the server asks for it. Other calls are
+//! repeated only if the server rejected them before doing anything.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use url::Url;
 
 use crate::AnyId;
 use crate::wire::{
-    ForkAnswer, ForkBody, LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply,
-    SummaryReply, Verification, VerificationQuery,
+    Dedup, ExecuteAnswer, ExecuteRequest, ForkAnswer, ForkBody, LogQuery, LogReply, SummariesQuery,
+    SummariesReply, SummaryReply, Verification, VerificationQuery,
 };
 
 /// Time allowed for an answer, in addition to the wait that the request asks for.
@@ -203,10 +203,12 @@ impl Client {
         Ok(())
     }
 
-    pub async fn start(&self, call: &StartCall) -> Result<Summary, ClientError> {
-        let SummaryReply { summary } =
-            self.post("api/native/executions", call, Repeat::TurnedAway).await?;
-        Ok(summary)
+    /// Starts an execution once, even if the request is repeated because an answer was lost: a
+    /// request without a start key gets one that no other request has.
+    pub async fn start(&self, mut request: ExecuteRequest) -> Result<ExecutionId, ClientError> {
+        request.dedup.get_or_insert_with(Dedup::unique);
+        let answer: ExecuteAnswer = self.post("api/execute", &request, Repeat::Always).await?;
+        answer.execution_id.parse().map_err(|_| self.foreign())
     }
 
     pub async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, ClientError> {

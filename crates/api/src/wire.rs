@@ -25,6 +25,7 @@ pub use catalog::{
 };
 pub use execute::{
     Dedup, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
+    StartStatus,
 };
 pub use executions::{
     CancelAnswer, CancelRequest, CancellationCheck, CleanupAnswer, CleanupRequest, EventPage,
@@ -54,9 +55,7 @@ pub use schedules::{
     Backfill, Backfilled, BackfilledInstant, ScheduleChoice, ScheduleEventView, ScheduleEvents,
     ScheduleInstants, ScheduleList, ScheduleView,
 };
-pub use stored::{
-    LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,
-};
+pub use stored::{LogQuery, LogReply, SummariesQuery, SummariesReply, SummaryReply};
 pub use subscriptions::{
     SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,
 };

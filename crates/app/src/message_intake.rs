@@ -256,12 +256,12 @@ impl Intake {
         let mut request = StartRequest::new(choice, requested.payload);
         request.admission = Admission::Internal;
         if let Some(pool) = requested.pool {
-            request.pool =
+            request.input.pool =
                 pool_of(&pool).map_err(|error| IntakeFault::Message(error.to_string()))?;
         }
         let scope = format!("subscription {}", row.id);
         let key = StartKey { scope, name, keep, request: None };
-        (request.trace, request.key) = (requested.trace, Some(key));
+        (request.input.trace, request.key) = (requested.trace, Some(key));
         match self.control.start(request).await {
             Ok(execution) => Ok(MessageOutcome::Started { execution }),
             Err(StartError::KeyTaken(holder)) => {
@@ -320,9 +320,9 @@ impl App {
         let choice = PlaybookChoice::Path { path: requested.playbook, version: None };
         let mut request = StartRequest::new(choice, requested.payload);
         if let Some(pool) = requested.pool {
-            request.pool = pool_of(&pool)?;
+            request.input.pool = pool_of(&pool)?;
         }
-        (request.trace, request.key) = (requested.trace, key);
+        (request.input.trace, request.key) = (requested.trace, key);
         match self.control().start(request).await {
             Ok(execution) => Ok(execution),
             Err(StartError::KeyTaken(holder)) => Ok(holder.execution),

@@ -135,9 +135,9 @@ impl App {
         let StartOptions { idempotency_key, trace } = options;
         let key = key_of(&request, idempotency_key)?;
         let above = request.parent_execution_id.map(ExecutionId::from);
-        let wish = wish(request)?;
-        let trace = wish.trace.clone().or(trace);
-        let request = StartRequest { key: key.clone(), trace, admission, ..wish };
+        let mut request = start_request(request)?;
+        request.input.trace = request.input.trace.or(trace);
+        (request.key, request.admission) = (key.clone(), admission);
         let request = match above {
             Some(above) => self.control().linked(request, above).await?,
             None => request,
@@ -190,7 +190,7 @@ fn pools_of(requests: &[ExecuteRequest]) -> BTreeSet<Pool> {
     pools.flatten().collect()
 }
 
-fn wish(request: ExecuteRequest) -> Result<StartRequest, ExecuteError> {
+fn start_request(request: ExecuteRequest) -> Result<StartRequest, ExecuteError> {
     let playbook = match (request.catalog_id, request.path) {
         (Some(id), _) => PlaybookChoice::Id(id.into()),
         (None, Some(path)) => {
@@ -203,7 +203,10 @@ fn wish(request: ExecuteRequest) -> Result<StartRequest, ExecuteError> {
         None => Pool::shared(),
     };
     let payload = request.payload.unwrap_or_default();
-    Ok(StartRequest { pool, trace: request.trace, ..StartRequest::new(playbook, payload) })
+    let mut start = StartRequest::new(playbook, payload);
+    start.input.error_mode = request.error_mode;
+    (start.input.pool, start.input.trace) = (pool, request.trace);
+    Ok(start)
 }
 
 /// Checks a pool's name. The name is part of a subject on the bus, so its characters are

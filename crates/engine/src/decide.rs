@@ -15,15 +15,15 @@ mod task;
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, ErrorMode, Event, EventId, ExecutionId, Logs, Recorded, Seq,
-    ToolError, WorkerId,
+    Attempt, CommandId, ErrorKind, ErrorMode, Event, EventId, ExecutionId, Logs, PlaybookRef,
+    Recorded, Seq, ToolError, WorkerId,
 };
 use serde_json::Value;
 
 use crate::evolve::begin;
 use crate::state::{CommandHolder, CommandState};
 use crate::value::merge;
-use crate::{CommandResult, Decision, DecisionArgs, Execution, Input, Needs, Refusal, Start};
+use crate::{CommandResult, Decision, DecisionArgs, Execution, Input, Needs, Refusal, StartInput};
 
 use draft::DecisionDraft;
 pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
@@ -32,23 +32,24 @@ use halt::{Halt, give_up, give_up_start, settle};
 /// Decides the first events of an execution.
 pub fn start(
     execution: ExecutionId,
-    start: &Start,
+    playbook: &PlaybookRef,
+    input: &StartInput,
     given: DecisionArgs<'_>,
 ) -> Result<Decision, Needs> {
     let mut workload = given.playbook.workload.clone();
-    merge(&mut workload, &start.payload);
-    let error_mode = start.error_mode.or(given.playbook.error_mode).unwrap_or(ErrorMode::Strict);
+    merge(&mut workload, &input.payload);
+    let error_mode = input.error_mode.or(given.playbook.error_mode).unwrap_or(ErrorMode::Strict);
     let started = Recorded {
         seq: Seq(1),
         event_id: EventId(0),
         at: given.now,
         event: Event::ExecutionStarted {
-            playbook: start.playbook.clone(),
+            playbook: playbook.clone(),
             workload: noetl_model::Payload::inline(Value::Object(workload)),
-            origin: start.origin.clone(),
+            origin: input.origin.clone(),
             error_mode,
-            pool: start.pool.clone(),
-            trace: start.trace.clone(),
+            pool: input.pool.clone(),
+            trace: input.trace.clone(),
         },
         prev: None,
     };

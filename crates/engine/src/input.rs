@@ -4,22 +4,31 @@ use std::time::Duration;
 
 use noetl_model::{
     Attempt, ChildExecutions, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Logs, Origin,
-    Payload, PlaybookRef, Pool, Seq, StepName, TimerId, ToolError, WorkerId,
+    Payload, Pool, Seq, StepName, TimerId, ToolError, WorkerId,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// The parameters of a start.
+/// The parameters of a start, apart from its playbook.
 #[derive(Debug, Clone)]
-pub struct Start {
-    pub playbook: PlaybookRef,
+pub struct StartInput {
     /// The caller's values, merged deeply into the playbook's workload.
     pub payload: Map<String, Value>,
     pub origin: Origin,
     /// The mode that the caller asks for; defaults to the playbook's, else to strict.
     pub error_mode: Option<ErrorMode>,
+    /// The pool of the execution's commands.
     pub pool: Pool,
+    /// The W3C trace context of the request.
     pub trace: Option<Value>,
+}
+
+impl StartInput {
+    /// Returns the parameters of a start from outside, with default options.
+    pub fn new(payload: Map<String, Value>) -> Self {
+        let (origin, pool) = (Origin::Request, Pool::shared());
+        Self { payload, origin, error_mode: None, pool, trace: None }
+    }
 }
 
 /// An input to a running execution.

@@ -36,7 +36,7 @@ pub use decision::{
 };
 pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};
-pub use input::{CommandResult, Input, Refusal, Start};
+pub use input::{CommandResult, Input, Refusal, StartInput};
 pub use lease::{
     ChildCall, ChildPlaybook, ChildRequest, HolderStatus, child_request, held_at, holder_status,
     lease_of, leased_with_report,

@@ -71,10 +71,8 @@ impl SimulatedClient {
         let ExecutionRequest { path, payload, error_mode, .. } = &self.request;
         loop {
             let playbook = PlaybookChoice::Path { path: path.clone(), version: None };
-            let request = StartRequest {
-                error_mode: *error_mode,
-                ..StartRequest::new(playbook, payload.clone())
-            };
+            let mut request = StartRequest::new(playbook, payload.clone());
+            request.input.error_mode = *error_mode;
             let started = self.fleet.ask(async |control| control.start(request).await).await;
             if let Some(Ok(execution)) = started {
                 return execution;

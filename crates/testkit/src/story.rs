@@ -7,8 +7,8 @@ use std::time::Duration;
 use noetl_engine::Effect;
 use noetl_engine::{
     ATTEMPTS_MAX, CommandResult, Decision, DecisionArgs, Effort, Execution, Input, ItemOutput,
-    Loaded, LoopCollector, LoopOutput, Needs, Refusal, Start, begin, decide, effects_of, evolve,
-    lease_of, start,
+    Loaded, LoopCollector, LoopOutput, Needs, Refusal, StartInput, begin, decide, effects_of,
+    evolve, lease_of, start,
 };
 use noetl_model::{
     Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId, ExecutionStatus,
@@ -79,12 +79,12 @@ impl Story {
 
     pub fn of(playbook: Playbook, options: StoryOptions) -> Self {
         let now = Timestamp::from_millis(1_800_000_000_000);
-        let request = Start {
-            playbook: PlaybookRef {
-                catalog_id: CatalogId(3),
-                path: playbook.metadata.path.clone(),
-                version: 1,
-            },
+        let reference = PlaybookRef {
+            catalog_id: CatalogId(3),
+            path: playbook.metadata.path.clone(),
+            version: 1,
+        };
+        let input = StartInput {
             payload: options.payload,
             origin: options.origin,
             error_mode: options.error_mode,
@@ -104,7 +104,8 @@ impl Story {
             attempts_max,
             fork_changes: None,
         };
-        let Ok(Decision::Accepted(events)) = start(Self::EXECUTION, &request, given) else {
+        let Ok(Decision::Accepted(events)) = start(Self::EXECUTION, &reference, &input, given)
+        else {
             panic!("a start needs nothing that is stored");
         };
         let mut events = events.into_iter();

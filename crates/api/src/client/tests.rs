@@ -1,7 +1,9 @@
 //! Tests of which calls the client repeats, against a minimal TCP server.
 
+use std::collections::BTreeSet;
+
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::*;
@@ -13,9 +15,11 @@ const FINE: &str =
     "HTTP/1.1 200 OK\r\ncontent-length: 26\r\n\r\n{\"status\":\"ok\",\"n\":\"0123\"}";
 const REFUSED: &str = "HTTP/1.1 422 Unprocessable Entity\r\ncontent-length: 38\r\n\r\n\
                        {\"code\":\"no-playbook\",\"detail\":\"none\"}";
+const STARTED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 62\r\n\r\n\
+                       {\"execution_id\":\"7\",\"status\":\"started\",\"commands_generated\":1}";
 const STRANGER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>";
 
-/// Starts a server that gives these answers, one per connection. The task returns the request lines
+/// Starts a server that gives these answers, one per connection. The task returns the requests that
 /// it received.
 async fn server(answers: Vec<&'static str>) -> (Client, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -28,17 +32,29 @@ async fn server(answers: Vec<&'static str>) -> (Client, JoinHandle<Vec<String>>)
         let mut seen = Vec::new();
         for answer in answers {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let mut head = vec![0; 4096];
-            let count = stream.read(&mut head).await.unwrap();
-            let head = String::from_utf8_lossy(&head[..count]).into_owned();
-            assert!(head.contains("authorization: Bearer secret"), "{head}");
-            seen.push(head.lines().next().unwrap_or_default().to_owned());
+            let request = received(&mut stream).await;
+            assert!(request.contains("authorization: Bearer secret"), "{request}");
+            seen.push(request);
             stream.write_all(answer.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();
         }
         seen
     });
     (client, seen)
+}
+
+/// Reads a request with its body.
+async fn received(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        assert_ne!(stream.read_buf(&mut bytes).await.unwrap(), 0, "the request is cut off");
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let len = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        if body.len() >= len.map_or(0, |len| len.parse().unwrap()) {
+            return text;
+        }
+    }
 }
 
 async fn check_read(answers: Vec<&'static str>, expected: &str) {
@@ -49,7 +65,9 @@ async fn check_read(answers: Vec<&'static str>, expected: &str) {
         Err(error) => error.to_string().replace(client.base().as_str(), "BASE"),
     };
     assert_eq!(told, expected);
-    assert_eq!(seen.await.unwrap(), vec!["GET /api/health HTTP/1.1"; count]);
+    let seen = seen.await.unwrap();
+    assert_eq!(seen.len(), count);
+    assert!(seen.iter().all(|request| request.starts_with("GET /api/health HTTP/1.1")), "{seen:?}");
 }
 
 #[tokio::test]
@@ -68,19 +86,30 @@ async fn somebody_else_is_not_taken_for_a_server() {
 }
 
 #[tokio::test]
-async fn a_start_is_repeated_only_if_it_was_turned_away() {
-    let start = || StartCall {
-        playbook: crate::wire::WantedPlaybook::Path { path: "p".to_owned(), version: None },
-        payload: serde_json::Map::new(),
-        error_mode: None,
-        pool: None,
-    };
+async fn a_start_is_repeated_under_one_key() {
+    let (client, seen) = server(vec![BUSY, AWAY, STARTED]).await;
+    assert_eq!(client.start(ExecuteRequest::default()).await.unwrap(), ExecutionId(7));
+    let bodies: BTreeSet<String> = seen.await.unwrap().iter().map(|it| body_of(it)).collect();
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+    assert!(bodies.iter().all(|body| body.contains("\"dedup\":{\"key\":\"")), "{bodies:?}");
+    let (client, seen) = server(vec![STARTED]).await;
+    client.start(ExecuteRequest::default()).await.unwrap();
+    assert!(!bodies.contains(&body_of(&seen.await.unwrap()[0])), "{bodies:?}");
+}
+
+#[tokio::test]
+async fn a_fork_is_repeated_only_if_it_was_rejected_unread() {
+    let fork = ForkBody::default();
     let (client, seen) = server(vec![BUSY, REFUSED]).await;
-    assert_eq!(client.start(&start()).await.unwrap_err().to_string(), "none");
+    assert_eq!(client.fork(ExecutionId(7), &fork).await.unwrap_err().to_string(), "none");
     assert_eq!(seen.await.unwrap().len(), 2);
     let (client, seen) = server(vec![AWAY]).await;
-    assert!(client.start(&start()).await.is_err());
+    assert!(client.fork(ExecutionId(7), &fork).await.is_err());
     assert_eq!(seen.await.unwrap().len(), 1);
+}
+
+fn body_of(request: &str) -> String {
+    request.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Bodies of the routes that start executions.
 
+use noetl_model::ErrorMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -22,6 +23,11 @@ pub struct ExecuteRequest {
     #[serde(default, alias = "workload")]
     #[schema(value_type = Option<Object>)]
     pub payload: Option<Map<String, Value>>,
+    /// The effect of a failed step: `strict` fails the execution, `lenient` continues it. Defaults
+    /// to the playbook's mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub error_mode: Option<ErrorMode>,
     /// Pool for the execution's commands.
     #[serde(default)]
     pub execution_pool: Option<String>,
@@ -47,15 +53,32 @@ pub struct Dedup {
     pub window_secs: u64,
 }
 
+impl Dedup {
+    /// Returns a key that no other request has.
+    pub fn unique() -> Self {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).expect("the system provides random numbers");
+        Self { key: u128::from_be_bytes(bytes).to_string(), window_secs: five_minutes() }
+    }
+}
+
 fn five_minutes() -> u64 {
     300
 }
 
-#[derive(Debug, Clone, Serialize, ToSchema)]
+/// The answer to a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StartStatus {
+    Started,
+    /// An earlier request started the execution under the same key.
+    Duplicate,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ExecuteAnswer {
     pub execution_id: String,
-    /// `started`, or `duplicate` if an earlier request started the execution under the same key.
-    pub status: &'static str,
+    pub status: StartStatus,
     pub commands_generated: usize,
 }
 

@@ -1,41 +1,9 @@
 //! Bodies of the routes for clients that share the server's own types, such as the command line:
 //! executions and events as stored.
 
-use noetl_model::{CatalogId, ErrorMode, Pool, Recorded, Summary};
+use noetl_model::{Recorded, Summary};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
-
-/// A request to start an execution.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct StartCall {
-    #[schema(value_type = Object)]
-    pub playbook: WantedPlaybook,
-    /// Merged into the playbook's workload.
-    #[serde(default)]
-    #[schema(value_type = Object)]
-    pub payload: Map<String, Value>,
-    /// Error mode; the playbook's if absent.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    pub error_mode: Option<ErrorMode>,
-    /// Pool for the execution's commands; the shared pool if absent.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    pub pool: Option<Pool>,
-}
-
-/// Selects a playbook of the catalog.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WantedPlaybook {
-    Id(CatalogId),
-    /// Selects by path, in the newest version unless one is named.
-    Path {
-        path: String,
-        version: Option<u32>,
-    },
-}
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SummaryReply {

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
-use noetl_api::wire::{ForkBody, StartCall, WantedPlaybook};
+use noetl_api::wire::{ExecuteRequest, ForkBody};
 use noetl_api::{AnyId, Client, ClientError, ClientSettings, Method};
 use noetl_app::EntryState;
 use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
+use noetl_engine::StartInput;
 use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Seq, Summary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -111,8 +112,34 @@ impl Remote {
         let (workload, context) = (Some(workload), Some(context.into_iter().collect()));
         let body = ForkBody { at_event, workload, context, version, catalog_id, content };
         let fork = self.client.fork(origin, &body).await.map_err(refused)?;
-        let summary = self.summary(fork).await?;
-        summary.ok_or_else(|| Failure::broken(anyhow!("execution {fork} has been deleted")))
+        self.started(fork).await
+    }
+
+    /// Loads the summary of an execution that has just been started.
+    async fn started(&self, execution: ExecutionId) -> Result<Summary, Failure> {
+        let summary = self.summary(execution).await?;
+        summary.ok_or_else(|| Failure::broken(anyhow!("execution {execution} has been deleted")))
+    }
+}
+
+/// Converts a start to the body of its request.
+fn execute_request(playbook: PlaybookChoice, input: StartInput) -> ExecuteRequest {
+    let (path, catalog_id, version) = match playbook {
+        PlaybookChoice::Id(id) => (None, Some(AnyId(id.0)), None),
+        PlaybookChoice::Path { path, version } | PlaybookChoice::Named { name: path, version } => {
+            (Some(path), None, version)
+        }
+    };
+    ExecuteRequest {
+        path,
+        catalog_id,
+        version: version.map(Value::from),
+        payload: Some(input.payload),
+        error_mode: input.error_mode,
+        execution_pool: Some(input.pool.as_str().to_owned()),
+        trace: input.trace,
+        parent_execution_id: None,
+        dedup: None,
     }
 }
 
@@ -159,21 +186,14 @@ impl Backend for Remote {
     }
 
     async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
-        let (playbook, name) = match request.playbook {
-            PlaybookChoice::Id(id) => (WantedPlaybook::Id(id), id.to_string()),
-            PlaybookChoice::Path { path, version }
-            | PlaybookChoice::Named { name: path, version } => {
-                (WantedPlaybook::Path { path: path.clone(), version }, path)
-            }
+        let StartRequest { playbook, input, .. } = request;
+        let name = match &playbook {
+            PlaybookChoice::Id(id) => id.to_string(),
+            PlaybookChoice::Path { path, .. } => path.clone(),
+            PlaybookChoice::Named { name, .. } => name.clone(),
         };
-        let call = StartCall {
-            playbook,
-            payload: request.payload,
-            error_mode: request.error_mode,
-            pool: Some(request.pool),
-        };
-        match self.client.start(&call).await {
-            Ok(summary) => Ok(summary),
+        match self.client.start(execute_request(playbook, input)).await {
+            Ok(execution) => self.started(execution).await,
             Err(ClientError::Refused { status: 404, detail, .. }) => {
                 let failure = Failure::bad_input(anyhow!("{detail}"));
                 let help = "`noetl catalog list` lists the registered playbooks";

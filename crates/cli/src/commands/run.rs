@@ -74,8 +74,8 @@ async fn run_in(
     }
     check_names(backend, args, &target).await?;
     let playbook = registered(backend, target, args.watch.quiet, terminal).await?;
-    let request =
-        StartRequest { error_mode: args.error_mode, ..StartRequest::new(playbook, payload) };
+    let mut request = StartRequest::new(playbook, payload);
+    request.input.error_mode = args.error_mode;
     let execution = backend.start(request).await?;
     conclusion.of_one(execution, terminal).await
 }

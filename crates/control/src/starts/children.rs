@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_engine::{
-    ChildCall, ChildPlaybook, ChildRequest, CommandResult, Execution, Input, child_request,
+    ChildCall, ChildPlaybook, ChildRequest, CommandResult, Execution, Input, StartInput,
+    child_request,
 };
 use noetl_model::{
     CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, LeaseScope,
@@ -243,14 +244,16 @@ fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> 
             ChildPlaybook::Path { path, version } => PlaybookChoice::Path { path, version },
             ChildPlaybook::Id(id) => PlaybookChoice::Id(id),
         },
-        payload,
-        error_mode: match parent.error_mode() {
-            ErrorMode::Strict => None,
-            ErrorMode::Lenient => Some(ErrorMode::Lenient),
+        input: StartInput {
+            payload,
+            error_mode: match parent.error_mode() {
+                ErrorMode::Strict => None,
+                ErrorMode::Lenient => Some(ErrorMode::Lenient),
+            },
+            origin,
+            pool: parent.pool().clone(),
+            trace: parent.trace().cloned(),
         },
-        origin,
-        pool: parent.pool().clone(),
-        trace: parent.trace().cloned(),
         key,
         admission: Admission::Internal,
     }

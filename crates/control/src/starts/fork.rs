@@ -314,7 +314,9 @@ impl Control {
             let given = DecisionArgs { fork_changes, ..self.given(setting.playbook, asked, now) };
             match (input, before) {
                 (Cause::Input(input), Some(state)) => decide(state, input, given),
-                (Cause::Start(request), _) => start(setting.fork, request, given),
+                (Cause::Start { playbook, input }, _) => {
+                    start(setting.fork, playbook, input, given)
+                }
                 (Cause::Note(event), _) => Ok(Decision::Accepted(vec![(**event).clone()])),
                 (Cause::Input(_), None) => Ok(Decision::Accepted(Vec::new())),
             }

@@ -15,7 +15,7 @@ impl Control {
     /// subscription.
     pub async fn linked(
         &self,
-        request: StartRequest,
+        mut request: StartRequest,
         above: ExecutionId,
     ) -> Result<StartRequest, StartError> {
         let (depth, trace) = match self.known_state(above).await {
@@ -26,8 +26,9 @@ impl Control {
             Err(LoadError::NotFound(_)) => (0, None),
             Err(error) => return Err(error.into()),
         };
-        let origin = Origin::Linked { execution: above, depth };
-        Ok(StartRequest { origin, trace: request.trace.or(trace), ..request })
+        request.input.origin = Origin::Linked { execution: above, depth };
+        request.input.trace = request.input.trace.or(trace);
+        Ok(request)
     }
 
     /// Cancels an execution, its open work, and all executions below it.

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use noetl_engine::{Decision, Start, start};
-use noetl_model::{
-    CatalogId, ErrorMode, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Pool, Seq, is_shallow,
-};
+use noetl_engine::{Decision, StartInput, start};
+use noetl_model::{CatalogId, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Seq, is_shallow};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StartKey, Unanswered};
 use serde_json::{Map, Value};
@@ -59,15 +57,7 @@ impl fmt::Display for PlaybookChoice {
 #[derive(Debug, Clone)]
 pub struct StartRequest {
     pub playbook: PlaybookChoice,
-    /// Values merged into the playbook's workload.
-    pub payload: Map<String, Value>,
-    /// `None`: the playbook's mode.
-    pub error_mode: Option<ErrorMode>,
-    pub origin: Origin,
-    /// The pool of the execution's commands.
-    pub pool: Pool,
-    /// The W3C trace context of the request.
-    pub trace: Option<Value>,
+    pub input: StartInput,
     /// The start key: only one execution is started under it while it is kept.
     pub key: Option<StartKey>,
     /// The backlog limit that applies.
@@ -77,19 +67,8 @@ pub struct StartRequest {
 impl StartRequest {
     /// Returns a request from outside with default options.
     pub fn new(playbook: PlaybookChoice, payload: Map<String, Value>) -> Self {
-        let origin = Origin::Request;
-        let pool = Pool::shared();
-        let admission = Admission::Request;
-        Self {
-            playbook,
-            payload,
-            error_mode: None,
-            origin,
-            pool,
-            trace: None,
-            key: None,
-            admission,
-        }
+        let input = StartInput::new(payload);
+        Self { playbook, input, key: None, admission: Admission::Request }
     }
 }
 
@@ -119,33 +98,25 @@ impl Control {
 
     /// Does the same as `start` and also returns details.
     pub async fn start_with_details(&self, request: StartRequest) -> Result<Started, StartError> {
-        let depth = match &request.origin {
+        let StartRequest { playbook, input, key, admission } = request;
+        let depth = match &input.origin {
             Origin::Request => 0,
             Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => *depth,
         };
         if depth > CHILD_DEPTH_MAX {
             return Err(StartError::TooDeep { depth });
         }
-        if json_len_within(&request.payload, PAYLOAD_MAX).is_none() {
+        if json_len_within(&input.payload, PAYLOAD_MAX).is_none() {
             return Err(StartError::PayloadTooLarge);
         }
-        if !request.payload.values().all(is_shallow) {
+        if !input.payload.values().all(is_shallow) {
             return Err(StartError::PayloadTooNested);
         }
-        self.admit(&request.pool, request.admission).await?;
-        let key = request.key;
+        self.admit(&input.pool, admission).await?;
         let mut execution = self.next_execution(key.as_ref());
-        let (reference, playbook) = self.chosen(execution, request.playbook).await?;
-        let start = Start {
-            playbook: reference,
-            payload: request.payload,
-            origin: request.origin,
-            error_mode: request.error_mode,
-            pool: request.pool,
-            trace: request.trace,
-        };
+        let playbook = self.chosen(execution, playbook).await?;
         for _ in 0..ID_RETRIES_MAX {
-            match self.start_as(execution, &start, &playbook, key.as_ref()).await {
+            match self.start_as(execution, (&playbook.0, &playbook.1), &input, key.as_ref()).await {
                 // Another server draws the same ids; the next ones differ.
                 Err(StartError::Submit(SubmitError::Contended(_))) => {
                     execution = self.next_execution(key.as_ref());
@@ -153,7 +124,7 @@ impl Control {
                 started => return started,
             }
         }
-        self.start_as(execution, &start, &playbook, key.as_ref()).await
+        self.start_as(execution, (&playbook.0, &playbook.1), &input, key.as_ref()).await
     }
 
     /// Returns a new id; with a key, one that can be started under it.
@@ -175,12 +146,12 @@ impl Control {
     async fn start_as(
         &self,
         execution: ExecutionId,
-        start: &Start,
-        playbook: &Playbook,
+        (reference, playbook): (&PlaybookRef, &Playbook),
+        input: &StartInput,
         key: Option<&StartKey>,
     ) -> Result<Started, StartError> {
         self.parts.mailboxes.note_active(execution);
-        let mut draft = self.opening(execution, start, playbook).await?;
+        let mut draft = self.opening(execution, (reference, playbook), input).await?;
         let commands = issued(draft.events()).count();
         let grants = self.grant(&mut draft, playbook).await?;
         let waits = grants.len() < commands;
@@ -188,7 +159,7 @@ impl Control {
         let (append, state) = draft.finish();
         let started = self.write_start(Append { key: key.cloned(), ..append }).await?;
         if started == execution {
-            tracing::info!(%execution, path = start.playbook.path, "execution started");
+            tracing::info!(%execution, path = reference.path, "execution started");
             if waits {
                 self.parts.backlogs.added(state.pool());
             }
@@ -213,25 +184,23 @@ impl Control {
             }
         };
         let playbook = PlaybookChoice::Id(state.playbook().catalog_id);
-        self.start(StartRequest {
-            error_mode: Some(state.error_mode()),
-            pool: state.pool().clone(),
-            ..StartRequest::new(playbook, payload)
-        })
-        .await
+        let mut request = StartRequest::new(playbook, payload);
+        request.input.error_mode = Some(state.error_mode());
+        request.input.pool = state.pool().clone();
+        self.start(request).await
     }
 
     /// Decides the first events of an execution without writing them.
     async fn opening(
         &self,
         execution: ExecutionId,
-        request: &Start,
-        playbook: &Playbook,
+        (reference, playbook): (&PlaybookRef, &Playbook),
+        input: &StartInput,
     ) -> Result<PendingAppend, StartError> {
         let now = self.parts.stamps.now();
         let decision = self
             .satisfy(LogPart::stored(execution, Seq::ZERO), &mut Fetched::default(), |asked| {
-                start(execution, request, self.given(playbook, asked, now))
+                start(execution, reference, input, self.given(playbook, asked, now))
             })
             .await?;
         let events = match decision {

@@ -152,8 +152,9 @@ workflow:
     let execution = start(control).await;
     let command = CommandId(1);
     let origin = Origin::Parent { execution, command, return_step: None, depth: 1, iter: None };
-    let early = StartRequest::new(by_path("child"), Map::new());
-    let child = control.start(StartRequest { origin, ..early }).await.unwrap();
+    let mut early = StartRequest::new(by_path("child"), Map::new());
+    early.input.origin = origin;
+    let child = control.start(early).await.unwrap();
     control.cancel(child, "its parent is of another time").await.unwrap();
     while world.store.owed().await.unwrap() > 0 {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;

@@ -196,7 +196,7 @@ async fn a_notification_names_its_command_and_carries_the_trace_of_the_start() {
     register_at(&plane.control, "child", CHAIN).await;
     let trace = json!({ "traceparent": "00-1-2-01" });
     let mut request = StartRequest::new(by_path("p"), Map::new());
-    (request.pool, request.trace) = (Pool::new("gpu"), Some(trace.clone()));
+    (request.input.pool, request.input.trace) = (Pool::new("gpu"), Some(trace.clone()));
     plane.control.start(request).await.unwrap();
     bus.heard(1).await;
 

@@ -7,7 +7,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use noetl_api::wire::{
     Backfill, CancelRequest, DeadChoice, ExecuteBatch, ExecuteRequest, FeedAck, FeedSeek, ForkBody,
-    NewFeed, ScheduleChoice, StartCall,
+    NewFeed, ScheduleChoice,
 };
 use noetl_playbook::nearest;
 use serde::de::value::Error as AnyError;
@@ -68,7 +68,6 @@ impl Strict for FeedAck {}
 impl Strict for FeedSeek {}
 impl Strict for ForkBody {}
 impl Strict for ScheduleChoice {}
-impl Strict for StartCall {}
 
 fn unknown_field(unknown: &str, known: &[&str]) -> ApiError {
     let help = match nearest(unknown, known.iter().copied()) {
@@ -208,7 +207,6 @@ mod tests {
             ForkBody::fields(),
             NewFeed::fields(),
             ScheduleChoice::fields(),
-            StartCall::fields(),
         ] {
             assert!(!fields.is_empty());
         }

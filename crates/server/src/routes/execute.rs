@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use noetl_api::wire::{
-    ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
+    ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest, StartStatus,
 };
 use noetl_app::{
     ExecuteError, InvalidVersion, PoolNameError, StartKeyError, StartOptions, StartedExecution,
@@ -62,7 +62,10 @@ fn outcome(started: &Result<StartedExecution, ExecuteError>) -> &'static str {
 pub(super) fn answer_of(started: StartedExecution) -> ExecuteAnswer {
     ExecuteAnswer {
         execution_id: started.execution.to_string(),
-        status: if started.is_duplicate { "duplicate" } else { "started" },
+        status: match started.is_duplicate {
+            true => StartStatus::Duplicate,
+            false => StartStatus::Started,
+        },
         commands_generated: started.commands,
     }
 }

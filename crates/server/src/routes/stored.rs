@@ -5,18 +5,14 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
-use noetl_api::wire::{
-    LogQuery, LogReply, StartCall, SummariesQuery, SummariesReply, SummaryReply, WantedPlaybook,
-};
-use noetl_app::{ExecutionFilter, PAGE_MAX, Page, pool_of};
-use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_model::{CatalogId, ExecutionId, Pool, Seq};
+use noetl_api::wire::{LogQuery, LogReply, SummariesQuery, SummariesReply, SummaryReply};
+use noetl_app::{ExecutionFilter, PAGE_MAX, Page};
+use noetl_model::{CatalogId, ExecutionId, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::executions::{path_of, status_of};
 use crate::request::extract::{InPath, InQuery};
-use crate::request::strict::StrictBody;
 use crate::response::error::ApiError;
 use crate::state::AppState;
 
@@ -25,36 +21,9 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(routes!(list_summaries, start_execution))
+        .routes(routes!(list_summaries))
         .routes(routes!(show_summary))
         .routes(routes!(read_log))
-}
-
-/// Starts an execution and shows its summary.
-#[utoipa::path(
-    post, path = "/api/native/executions", tag = "native", request_body = StartCall,
-    responses((status = 200, body = SummaryReply))
-)]
-async fn start_execution(
-    State(state): State<AppState>,
-    StrictBody(call): StrictBody<StartCall>,
-) -> Result<Json<SummaryReply>, ApiError> {
-    let playbook = match call.playbook {
-        WantedPlaybook::Id(id) => PlaybookChoice::Id(id),
-        WantedPlaybook::Path { path, version } => PlaybookChoice::Path { path, version },
-    };
-    let pool = match call.pool {
-        Some(pool) => pool_of(pool.as_str())?,
-        None => Pool::shared(),
-    };
-    let request = StartRequest {
-        error_mode: call.error_mode,
-        pool,
-        ..StartRequest::new(playbook, call.payload)
-    };
-    let started = state.app().start(request).await;
-    state.meters().execute("single", if started.is_ok() { "new" } else { "error" });
-    Ok(Json(SummaryReply { summary: started? }))
 }
 
 /// Lists summaries, newest first.

@@ -141,7 +141,7 @@ contract! {
     start_keys::an_idempotency_key_repeats_the_answer_to_the_same_request_and_refuses_another,
     start_keys::a_hundred_requests_at_once_under_one_key_are_one_execution,
     start_keys::a_batch_counts_its_duplicates,
-    stored::a_start_answers_with_the_summary_and_keeps_what_was_asked,
+    stored::a_start_keeps_the_error_mode_of_its_request,
     stored::a_reader_waits_for_the_next_event_and_not_beyond_the_end,
     stored::summaries_are_paged_from_the_newest_on,
     stored::what_is_not_there_is_a_problem,

@@ -239,10 +239,7 @@ async fn executions_are_counted_by_how_they_were_asked_for_and_how_they_ended() 
     server.start("tests/hello").await;
     server.work().await;
     server.work().await;
-    let call = json!({ "playbook": { "path": { "path": "tests/hello", "version": null } } });
-    let second = server.post("/api/native/executions", call).await;
-    assert_eq!(second.status, 200, "{}", second.body);
-    let second = second.body["summary"]["execution"].to_string();
+    let second = server.start("tests/hello").await;
     server.post(&format!("/api/executions/{second}/cancel"), json!({})).await;
     let figures = server.get("/metrics").await.body;
     let figures = figures.as_str().expect("text");

@@ -12,16 +12,16 @@ fn read<T: DeserializeOwned>(body: Value) -> T {
     serde_json::from_value(body).expect("the reply has its shape")
 }
 
-pub(super) async fn a_start_answers_with_the_summary_and_keeps_what_was_asked(server: Server) {
+pub(super) async fn a_start_keeps_the_error_mode_of_its_request(server: Server) {
     server.register(HELLO).await;
-    let call = json!({
-        "playbook": { "path": { "path": "tests/hello", "version": null } },
-        "payload": { "name": "Ada" },
-        "error_mode": "lenient",
+    let request = json!({
+        "path": "tests/hello", "payload": { "name": "Ada" }, "error_mode": "lenient",
     });
-    let answer = server.post("/api/native/executions", call).await;
+    let answer = server.post("/api/execute", request).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
-    let SummaryReply { summary } = read(answer.body);
+    let id = answer.body["execution_id"].as_str().expect("an id");
+    let SummaryReply { summary } =
+        read(server.get(&format!("/api/native/executions/{id}")).await.body);
     assert_eq!(summary.status, ExecutionStatus::Running);
     let page = server.get(&format!("/api/native/executions/{}/events", summary.execution)).await;
     let LogReply { events } = read(page.body);

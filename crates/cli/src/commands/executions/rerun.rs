@@ -50,10 +50,8 @@ async fn again(
     let mut payload = reader.workload(&earlier).await?;
     check_declared(&args.workload, &payload, &format!("execution {id}"))?;
     merge(&mut payload, over);
-    let request = StartRequest {
-        error_mode: Some(error_mode),
-        pool,
-        ..StartRequest::new(PlaybookChoice::Id(earlier.playbook.catalog_id), payload)
-    };
+    let playbook = PlaybookChoice::Id(earlier.playbook.catalog_id);
+    let mut request = StartRequest::new(playbook, payload);
+    (request.input.error_mode, request.input.pool) = (Some(error_mode), pool);
     backend.start(request).await
 }

@@ -189,7 +189,7 @@ impl Control {
         let mut request = StartRequest::new(choice, payload);
         request.admission = Admission::Internal;
         if let Some(pool) = &document.pool {
-            request.pool = Pool::new(pool.clone());
+            request.input.pool = Pool::new(pool.clone());
         }
         request.key = Some(StartKey {
             scope: format!("schedule {path}"),

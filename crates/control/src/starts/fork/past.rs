@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_engine::{
-    Changes, CommandResult, Execution, Input, OpenHolder, Start, begin, evolve_all,
+    Changes, CommandResult, Execution, Input, OpenHolder, StartInput, begin, evolve_all,
 };
 use noetl_model::{
-    CommandId, Event, EventTag, ExecutionId, ExecutionStatus, Place, Recorded, RunId, Seq,
-    StepName, TaskAddress,
+    CommandId, Event, EventTag, ExecutionId, ExecutionStatus, Place, PlaybookRef, Recorded, RunId,
+    Seq, StepName, TaskAddress,
 };
 use serde_json::Value;
 
@@ -63,7 +63,10 @@ impl Trace {
 
 /// The input that caused a decision.
 pub(super) enum Cause {
-    Start(Box<Start>),
+    Start {
+        playbook: PlaybookRef,
+        input: Box<StartInput>,
+    },
     Input(Box<Input>),
     /// A recorded fact without consequences.
     Note(Box<Event>),
@@ -308,14 +311,15 @@ impl PastReader<'_> {
                 let Value::Object(payload) = &*workload else {
                     return Err(LoadError::damaged(self.execution, Damage::NoWorkload));
                 };
-                return Ok(Some(Cause::Start(Box::new(Start {
-                    playbook: playbook.clone(),
+                let input = StartInput {
                     payload: payload.clone(),
                     origin: origin.clone(),
                     error_mode: Some(*error_mode),
                     pool: pool.clone(),
                     trace: trace.clone(),
-                }))));
+                };
+                let playbook = playbook.clone();
+                return Ok(Some(Cause::Start { playbook, input: Box::new(input) }));
             }
             Event::CommandClaimed { command, attempt, worker, lease_until: _, after } => {
                 Input::Claim {
