@@ -1,5 +1,8 @@
 -- Counts the executions, at most $2, with a never-leased command in pool $1. Takes one index lookup
 -- for each execution, independent of its number of commands.
+--
+-- `ready_commands.sql` walks over executions in the same way, from a given one on. A function for
+-- both would hide the index lookups from the test of query plans, and SQLite has no functions.
 WITH RECURSIVE waiting (execution_id, place) AS (
     (
         SELECT execution_id, 1::bigint

@@ -1,5 +1,8 @@
 -- Counts the executions, at most ?2, with a never-leased command in pool ?1. Takes one index lookup
 -- for each execution, independent of its number of commands.
+--
+-- `ready_commands.sql` walks over executions in the same way, from a given one on. SQLite has no
+-- functions or views with arguments, so the walk cannot be shared.
 WITH RECURSIVE waiting (execution_id, place) AS (
     SELECT min(execution_id), 1 FROM command WHERE status = 'ISSUED' AND pool = ?1
     UNION ALL
