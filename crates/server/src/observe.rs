@@ -2,5 +2,6 @@
 
 pub(crate) mod meters;
 pub(crate) mod proc;
+pub(crate) mod registration;
 pub(crate) mod trace;
 pub(crate) mod warnings;

@@ -1,18 +1,18 @@
-//! Metrics of the server's own work, in the Prometheus format.
+//! Metrics of the server's own work.
 //!
 //! Invariant: every label has a bounded set of values; a value chosen by clients is shown only if
 //! it is listed here, and is `other` otherwise.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use prometheus::proto::MetricFamily;
+use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 use tokio::time::Instant;
 
+use super::registration::{register_counters, register_histograms};
 use crate::state::AppState;
 
 /// Buckets of histograms of seconds.
@@ -29,34 +29,6 @@ const WRITES: &[(&str, &str)] = &[
     ("/api/worker/pool/heartbeat", "runtime_heartbeat"),
 ];
 
-/// Routes with a counter of their own: method, path, counter name and help text.
-const COUNTED_ROUTES: &[(&str, &str, &str, &str)] = &[
-    (
-        "GET",
-        "/api/credentials/{identifier}/sealed",
-        "noetl_credentials_sealed_total",
-        "Credentials that were delivered sealed, or could not be.",
-    ),
-    (
-        "PUT",
-        "/api/result/{execution_id}",
-        "noetl_result_store_put_total",
-        "Values that workers stored.",
-    ),
-    (
-        "GET",
-        "/api/result/resolve",
-        "noetl_result_store_resolve_total",
-        "Values that workers fetched by reference.",
-    ),
-];
-
-/// Counters of `COUNTED_ROUTES` that also have a histogram of durations, and its name.
-const TIMED_ROUTES: &[(&str, &str)] = &[
-    ("noetl_result_store_put_total", "noetl_result_store_put_duration_seconds"),
-    ("noetl_result_store_resolve_total", "noetl_result_store_resolve_duration_seconds"),
-];
-
 /// Event names used as labels; others are `other`.
 const EVENT_TYPES: &[&str] = &[
     "call.done",
@@ -69,248 +41,248 @@ const EVENT_TYPES: &[&str] = &[
     "step.exit",
 ];
 
-#[derive(Debug, Default)]
+/// The metrics of one server. Several servers in one process count apart.
+#[derive(Debug)]
 pub(crate) struct Meters {
-    families: Mutex<BTreeMap<&'static str, Family>>,
+    registry: Registry,
+    requests: RequestMeters,
+    events: IntCounterVec,
+    event_seconds: HistogramVec,
+    starts: IntCounterVec,
+    refused_starts: IntCounter,
+    start_batches: Histogram,
+    callbacks: IntCounterVec,
+    stale_callbacks: IntCounterVec,
+    secrets: IntCounterVec,
+    secret_seconds: HistogramVec,
+    rotations: IntCounterVec,
 }
 
+/// The metrics of requests.
 #[derive(Debug)]
-struct Family {
-    help: &'static str,
-    series: BTreeMap<String, Series>,
+struct RequestMeters {
+    requests: IntCounterVec,
+    seconds: HistogramVec,
+    writes: IntCounterVec,
+    write_seconds: HistogramVec,
+    routes: [RouteMeters; 3],
 }
 
+/// The metrics of a route that has its own.
 #[derive(Debug)]
-enum Series {
-    Counter(u64),
-    Histogram { ends: &'static [f64], counts: Vec<u64>, sum: f64, count: u64 },
+struct RouteMeters {
+    method: &'static str,
+    path: &'static str,
+    requests: IntCounterVec,
+    seconds: Option<HistogramVec>,
+}
+
+impl Default for Meters {
+    fn default() -> Self {
+        let registry = Registry::new();
+        let counters =
+            |name, help, labels: &[&str]| register_counters(&registry, name, help, labels);
+        let seconds = |name, help, labels: &[&str]| {
+            register_histograms(&registry, name, help, labels, SECONDS)
+        };
+        Self {
+            requests: RequestMeters::new(&registry),
+            events: counters(
+                "noetl_events_ingested_total",
+                "Events that other programs posted.",
+                &["event_type", "status"],
+            ),
+            event_seconds: seconds(
+                "noetl_event_ingest_duration_seconds",
+                "How long taking an event took.",
+                &["event_type"],
+            ),
+            starts: counters(
+                "noetl_execute_outcomes_total",
+                "Executions asked for, by what became of it.",
+                &["entry", "outcome"],
+            ),
+            refused_starts: counters(
+                "noetl_starts_refused_total",
+                "Requests to start executions that were refused because the backlog is full.",
+                &[],
+            )
+            .with_label_values::<&str>(&[]),
+            start_batches: register_histograms(
+                &registry,
+                "noetl_execute_batch_size",
+                "How many executions were asked for at once.",
+                &[],
+                SIZES,
+            )
+            .with_label_values::<&str>(&[]),
+            callbacks: counters(
+                "noetl_container_callback_total",
+                "Ends of jobs that were told.",
+                &["state"],
+            ),
+            stale_callbacks: counters(
+                "noetl_container_callback_stale_total",
+                "Ends of jobs that nothing waited for.",
+                &["state"],
+            ),
+            secrets: counters(
+                "noetl_secret_resolve_total",
+                "Secrets that were asked for, by where they were found.",
+                &["provider", "region", "status"],
+            ),
+            secret_seconds: seconds(
+                "noetl_secret_resolve_duration_seconds",
+                "How long finding a secret took.",
+                &["provider", "region"],
+            ),
+            rotations: counters(
+                "noetl_wallet_rotate_total",
+                "Secrets brought under the current key, or not.",
+                &["table", "status"],
+            ),
+            registry,
+        }
+    }
+}
+
+impl RequestMeters {
+    fn new(registry: &Registry) -> Self {
+        let counters =
+            |name, help, labels: &[&str]| register_counters(registry, name, help, labels);
+        let seconds = |name, help, labels: &[&str]| {
+            register_histograms(registry, name, help, labels, SECONDS)
+        };
+        Self {
+            requests: counters(
+                "noetl_http_requests_total",
+                "Requests by route and class of the answer.",
+                &["method", "route", "status"],
+            ),
+            seconds: seconds(
+                "noetl_http_request_duration_seconds",
+                "How long requests took until the answer began.",
+                &["method", "route"],
+            ),
+            writes: counters(
+                "noetl_write_requests_total",
+                "Requests that write, by what they write to.",
+                &["endpoint", "status"],
+            ),
+            write_seconds: seconds(
+                "noetl_write_request_duration_seconds",
+                "How long requests that write took.",
+                &["endpoint"],
+            ),
+            routes: RouteMeters::all(registry),
+        }
+    }
+
+    fn count(&self, method: &str, route: &str, code: u16, took: Duration) {
+        let (class, seconds) = (code / 100, took.as_secs_f64());
+        self.requests.with_label_values(&[method, route, &format!("{class}xx")]).inc();
+        self.seconds.with_label_values(&[method, route]).observe(seconds);
+        let status = status(class == 2);
+        if let Some(own) = self.routes.iter().find(|it| it.method == method && it.path == route) {
+            own.requests.with_label_values(&[status]).inc();
+            if let Some(durations) = &own.seconds {
+                durations.with_label_values(&[status]).observe(seconds);
+            }
+        }
+        let write = WRITES.iter().find(|(path, _)| *path == route && method == "POST");
+        if let Some((_, endpoint)) = write {
+            self.writes.with_label_values(&[*endpoint, status]).inc();
+            self.write_seconds.with_label_values(&[endpoint]).observe(seconds);
+        }
+    }
+}
+
+impl RouteMeters {
+    fn all(registry: &Registry) -> [Self; 3] {
+        let of_status = |name, help| register_counters(registry, name, help, &["status"]);
+        let seconds =
+            |name| register_histograms(registry, name, "How long it took.", &["status"], SECONDS);
+        [
+            Self {
+                method: "GET",
+                path: "/api/credentials/{identifier}/sealed",
+                requests: of_status(
+                    "noetl_credentials_sealed_total",
+                    "Credentials that were delivered sealed, or could not be.",
+                ),
+                seconds: None,
+            },
+            Self {
+                method: "PUT",
+                path: "/api/result/{execution_id}",
+                requests: of_status("noetl_result_store_put_total", "Values that workers stored."),
+                seconds: Some(seconds("noetl_result_store_put_duration_seconds")),
+            },
+            Self {
+                method: "GET",
+                path: "/api/result/resolve",
+                requests: of_status(
+                    "noetl_result_store_resolve_total",
+                    "Values that workers fetched by reference.",
+                ),
+                seconds: Some(seconds("noetl_result_store_resolve_duration_seconds")),
+            },
+        ]
+    }
 }
 
 impl Meters {
-    fn count(&self, name: &'static str, help: &'static str, labels: String) {
-        self.count_many(name, help, labels, 1);
-    }
-
-    fn count_many(&self, name: &'static str, help: &'static str, labels: String, more: u64) {
-        let mut families = self.families();
-        match series(&mut families, name, help, labels, || Series::Counter(0)) {
-            Series::Counter(count) => *count += more,
-            Series::Histogram { .. } => unreachable!("a name stands for one kind of measure"),
-        }
-    }
-
-    fn observe(
-        &self,
-        name: &'static str,
-        help: &'static str,
-        labels: String,
-        ends: &'static [f64],
-        value: f64,
-    ) {
-        let mut families = self.families();
-        let fresh = || Series::Histogram { ends, counts: vec![0; ends.len()], sum: 0.0, count: 0 };
-        match series(&mut families, name, help, labels, fresh) {
-            Series::Histogram { ends, counts, sum, count } => {
-                let classes = ends.iter().zip(counts.iter_mut());
-                classes.filter(|(end, _)| value <= **end).for_each(|(_, count)| *count += 1);
-                *sum += value;
-                *count += 1;
-            }
-            Series::Counter(_) => unreachable!("a name stands for one kind of measure"),
-        }
-    }
-
-    fn families(&self) -> MutexGuard<'_, BTreeMap<&'static str, Family>> {
-        self.families.lock().expect("nothing panics while it holds the meters")
-    }
-
     /// Counts an event posted by another program, and its duration.
     pub(crate) fn event(&self, name: &str, taken: bool, took: Duration) {
         let known = EVENT_TYPES.iter().find(|known| **known == name).copied().unwrap_or("other");
-        let status = if taken { "ok" } else { "error" };
-        self.count(
-            "noetl_events_ingested_total",
-            "Events that other programs posted.",
-            format!("event_type=\"{known}\",status=\"{status}\""),
-        );
-        self.observe(
-            "noetl_event_ingest_duration_seconds",
-            "How long taking an event took.",
-            format!("event_type=\"{known}\""),
-            SECONDS,
-            took.as_secs_f64(),
-        );
+        self.events.with_label_values(&[known, status(taken)]).inc();
+        self.event_seconds.with_label_values(&[known]).observe(took.as_secs_f64());
     }
 
     /// Counts a request to start an execution, by its outcome.
     pub(crate) fn execute(&self, entry: &'static str, outcome: &'static str) {
-        self.count(
-            "noetl_execute_outcomes_total",
-            "Executions asked for, by what became of it.",
-            format!("entry=\"{entry}\",outcome=\"{outcome}\""),
-        );
+        self.starts.with_label_values(&[entry, outcome]).inc();
     }
 
     /// Records the size of a batch of starts.
     pub(crate) fn batch(&self, size: usize) {
-        let size = f64::from(u32::try_from(size).unwrap_or(u32::MAX));
-        self.observe(
-            "noetl_execute_batch_size",
-            "How many executions were asked for at once.",
-            String::new(),
-            SIZES,
-            size,
-        );
+        self.start_batches.observe(f64::from(u32::try_from(size).unwrap_or(u32::MAX)));
     }
 
     /// Counts a callback of a job; stale if no command waited for it.
     pub(crate) fn callback(&self, state: &'static str, stale: bool) {
-        let labels = format!("state=\"{state}\"");
         if stale {
-            self.count(
-                "noetl_container_callback_stale_total",
-                "Ends of jobs that nothing waited for.",
-                labels.clone(),
-            );
+            self.stale_callbacks.with_label_values(&[state]).inc();
         }
-        self.count("noetl_container_callback_total", "Ends of jobs that were told.", labels);
+        self.callbacks.with_label_values(&[state]).inc();
     }
 
     /// Counts the lookup of a secret, and its duration.
     pub(crate) fn secret(&self, provider: &'static str, is_found: bool, took: Duration) {
-        let status = if is_found { "ok" } else { "error" };
         // The server has no region.
-        let labels = format!("provider=\"{provider}\",region=\"\"");
-        self.count(
-            "noetl_secret_resolve_total",
-            "Secrets that were asked for, by where they were found.",
-            format!("{labels},status=\"{status}\""),
-        );
-        self.observe(
-            "noetl_secret_resolve_duration_seconds",
-            "How long finding a secret took.",
-            labels,
-            SECONDS,
-            took.as_secs_f64(),
-        );
+        self.secrets.with_label_values(&[provider, "", status(is_found)]).inc();
+        self.secret_seconds.with_label_values(&[provider, ""]).observe(took.as_secs_f64());
     }
 
     /// Counts secrets of a table that were re-encrypted with the current key, or could not be.
     pub(crate) fn rotation(&self, table: &'static str, rewrapped: u64, failed: u64) {
-        for (status, count) in [("ok", rewrapped), ("error", failed)] {
-            self.count_many(
-                "noetl_wallet_rotate_total",
-                "Secrets brought under the current key, or not.",
-                format!("table=\"{table}\",status=\"{status}\""),
-                count,
-            );
-        }
+        self.rotations.with_label_values(&[table, status(true)]).inc_by(rewrapped);
+        self.rotations.with_label_values(&[table, status(false)]).inc_by(failed);
     }
 
     /// Counts a start that was refused because the backlog is full.
     pub(crate) fn refused_start(&self) {
-        self.count(
-            "noetl_starts_refused_total",
-            "Requests to start executions that were refused because the backlog is full.",
-            String::new(),
-        );
+        self.refused_starts.inc();
     }
 
-    fn errand(&self, method: &str, route: &str, status: &str, took: Duration) {
-        let errand = COUNTED_ROUTES.iter().find(|(of, path, ..)| *of == method && *path == route);
-        let Some((_, _, name, help)) = errand else { return };
-        let labels = format!("status=\"{status}\"");
-        self.count(name, help, labels.clone());
-        if let Some((_, timed)) = TIMED_ROUTES.iter().find(|(counted, _)| counted == name) {
-            self.observe(timed, "How long it took.", labels, SECONDS, took.as_secs_f64());
-        }
-    }
-
-    fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
-        let class = status / 100;
-        self.count(
-            "noetl_http_requests_total",
-            "Requests by route and class of the answer.",
-            format!("method=\"{method}\",route=\"{route}\",status=\"{class}xx\""),
-        );
-        self.observe(
-            "noetl_http_request_duration_seconds",
-            "How long requests took until the answer began.",
-            format!("method=\"{method}\",route=\"{route}\""),
-            SECONDS,
-            took.as_secs_f64(),
-        );
-        self.errand(method, route, if class == 2 { "ok" } else { "error" }, took);
-        let write = WRITES.iter().find(|(path, _)| *path == route && method == "POST");
-        if let Some((_, endpoint)) = write {
-            let status = if class == 2 { "ok" } else { "error" };
-            self.count(
-                "noetl_write_requests_total",
-                "Requests that write, by what they write to.",
-                format!("endpoint=\"{endpoint}\",status=\"{status}\""),
-            );
-            self.observe(
-                "noetl_write_request_duration_seconds",
-                "How long requests that write took.",
-                format!("endpoint=\"{endpoint}\""),
-                SECONDS,
-                took.as_secs_f64(),
-            );
-        }
-    }
-
-    /// Returns all metrics in the text format of Prometheus.
-    pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        for (name, family) in self.families().iter() {
-            let kind = match family.series.values().next() {
-                Some(Series::Histogram { .. }) => "histogram",
-                Some(Series::Counter(_)) | None => "counter",
-            };
-            writeln!(text, "# HELP {name} {}\n# TYPE {name} {kind}", family.help)
-                .expect("a string takes everything");
-            for (labels, series) in &family.series {
-                series.write(&mut text, name, labels);
-            }
-        }
-        text
+    /// Returns all metrics, sorted by name.
+    pub(crate) fn gather(&self) -> Vec<MetricFamily> {
+        self.registry.gather()
     }
 }
 
-fn series<'a>(
-    families: &'a mut BTreeMap<&'static str, Family>,
-    name: &'static str,
-    help: &'static str,
-    labels: String,
-    fresh: impl FnOnce() -> Series,
-) -> &'a mut Series {
-    let family = families.entry(name).or_insert(Family { help, series: BTreeMap::new() });
-    family.series.entry(labels).or_insert_with(fresh)
-}
-
-impl Series {
-    fn write(&self, text: &mut String, name: &str, labels: &str) {
-        let braced = |labels: &str| match labels {
-            "" => String::new(),
-            labels => format!("{{{labels}}}"),
-        };
-        let mut line = |suffix: &str, labels: &str, value: &dyn std::fmt::Display| {
-            writeln!(text, "{name}{suffix}{} {value}", braced(labels))
-                .expect("a string takes everything");
-        };
-        match self {
-            Series::Counter(count) => line("", labels, count),
-            Series::Histogram { ends, counts, sum, count } => {
-                let comma = if labels.is_empty() { "" } else { "," };
-                for (end, counted) in ends.iter().zip(counts) {
-                    line("_bucket", &format!("{labels}{comma}le=\"{end}\""), counted);
-                }
-                line("_bucket", &format!("{labels}{comma}le=\"+Inf\""), count);
-                line("_sum", labels, sum);
-                line("_count", labels, count);
-            }
-        }
-    }
+fn status(is_ok: bool) -> &'static str {
+    if is_ok { "ok" } else { "error" }
 }
 
 /// Counts and times a request by its route.
@@ -327,7 +299,7 @@ pub(crate) async fn measure(
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or_else(|| "other".to_owned(), |route| route.as_str().to_owned());
     let response = next.run(request).await;
-    state.meters().request(&method, &route, response.status().as_u16(), begun.elapsed());
+    state.meters().requests.count(&method, &route, response.status().as_u16(), begun.elapsed());
     response
 }
 
@@ -336,6 +308,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::observe::registration::text;
 
     #[test]
     fn counters_and_histograms_are_told_by_name() {
@@ -359,8 +332,11 @@ mod tests {
             # HELP noetl_execute_outcomes_total Executions asked for, by what became of it.
             # TYPE noetl_execute_outcomes_total counter
             noetl_execute_outcomes_total{entry="single",outcome="new"} 2
+            # HELP noetl_starts_refused_total Requests to start executions that were refused because the backlog is full.
+            # TYPE noetl_starts_refused_total counter
+            noetl_starts_refused_total 0
         "#]]
-        .assert_eq(&meters.text());
+        .assert_eq(&text(&meters.gather()));
     }
 
     #[test]
@@ -370,7 +346,7 @@ mod tests {
             meters.event(&format!("custom.{number}"), true, Duration::ZERO);
         }
         meters.event("call.done", false, Duration::ZERO);
-        let text = meters.text();
+        let text = text(&meters.gather());
         let counted: Vec<&str> =
             text.lines().filter(|line| line.starts_with("noetl_events_ingested_total{")).collect();
         assert_eq!(

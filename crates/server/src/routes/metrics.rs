@@ -1,17 +1,17 @@
 //! Metrics for operators and autoscalers, in the Prometheus format.
 
-use std::fmt::Write as _;
-
 use axum::extract::State;
 use axum::http::{HeaderName, header};
 use noetl_app::{MessageBacklog, pool_of};
 use noetl_control::OutcomeCounts;
 use noetl_model::Pool;
+use prometheus::Registry;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::observe::registration::{register_counters, register_gauges, text};
 use crate::request::extract::InQuery;
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -43,57 +43,67 @@ async fn metrics(
         Some(name) => pool_of(&name)?,
         None => Pool::shared(),
     };
-    let known = state.app().backlog(&pool).await;
-    let mut text = String::new();
-    let mut add = |name: &str, labels: &str, help: &str, value: u64| {
-        writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name}{labels} {value}")
-            .expect("a string takes everything");
+    let gauges = Registry::new();
+    add_gauges(&gauges, &state, &pool).await;
+    add_counters(&gauges, &state);
+    let mut metrics = gauges.gather();
+    metrics.extend(state.meters().gather());
+    Ok(([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text(&metrics)))
+}
+
+/// Adds the values of this moment.
+async fn add_gauges(registry: &Registry, state: &AppState, pool: &Pool) {
+    let add = |name: &str, labels: &[(&str, &str)], help: &str, value: u64| {
+        let (names, values): (Vec<&str>, Vec<&str>) = labels.iter().copied().unzip();
+        let gauge = register_gauges(registry, name, help, &names).with_label_values(&values);
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
     };
-    let of_pool = format!("{{pool=\"{pool}\"}}");
-    if let Some((MessageBacklog { ready, owed }, age)) = known {
-        add("noetl_commands_ready", &of_pool, "Commands that wait for a worker.", ready);
-        add("noetl_messages_owed", "", "Messages to others that are not sent yet.", owed);
+    let name = pool.to_string();
+    let of_pool: &[(&str, &str)] = &[("pool", &name)];
+    if let Some((MessageBacklog { ready, owed }, age)) = state.app().backlog(pool).await {
+        add("noetl_commands_ready", of_pool, "Commands that wait for a worker.", ready);
+        add("noetl_messages_owed", &[], "Messages to others that are not sent yet.", owed);
         let age = age.as_secs();
-        add("noetl_store_gauges_age_seconds", "", "How old these two figures are.", age);
+        add("noetl_store_gauges_age_seconds", &[], "How old these two figures are.", age);
     }
-    if let Some(waiting) = state.control().backlog(&pool) {
+    if let Some(waiting) = state.control().backlog(pool) {
         let help = "Executions that wait for a worker, as last counted for admission.";
-        add("noetl_backlog_executions", &of_pool, help, waiting);
+        add("noetl_backlog_executions", of_pool, help, waiting);
     }
     let uptime = state.uptime().as_secs();
-    add("noetl_uptime_seconds", "", "How long this server has been up.", uptime);
+    add("noetl_uptime_seconds", &[], "How long this server has been up.", uptime);
     if let Some(skew) = state.control().clock_skew() {
         let help = "How far this machine's clock is from the store's, either way.";
-        add("noetl_clock_skew_milliseconds", "", help, skew.millis());
+        add("noetl_clock_skew_milliseconds", &[], help, skew.millis());
     }
     if let Some(it) = state.app().store_connections() {
         let in_use = u64::from(it.open.saturating_sub(it.idle));
-        add("noetl_store_connections_max", "", "Connections to the store, at most.", it.max.into());
-        add("noetl_store_connections_in_use", "", "Connections to the store in use.", in_use);
+        let max = it.max.into();
+        add("noetl_store_connections_max", &[], "Connections to the store, at most.", max);
+        add("noetl_store_connections_in_use", &[], "Connections to the store in use.", in_use);
     }
-    let (rewinds, name) = (state.control().rewinds(), "noetl_log_rewinds_total");
-    let help = "Logs found to have lost events that this server had seen committed.";
-    writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {rewinds}")
-        .expect("a string takes everything");
-    text.push_str(&outcomes(state.control().outcomes()));
-    text.push_str(&state.meters().text());
-    Ok(([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }
 
-/// Returns the counters of executions that this server has started and ended.
-fn outcomes(counts: OutcomeCounts) -> String {
-    let OutcomeCounts { started, completed, failed, cancelled } = counts;
-    let mut text = format!(
-        "# HELP noetl_executions_started_total Executions that this server has started.\n\
-         # TYPE noetl_executions_started_total counter\n\
-         noetl_executions_started_total {started}\n\
-         # HELP noetl_executions_ended_total Executions that this server has ended, by outcome.\n\
-         # TYPE noetl_executions_ended_total counter\n"
+/// Adds what the control loops have counted.
+fn add_counters(registry: &Registry, state: &AppState) {
+    let counters = |name, help, labels: &[&str]| register_counters(registry, name, help, labels);
+    let rewinds = counters(
+        "noetl_log_rewinds_total",
+        "Logs found to have lost events that this server had seen committed.",
+        &[],
+    );
+    rewinds.with_label_values::<&str>(&[]).inc_by(state.control().rewinds());
+    let OutcomeCounts { started, completed, failed, cancelled } = state.control().outcomes();
+    let starts =
+        counters("noetl_executions_started_total", "Executions that this server has started.", &[]);
+    starts.with_label_values::<&str>(&[]).inc_by(started);
+    let ends = counters(
+        "noetl_executions_ended_total",
+        "Executions that this server has ended, by outcome.",
+        &["outcome"],
     );
     for (outcome, count) in [("completed", completed), ("failed", failed), ("cancelled", cancelled)]
     {
-        writeln!(text, "noetl_executions_ended_total{{outcome=\"{outcome}\"}} {count}")
-            .expect("a string takes everything");
+        ends.with_label_values(&[outcome]).inc_by(count);
     }
-    text
 }

@@ -117,6 +117,17 @@ async fn metrics_count_what_waits_in_a_pool() {
         # HELP noetl_commands_ready Commands that wait for a worker.
         # TYPE noetl_commands_ready gauge
         noetl_commands_ready{pool="shared"} 0
+        # HELP noetl_executions_ended_total Executions that this server has ended, by outcome.
+        # TYPE noetl_executions_ended_total counter
+        noetl_executions_ended_total{outcome="cancelled"} 0
+        noetl_executions_ended_total{outcome="completed"} 0
+        noetl_executions_ended_total{outcome="failed"} 0
+        # HELP noetl_executions_started_total Executions that this server has started.
+        # TYPE noetl_executions_started_total counter
+        noetl_executions_started_total 0
+        # HELP noetl_log_rewinds_total Logs found to have lost events that this server had seen committed.
+        # TYPE noetl_log_rewinds_total counter
+        noetl_log_rewinds_total 0
         # HELP noetl_messages_owed Messages to others that are not sent yet.
         # TYPE noetl_messages_owed gauge
         noetl_messages_owed 0
@@ -126,17 +137,18 @@ async fn metrics_count_what_waits_in_a_pool() {
         # HELP noetl_uptime_seconds How long this server has been up.
         # TYPE noetl_uptime_seconds gauge
         noetl_uptime_seconds 0
-        # HELP noetl_log_rewinds_total Logs found to have lost events that this server had seen committed.
-        # TYPE noetl_log_rewinds_total counter
-        noetl_log_rewinds_total 0
-        # HELP noetl_executions_started_total Executions that this server has started.
-        # TYPE noetl_executions_started_total counter
-        noetl_executions_started_total 0
-        # HELP noetl_executions_ended_total Executions that this server has ended, by outcome.
-        # TYPE noetl_executions_ended_total counter
-        noetl_executions_ended_total{outcome="completed"} 0
-        noetl_executions_ended_total{outcome="failed"} 0
-        noetl_executions_ended_total{outcome="cancelled"} 0
+        # HELP noetl_execute_batch_size How many executions were asked for at once.
+        # TYPE noetl_execute_batch_size histogram
+        noetl_execute_batch_size_bucket{le="1"} 0
+        noetl_execute_batch_size_bucket{le="5"} 0
+        noetl_execute_batch_size_bucket{le="10"} 0
+        noetl_execute_batch_size_bucket{le="50"} 0
+        noetl_execute_batch_size_bucket{le="100"} 0
+        noetl_execute_batch_size_bucket{le="500"} 0
+        noetl_execute_batch_size_bucket{le="1000"} 0
+        noetl_execute_batch_size_bucket{le="+Inf"} 0
+        noetl_execute_batch_size_sum 0
+        noetl_execute_batch_size_count 0
     "##]]
     .assert_eq(&gauges);
     let registered = "{method=\"POST\",route=\"/api/catalog/register\",status=\"2xx\"} 1";
@@ -171,7 +183,7 @@ async fn secrets_and_stored_values_are_counted_by_what_became_of_them() {
         r#"noetl_secret_resolve_total{provider="none",region="",status="error"} 1"#,
         r#"noetl_credentials_sealed_total{status="error"} 1"#,
         r#"noetl_result_store_resolve_total{status="error"} 1"#,
-        r#"noetl_wallet_rotate_total{table="credential",status="ok"} 0"#,
+        r#"noetl_wallet_rotate_total{status="ok",table="credential"} 0"#,
     ] {
         assert!(text.lines().any(|it| it == line), "{line} in\n{text}");
     }
