@@ -95,9 +95,9 @@ impl Template {
         &self.0.variables
     }
 
-    /// True if the template refers to one of the variables.
-    pub(crate) fn refers_to(&self, names: &BTreeSet<String>) -> bool {
-        !self.0.roots.is_disjoint(names)
+    /// True if the template refers to a variable.
+    pub(crate) fn refers_to(&self, name: &str) -> bool {
+        self.0.roots.contains(name)
     }
 
     /// Returns the value with every template replaced by its result.
@@ -114,12 +114,14 @@ impl Template {
         self.0.part.render(&self.scope(variables, Some(budget)))
     }
 
-    /// Returns the source of a template that refers only to withheld variables and renders to the
-    /// same value. A string without templates of its own is quoted if it looks like one.
-    pub fn render_except(
+    /// Returns the source of a template that renders to the same value once the withheld variables
+    /// are known: a string that refers to none of them is rendered, any other is kept and begins
+    /// with the statements that define its withheld variables, if they have any. A string without
+    /// templates of its own is quoted if it looks like one.
+    pub(crate) fn render_except(
         &self,
         variables: &dyn VariableSource,
-        withheld: &BTreeSet<String>,
+        withheld: &BTreeMap<String, String>,
     ) -> Result<Json, RenderError> {
         let scope = RenderScope { withheld: Some(withheld), ..self.scope(variables, None) };
         self.0.part.render(&scope)
@@ -279,8 +281,8 @@ struct RenderScope<'t> {
     context: OnceCell<Value>,
     /// The budget that is charged for the work, if several templates share one.
     budget: Option<&'t Budget>,
-    /// The variables whose templates are kept as they are written, if any are.
-    withheld: Option<&'t BTreeSet<String>>,
+    /// The variables whose templates are kept, if any are, with the statements that define each.
+    withheld: Option<&'t BTreeMap<String, String>>,
 }
 
 impl RenderScope<'_> {
@@ -348,13 +350,13 @@ impl Leaf {
 
     /// Renders the template, or returns its source if it refers to a withheld variable.
     fn render_or_keep(&self, scope: &RenderScope<'_>) -> Result<Json, RenderError> {
-        match scope.withheld {
-            None => self.render(scope),
-            Some(withheld) if self.roots.is_disjoint(withheld) => {
-                self.render(scope).map(syntax::quoted)
-            }
-            Some(_) => Ok(Json::String(self.source.clone())),
+        let Some(withheld) = scope.withheld else { return self.render(scope) };
+        let kept: Vec<&str> =
+            self.roots.iter().filter_map(|name| withheld.get(name).map(String::as_str)).collect();
+        if kept.is_empty() {
+            return self.render(scope).map(syntax::quoted);
         }
+        Ok(Json::String(kept.concat() + &self.source))
     }
 
     fn render(&self, scope: &RenderScope<'_>) -> Result<Json, RenderError> {

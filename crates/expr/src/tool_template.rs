@@ -8,6 +8,7 @@ use std::sync::Arc;
 use noetl_model::{ErrorKind, Lease, ToolError, ToolKind};
 use serde_json::{Map, Value};
 
+use crate::syntax::is_template;
 use crate::{RenderError, Template, VariableSource};
 
 const ARGUMENT_KEYS: [&str; 2] = ["args", "input"];
@@ -31,8 +32,8 @@ pub struct ToolTemplate {
 pub struct RenderedTool {
     pub config: Map<String, Value>,
     pub input: Map<String, Value>,
-    /// The variables that templates still refer to: credentials, and arguments made of them.
-    pub withheld: BTreeSet<String>,
+    /// True if a template still refers to credentials.
+    pub has_secrets: bool,
 }
 
 /// The variables of a command, by precedence: its arguments, its values, the credentials, and facts
@@ -130,45 +131,49 @@ impl ToolTemplate {
         let input = self.arguments(|template| template.render(&scope))?;
         let scope = TemplateScope { arguments: &input, ..scope };
         let config = configuration(self.rest.render(&scope))?;
-        Ok(RenderedTool { config, input, withheld: BTreeSet::new() })
+        Ok(RenderedTool { config, input, has_secrets: false })
     }
 
     /// Renders every template except those that refer to credentials, directly or through an
-    /// argument: they are kept as they are written.
+    /// argument. A kept template refers to credentials as `keychain.alias.field`, and begins with
+    /// the definitions of the arguments that it refers to.
     pub fn render_without_secrets(
         &self,
         variables: CommandVariables<'_>,
     ) -> Result<RenderedTool, ToolError> {
         let nothing = Map::new();
         let scope = TemplateScope { arguments: &nothing, variables, keychain: None };
-        let mut withheld = BTreeSet::new();
+        let mut withheld = BTreeMap::new();
         if !variables.bindings.contains_key(KEYCHAIN) {
-            withheld.insert(KEYCHAIN.to_owned());
+            withheld.insert(KEYCHAIN.to_owned(), String::new());
         }
         let input = self.arguments(|template| template.render_except(&scope, &withheld))?;
-        let names = self.secret_arguments(&withheld);
-        if !names.is_empty() {
-            withheld.extend(ARGUMENT_KEYS.map(str::to_owned));
-            withheld.extend(names);
+        if !withheld.is_empty() {
+            withheld.extend(self.secret_arguments(&input));
         }
         let scope = TemplateScope { arguments: &input, ..scope };
         let config = configuration(self.rest.render_except(&scope, &withheld))?;
-        if self.aliases.is_empty() {
-            withheld.clear();
-        }
-        Ok(RenderedTool { config, input, withheld })
+        let has_secrets = !withheld.is_empty() && !self.aliases.is_empty();
+        Ok(RenderedTool { config, input, has_secrets })
     }
 
-    /// Returns the names of the arguments whose templates refer to a withheld variable.
-    fn secret_arguments(&self, withheld: &BTreeSet<String>) -> BTreeSet<String> {
-        let is_secret = |value: &Value| match Template::parse(value.clone()) {
-            Ok(template) => template.refers_to(withheld),
-            Err(_) => false,
+    /// Returns the arguments whose templates refer to credentials, and the map of all arguments,
+    /// each with the statements that define it.
+    fn secret_arguments(&self, input: &Map<String, Value>) -> BTreeMap<String, String> {
+        let is_secret = |value: &Value| {
+            Template::parse(value.clone()).is_ok_and(|template| template.refers_to(KEYCHAIN))
         };
         let sources =
             self.arguments.iter().filter_map(|(_, template)| template.source().as_object());
         let members = sources.flatten().filter(|(_, value)| is_secret(value));
-        members.map(|(name, _)| name.clone()).collect()
+        let mut defined: BTreeMap<String, String> = members
+            .filter_map(|(name, _)| Some((name.clone(), definition(name, input.get(name)?))))
+            .collect();
+        if !defined.is_empty() {
+            let all = Value::Object(input.clone());
+            defined.extend(ARGUMENT_KEYS.map(|key| (key.to_owned(), definition(key, &all))));
+        }
+        defined
     }
 
     fn arguments(
@@ -187,6 +192,45 @@ impl ToolTemplate {
             }
         }
         Ok(input)
+    }
+}
+
+/// Returns statements that define a variable with a value whose strings may contain templates.
+fn definition(name: &str, value: &Value) -> String {
+    if let Value::String(text) = value {
+        return format!("{{% set {name} %}}{text}{{% endset %}}");
+    }
+    let mut statements = String::new();
+    let literal = literal(value, name, &mut statements);
+    format!("{statements}{{% set {name} = {literal} %}}")
+}
+
+/// Returns a value as an expression. A string with a template becomes a variable of its own, which
+/// is defined in `statements`.
+fn literal(value: &Value, name: &str, statements: &mut String) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) if is_template(text) => {
+            let name = format!("{name}_{}", statements.len());
+            *statements += &definition(&name, value);
+            name
+        }
+        Value::String(_) => value.to_string(),
+        Value::Array(items) => {
+            let items: Vec<String> =
+                items.iter().map(|item| literal(item, name, statements)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let members: Vec<String> = members
+                .iter()
+                .map(|(key, member)| {
+                    format!("{}: {}", Value::String(key.clone()), literal(member, name, statements))
+                })
+                .collect();
+            format!("{{{}}}", members.join(", "))
+        }
     }
 }
 
@@ -233,8 +277,9 @@ mod tests {
         let facts = CommandFacts([("worker_id", "w".to_owned())].into());
         let variables = CommandVariables { bindings: &bindings, facts: &facts };
         let told = match template.render_without_secrets(variables) {
-            Ok(RenderedTool { config, input, withheld }) => {
-                format!("{} {} {withheld:?}", Value::Object(config), Value::Object(input))
+            Ok(RenderedTool { config, input, has_secrets }) => {
+                let secrets = if has_secrets { " with secrets" } else { "" };
+                format!("{} {}{secrets}", Value::Object(config), Value::Object(input))
             }
             Err(error) => format!("{}: {}", error.kind.as_str(), error.message),
         };
@@ -250,23 +295,54 @@ mod tests {
                 "args": { "n": "{{ iter.item.id }}" },
             }),
             expect![[
-                r#"{"auth":"pg_main","url":"/items/7?by=w","params":{"all":[1,2]},"headers":{"x-7":7}} {"n":7} {}"#
+                r#"{"auth":"pg_main","url":"/items/7?by=w","params":{"all":[1,2]},"headers":{"x-7":7}} {"n":7}"#
             ]],
         );
     }
 
     #[test]
-    fn a_template_with_a_secret_is_kept_also_through_an_argument() {
+    fn a_template_with_a_secret_is_kept_and_defines_its_arguments() {
         check(
             json!({
                 "headers": { "authorization": "Bearer {{ keychain.api.token }}", "x": "{{ workload.db }}" },
-                "json": { "token": "{{ token }}", "id": "{{ id }}", "all": "{{ args }}" },
+                "json": { "token": "{{ token }}", "id": "{{ id }}" },
                 "args": { "token": "{{ keychain.api.token }}", "id": "{{ iter.item.id }}" },
             }),
             expect![[
-                r#"{"headers":{"authorization":"Bearer {{ keychain.api.token }}","x":"pg_main"},"json":{"token":"{{ token }}","id":7,"all":"{{ args }}"}} {"token":"{{ keychain.api.token }}","id":7} {"args", "input", "keychain", "token"}"#
+                r#"{"headers":{"authorization":"Bearer {{ keychain.api.token }}","x":"pg_main"},"json":{"token":"{% set token %}{{ keychain.api.token }}{% endset %}{{ token }}","id":7}} {"token":"{{ keychain.api.token }}","id":7} with secrets"#
             ]],
         );
+    }
+
+    /// A worker that knows the credentials and nothing else renders the same text as ours.
+    #[test]
+    fn an_argument_made_of_a_secret_needs_only_the_credentials() {
+        let config = json!({
+            "a": "{{ token }}", "b": "x-{{ args.token | upper }}", "c": "{{ input.all.deep[1] }}",
+            "d": "{{ all.deep[0].k }}{{ args.raw }}", "e": "{{ 'none' if args.quiet is none }}",
+            "args": {
+                "token": "Bearer {{ keychain.api.token }}", "quiet": null,
+                "all": { "deep": [{ "k": "\"q\" %}" }, "{{ keychain.api.token }}!"] },
+                "raw": "{{ workload.raw }}",
+            },
+        });
+        let template = ToolTemplate::parse(ToolKind::Http, &config).expect("it parses");
+        let raw = Arc::new(json!({ "raw": "{{ x }} {%" }));
+        let bindings = [("workload".to_owned(), raw)].into();
+        let facts = CommandFacts::default();
+        let variables = CommandVariables { bindings: &bindings, facts: &facts };
+        let kept = template.render_without_secrets(variables).expect("it renders");
+        let keychain = Arc::new(json!({ "api": { "token": "s3cret" } }));
+        let ours = template.render(variables, &keychain).expect("it renders");
+        let worker = minijinja::Environment::new();
+        let known =
+            minijinja::Value::from_pairs([("keychain", crate::value::from_variable(&keychain))]);
+        for (key, expected) in &ours.config {
+            let source = kept.config[key].as_str().expect("a kept template");
+            let text = worker.render_str(source, known.clone()).expect(source);
+            let expected = expected.as_str().map_or_else(|| expected.to_string(), str::to_owned);
+            assert_eq!(text, expected, "{key}: {source}");
+        }
     }
 
     #[test]
@@ -274,7 +350,7 @@ mod tests {
         check(
             json!({ "body": "{{ workload.raw }}", "map": { "k": "{{ workload }}" } }),
             expect![[
-                r#"{"body":"{{ \"{{\" }} x }} {{ \"{%\" }}","map":{"k":{"db":"pg_main","raw":"{{ \"{{\" }} x }} {{ \"{%\" }}"}}} {} {}"#
+                r#"{"body":"{{ \"{{\" }} x }} {{ \"{%\" }}","map":{"k":{"db":"pg_main","raw":"{{ \"{{\" }} x }} {{ \"{%\" }}"}}} {}"#
             ]],
         );
     }

@@ -50,8 +50,7 @@ pub fn worker_command(
 ) -> Result<WorkerCommand, ToolError> {
     let template = ToolTemplate::parse(lease.tool, &lease.config)?;
     let rendered = template.render_without_secrets(CommandVariables { bindings, facts })?;
-    let RenderedTool { config, input, withheld } = rendered;
-    let has_secrets = !withheld.is_empty();
+    let RenderedTool { config, input, has_secrets } = rendered;
     let tool_config = spelled(lease.tool, config, input)?;
     check_size(&tool_config)?;
     let mut render_context = Map::new();

@@ -71,7 +71,7 @@ impl Templates {
         let facts =
             CommandFacts::new(lease, identity.worker.as_deref(), identity.server_url.as_deref());
         let variables = CommandVariables { bindings: &call.variables, facts: &facts };
-        let RenderedTool { config: rest, input, withheld: _ } =
+        let RenderedTool { config: rest, input, has_secrets: _ } =
             config.render(variables, &keychain)?;
         call.timeout = timeout(lease, &rest)?.unwrap_or(timeout_default);
         (call.config, call.input) = (rest, input);
