@@ -9,6 +9,7 @@ mod id;
 mod intake_control;
 mod public_event;
 mod remote;
+pub mod text;
 pub mod wire;
 
 pub use client::{CatalogItem, Client, ClientError, ClientSettings, RegisteredAs, ServerReadiness};

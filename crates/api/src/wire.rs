@@ -3,6 +3,7 @@
 //! Invariant: ids are accepted as text and as numbers, and written in the form each client expects.
 
 mod catalog;
+mod change;
 mod execute;
 mod executions;
 mod feeds;
@@ -11,6 +12,7 @@ mod ingress;
 mod intake;
 mod native;
 mod outbox;
+mod position;
 mod problem;
 mod schedules;
 mod stored;
@@ -22,6 +24,11 @@ pub use catalog::{
     ArchiveAnswer, ArchiveRequest, BatchItem, CatalogEntry, CatalogList, CatalogPage,
     RegisterBatch, RegisterBatchAnswer, RegisterRequest, RegisteredPlaybook, ResourceRequest,
     UiField, UiSchema,
+};
+pub use change::{
+    ArcChange, EvaluateAnswer, EvaluateRequest, EventLinks, EventMark, GuardResultView,
+    GuardSubjectView, GuardView, GuardsAnswer, PositionChange, StepChange, TemplateRead,
+    TemplateResult, ValueChange,
 };
 pub use execute::{
     Dedup, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
@@ -49,6 +56,11 @@ pub use native::{
 pub use outbox::{
     ClaimedMessage, MarkFailed, MarkPublished, MarkedFailed, MarkedPublished, OutboxChanged,
     OutboxClaim, OutboxClaimed, OutboxIds, OutboxMessage, OutboxPage, OutboxPending, PayloadCodec,
+};
+pub use position::{
+    LoadedPositionValue, NamedPositionValue, OpenWait, OpenWorkGroup, OpenWorkPart, PositionArc,
+    PositionItems, PositionOpen, PositionRun, PositionState, PositionStep, PositionValue,
+    TimeLimitScope,
 };
 pub use problem::Problem;
 pub use schedules::{

@@ -19,6 +19,7 @@ mod message_intake;
 mod objects;
 mod outbox;
 mod pool_queues;
+mod positions;
 mod projected_events;
 mod public_events;
 mod record_cleanup;
@@ -57,6 +58,7 @@ pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError};
 pub use objects::{ObjectError, ObjectName};
 pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
 pub use pool_queues::PoolQueue;
+pub use positions::{PositionError, PositionValueName, UnknownValueName};
 pub use projected_events::{EnvelopePage, ProjectError, PurgeAges, PurgedData, StoredEnvelopes};
 pub use replay::{
     CompareError, ComparedMoments, ExecutionMoment, LargeReplayPermit, ReplayError,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use noetl_api::wire::Verification;
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayRequest, Replayer, SavedFold};
-use noetl_control::{Fault, LoadError, LogVerification, verify};
+use noetl_control::{Fault, LoadError, LogVerification, STATE_PROJECTION, verify};
 use noetl_model::{Cutoff, Digest, ExecutionId, LogOrigin, Recorded, Seq};
 use noetl_store::{READ_EVENTS_MAX, ReplayBound, ReplayMark, SavedReplay, Store, StoreError};
 
@@ -34,6 +34,8 @@ pub(crate) async fn verification(
                 .saved_replays(execution)
                 .await?
                 .into_iter()
+                // States at positions are compared with the log.
+                .filter(|mark| mark.projection != STATE_PROJECTION)
                 .partition(|mark| mark.shape == Replayer::SHAPE);
             notes.extend(foreign.first().map(note));
             match compare(store, execution, ours).await {

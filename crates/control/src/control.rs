@@ -18,6 +18,7 @@ use crate::starts::catalog::PlaybookCache;
 use crate::starts::catalog_lookup::Lookups;
 use crate::state::load::StateCache;
 use crate::state::payloads::PayloadCache;
+use crate::state::positions::PositionCache;
 use crate::state::rewind::Rewinds;
 use crate::submit::blocking::Deciders;
 use crate::submit::commit::{Committer, Wakes};
@@ -53,6 +54,7 @@ pub(crate) struct ControlParts {
     pub(crate) followers: Followers,
     pub(crate) outcomes: Outcomes,
     pub(crate) states: StateCache,
+    pub(crate) positions: PositionCache,
     pub(crate) playbooks: PlaybookCache,
     pub(crate) payloads: PayloadCache,
     pub(crate) schedules: ScheduleCache,
@@ -88,6 +90,7 @@ impl Control {
             followers: Followers::default(),
             outcomes: Outcomes::default(),
             states: StateCache::new(settings.states_max),
+            positions: PositionCache::default(),
             playbooks: PlaybookCache::new(settings.playbooks_max),
             payloads: PayloadCache::new(settings.payload_bytes_max),
             schedules: ScheduleCache::default(),

@@ -86,7 +86,7 @@ impl LoadError {
         }
     }
 
-    pub(crate) fn damaged(execution: ExecutionId, damage: Damage) -> Self {
+    pub fn damaged(execution: ExecutionId, damage: Damage) -> Self {
         Self::Corrupt { execution, source: Arc::new(damage) }
     }
 }

@@ -39,6 +39,7 @@ pub use starts::catalog::Registered;
 pub use starts::catalog_name::EntryNameError;
 pub use starts::fork::{ForkAt, ForkError, ForkRequest};
 pub use starts::start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest, Started};
+pub use state::positions::STATE_PROJECTION;
 pub use state::projection::Advanced;
 pub use submit::mailbox::{MAILBOX_MAX, MailboxAnswer};
 pub use work::claim::ClaimAnswer;

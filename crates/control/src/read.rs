@@ -1,4 +1,5 @@
-//! Readers of a log: following an execution as it runs, and verifying it.
+//! Readers of a log: following an execution as it runs, verifying it, and questions about a state.
 
+pub(crate) mod ask;
 pub(crate) mod follow;
 pub(crate) mod verify;

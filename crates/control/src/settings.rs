@@ -25,6 +25,8 @@ pub struct ControlSettings {
     pub snapshot_every: NonZeroU64,
     /// The time after which a snapshot is saved at the next event, however few there were.
     pub snapshot_after: Duration,
+    /// The number of events after which a state is saved for reads of earlier positions.
+    pub state_saved_every: NonZeroU64,
     /// The largest number of execution states in memory.
     pub states_max: NonZeroUsize,
     /// The largest number of compiled playbooks in memory.
@@ -53,6 +55,7 @@ impl Default for ControlSettings {
             remind_after: Duration::from_secs(30),
             snapshot_every: NonZeroU64::new(1000).expect("not zero"),
             snapshot_after: Duration::from_secs(600),
+            state_saved_every: NonZeroU64::new(10_000).expect("not zero"),
             states_max: NonZeroUsize::new(4096).expect("not zero"),
             playbooks_max: NonZeroUsize::new(256).expect("not zero"),
             runs_max: noetl_engine::RUNS_MAX,

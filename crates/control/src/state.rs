@@ -2,6 +2,7 @@
 
 pub(crate) mod load;
 pub(crate) mod payloads;
+pub(crate) mod positions;
 pub(crate) mod projection;
 pub(crate) mod rewind;
 pub(crate) mod snapshot;

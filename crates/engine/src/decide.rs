@@ -138,7 +138,7 @@ fn not_claimed(state: &Execution, command: CommandId, detail: &str) -> Decision 
     let detail = match state.commands.get(&command) {
         // A worker claimed it meanwhile.
         Some(CommandState {
-            holder: CommandHolder::Worker { .. } | CommandHolder::Child(_),
+            holder: CommandHolder::Worker { .. } | CommandHolder::Child { .. },
             ..
         }) => {
             return Decision::Accepted(Vec::new());
@@ -188,7 +188,7 @@ fn claim(
     let Some(open) = draft.state.commands.get(&command) else {
         return Ok(refused(Refusal::CommandFinished(command)));
     };
-    let is_child = matches!(open.holder, CommandHolder::Child(_));
+    let is_child = matches!(open.holder, CommandHolder::Child { .. });
     let held = open.attempt();
     if is_child || attempt != held.next() {
         return Ok(refused(Refusal::AlreadyClaimed(command)));
@@ -221,7 +221,7 @@ fn report(
         // An expired lease that was not taken over is still valid: the work is done.
         CommandHolder::Worker { worker: holder, attempt: held, .. }
             if holder == worker && *held == attempt => {}
-        CommandHolder::Worker { .. } | CommandHolder::Nobody | CommandHolder::Child(_) => {
+        CommandHolder::Worker { .. } | CommandHolder::Nobody | CommandHolder::Child { .. } => {
             return Ok(superseded(command, attempt, worker));
         }
     }
@@ -257,8 +257,10 @@ fn lost_workers(attempt: Attempt) -> CommandResult {
 fn child_started(mut draft: DecisionDraft<'_>, command: CommandId, child: ExecutionId) -> Decision {
     match draft.state.commands.get(&command).map(|open| &open.holder) {
         None => refused(Refusal::CommandFinished(command)),
-        Some(CommandHolder::Child(known)) if *known == child => Decision::Accepted(Vec::new()),
-        Some(CommandHolder::Child(_) | CommandHolder::Worker { .. }) => {
+        Some(CommandHolder::Child { execution, .. }) if *execution == child => {
+            Decision::Accepted(Vec::new())
+        }
+        Some(CommandHolder::Child { .. } | CommandHolder::Worker { .. }) => {
             refused(Refusal::AlreadyClaimed(command))
         }
         Some(CommandHolder::Nobody) => {

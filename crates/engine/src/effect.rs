@@ -132,7 +132,9 @@ fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
         Some(CommandHolder::Worker { attempt: held, .. }) if *held != attempt => {
             Effect::Expire { command, attempt: *held }
         }
-        Some(CommandHolder::Worker { .. } | CommandHolder::Nobody | CommandHolder::Child(_))
+        Some(
+            CommandHolder::Worker { .. } | CommandHolder::Nobody | CommandHolder::Child { .. },
+        )
         | None => Effect::Dequeue { command },
     }
 }
@@ -140,11 +142,11 @@ fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
 /// Returns the cancellation of a child that still runs when its command times out.
 fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option<Effect> {
     match before.commands.get(&command).map(|open| &open.holder)? {
-        CommandHolder::Child(child) if error.kind == ErrorKind::Timeout => {
+        CommandHolder::Child { execution: child, .. } if error.kind == ErrorKind::Timeout => {
             let reason = error.message.clone();
             Some(Effect::Send(Message::CancelChild { child: *child, reason }))
         }
-        CommandHolder::Child(_) | CommandHolder::Worker { .. } | CommandHolder::Nobody => None,
+        CommandHolder::Child { .. } | CommandHolder::Worker { .. } | CommandHolder::Nobody => None,
     }
 }
 
@@ -160,7 +162,7 @@ fn cancelled(
         Some(CommandHolder::Worker { .. }) => {
             effects.push(Effect::Send(Message::CommandCancelled { command }));
         }
-        Some(CommandHolder::Child(child)) => match below {
+        Some(CommandHolder::Child { execution: child, .. }) => match below {
             ChildExecutions::Cancelled => {
                 let reason = reason.to_owned();
                 effects.push(Effect::Send(Message::CancelChild { child: *child, reason }));

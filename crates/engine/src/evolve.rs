@@ -8,11 +8,12 @@ use std::sync::Arc;
 use noetl_model::{
     Attempt, CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint,
     ItemCounts, ItemSource, Origin, Payload, PayloadRef, Place, Recorded, RunId, ScopeTarget, Seq,
-    StepCounts, StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError,
+    SkipReason, StepCounts, StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError,
 };
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::inspect::{ArcCount, LatestRun, RunEnd, StepSkip};
 use crate::state::{
     CommandHolder, CommandState, FrameRows, LoopItem, LoopRun, NextNumbers, OpenTimer, Pipeline,
     Run, RunBody, StepRecord, TaskResult, TaskRun,
@@ -60,6 +61,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         workload: workload.clone(),
         context: imbl::OrdMap::new(),
         steps: imbl::OrdMap::new(),
+        arcs: imbl::OrdMap::new(),
         counts: StepCounts::default(),
         items: ItemCounts::default(),
         runs: imbl::OrdMap::new(),
@@ -138,8 +140,8 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.change(&Changes::of(playbook.as_ref(), workload.as_ref(), context));
             state.forked(*origin, again, at)
         }
-        Event::StepEntered { run, step, from: _ } => state.step_entered(*run, step),
-        Event::StepSkipped { step, reason: _ } => state.step_skipped(step),
+        Event::StepEntered { run, step, from } => state.step_entered(*run, step, from),
+        Event::StepSkipped { step, reason, from } => state.step_skipped(step, *reason, from),
         Event::StepAwaited { step, from } => state.step_awaited(step, from),
         Event::LoopOpened { run, items, mode, in_flight_max } => {
             state.loop_opened(*run, LoopRun::over(items.clone(), *mode, *in_flight_max))
@@ -153,14 +155,17 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::IterationFailed { run, index, error } => {
             state.iteration_ended(*run, *index, ItemEnd::Failed(error))
         }
-        Event::CommandIssued { command, task, step, tool, pool: _, bindings } => {
-            let open = CommandState::waiting((*command, state.seq), *task, step, (*tool, bindings));
+        Event::CommandIssued { command, task, step, tool, pool, bindings } => {
+            let issued = (state.seq, at);
+            let given = (*tool, pool, bindings);
+            let open = CommandState::waiting(*command, issued, *task, step, given);
             state.command_issued(*command, open)
         }
         Event::CommandClaimed { command, attempt, worker, lease_until, after } => {
-            let (worker, since) = (worker.clone(), at);
+            let (worker, claimed, since) = (worker.clone(), state.seq, at);
             let (attempt, lease_until, after) = (*attempt, *lease_until, *after);
-            let holder = CommandHolder::Worker { worker, attempt, lease_until, since, after };
+            let holder =
+                CommandHolder::Worker { worker, attempt, lease_until, claimed, since, after };
             state.command_claimed(*command, attempt, holder)
         }
         Event::CommandCompleted { command, attempt, output, logs: _ } => {
@@ -170,11 +175,12 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.command_ended(*command, *attempt, (output.as_ref(), Some(error)), at)
         }
         Event::CommandCancelled { command, .. } => state.command_cancelled(*command),
-        Event::ChildStarted { command, child } => state.child_started(*command, *child),
+        Event::ChildStarted { command, child } => state.child_started(*command, *child, at),
         Event::ContextUpdated { target, values, large } => state.set(*target, values, large),
-        Event::TimerSet { timer, due_at, purpose } => {
-            state.timer_set(*timer, OpenTimer { purpose: *purpose, set_at: at, due_at: *due_at })
-        }
+        Event::TimerSet { timer, due_at, purpose } => state.timer_set(
+            *timer,
+            OpenTimer { purpose: *purpose, set: state.seq, set_at: at, due_at: *due_at },
+        ),
         Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
             state.timers.remove(timer).map(|_| ()).ok_or(format!("there is no timer {timer}"))
         }
@@ -232,19 +238,31 @@ impl Execution {
         self.last_at = self.event_time(at);
     }
 
-    fn step_entered(&mut self, run: RunId, step: &StepName) -> Result<(), String> {
+    fn step_entered(
+        &mut self,
+        run: RunId,
+        step: &StepName,
+        from: &[StepName],
+    ) -> Result<(), String> {
         if run.0 != self.drawn.runs {
             return Err(format!("run {} is next", self.drawn.runs));
         }
         self.drawn.runs += 1;
-        self.awaited.remove(step);
+        self.arrived(step, from);
         self.current = Some(step.clone());
-        self.set_status(step, StepStatus::Running).runs += 1;
+        let (entered, entered_at) = (self.seq, self.last_at);
+        let record = self.set_status(step, StepStatus::Running);
+        record.runs += 1;
+        record.skipped = None;
+        record.first_entered_at.get_or_insert(entered_at);
+        record.latest =
+            Some(LatestRun { run, entered, entered_at, ended: None, attempts: 0, items: None });
         self.runs.insert(
             run,
             Run {
                 step: step.clone(),
-                entered: self.seq,
+                entered,
+                attempts: 0,
                 variables: imbl::OrdMap::new(),
                 body: RunBody::Tasks(Pipeline::default()),
             },
@@ -252,13 +270,35 @@ impl Execution {
         Ok(())
     }
 
-    fn step_skipped(&mut self, step: &StepName) -> Result<(), String> {
-        self.awaited.remove(step);
-        self.set_status(step, StepStatus::Skipped);
+    fn step_skipped(
+        &mut self,
+        step: &StepName,
+        reason: SkipReason,
+        from: &[StepName],
+    ) -> Result<(), String> {
+        self.arrived(step, from);
+        let skip = StepSkip { reason, seq: self.seq };
+        self.set_status(step, StepStatus::Skipped).skipped = Some(skip);
         Ok(())
     }
 
+    /// Counts the arcs that led to a step, without those counted while the step waited for others.
+    fn arrived(&mut self, step: &StepName, from: &[StepName]) {
+        let counted = self.awaited.remove(step).unwrap_or_default();
+        for from in from.iter().filter(|from| !counted.contains(from)) {
+            self.count_arc(from, step);
+        }
+    }
+
+    fn count_arc(&mut self, from: &StepName, to: &StepName) {
+        let last = self.seq;
+        let taken = self.arcs.entry(from.clone()).or_default();
+        let count = taken.entry(to.clone()).or_insert(ArcCount { times: 0, last });
+        *count = ArcCount { times: count.times + 1, last };
+    }
+
     fn step_awaited(&mut self, step: &StepName, from: &StepName) -> Result<(), String> {
+        self.count_arc(from, step);
         let mut arrived = self.awaited.get(step).cloned().unwrap_or_default();
         arrived.push(from.clone());
         self.awaited.insert(step.clone(), arrived);
@@ -394,6 +434,8 @@ impl Execution {
             return Err(format!("attempt {} is next", open.attempt().next()));
         }
         open.holder = holder;
+        let run = open.task.run;
+        self.run_mut(run)?.attempts += 1;
         Ok(())
     }
 
@@ -403,8 +445,14 @@ impl Execution {
         Ok(())
     }
 
-    fn child_started(&mut self, command: CommandId, child: ExecutionId) -> Result<(), String> {
-        self.command_mut(command)?.holder = CommandHolder::Child(child);
+    fn child_started(
+        &mut self,
+        command: CommandId,
+        execution: ExecutionId,
+        since: Timestamp,
+    ) -> Result<(), String> {
+        let started = self.seq;
+        self.command_mut(command)?.holder = CommandHolder::Child { execution, started, since };
         Ok(())
     }
 
@@ -422,7 +470,7 @@ impl Execution {
         let error = error.cloned();
         let duration_ms = match open.holder {
             CommandHolder::Worker { since, .. } => u64::try_from(at.since(since).as_millis()).ok(),
-            CommandHolder::Nobody | CommandHolder::Child(_) => None,
+            CommandHolder::Nobody | CommandHolder::Child { .. } => None,
         };
         let result = TaskResult { output, error, duration_ms };
         match open.task {
@@ -499,9 +547,10 @@ impl Execution {
     }
 
     fn end(&mut self, status: ExecutionStatus, at: Timestamp) -> Result<(), String> {
-        let running: Vec<StepName> = self.runs.values().map(|run| run.step.clone()).collect();
-        for step in &running {
-            self.set_status(step, StepStatus::Cancelled);
+        let running: Vec<Run> = self.runs.values().cloned().collect();
+        for run in &running {
+            self.set_status(&run.step, StepStatus::Cancelled);
+            self.close(run);
         }
         self.status = status;
         self.ended_at = Some(at);
@@ -566,6 +615,7 @@ impl Execution {
         match self.runs.remove(&run) {
             Some(ended) if ended.step == *step => {
                 self.items = self.items.and(ended.items());
+                self.close(&ended);
                 Ok(ended)
             }
             Some(ended) => Err(format!("run {run} is one of step `{}`", ended.step)),
@@ -573,10 +623,29 @@ impl Execution {
         }
     }
 
+    /// Records the end of a run, and its counters, as the step's latest run.
+    fn close(&mut self, ended: &Run) {
+        let end = RunEnd { seq: self.seq, at: self.last_at };
+        let record = self.steps.get_mut(&ended.step);
+        if let Some(latest) = record.and_then(|record| record.latest.as_mut()) {
+            latest.ended = Some(end);
+            latest.attempts = ended.attempts;
+            latest.items = ended.loop_items();
+        }
+    }
+
     /// Sets the status of a step, updates the counts, and returns the step's record.
     fn set_status(&mut self, step: &StepName, status: StepStatus) -> &mut StepRecord {
         if !self.steps.contains_key(step) {
-            let fresh = StepRecord { status, runs: 0, output: Payload::null(), error: None };
+            let fresh = StepRecord {
+                status,
+                runs: 0,
+                output: Payload::null(),
+                error: None,
+                skipped: None,
+                first_entered_at: None,
+                latest: None,
+            };
             self.steps.insert(step.clone(), fresh);
             if status != StepStatus::Skipped {
                 self.counts.total += 1;

@@ -40,14 +40,12 @@ pub enum HolderStatus {
 /// Returns the holder of a command.
 pub fn holder_status(state: &Execution, command: CommandId) -> HolderStatus {
     match state.commands.get(&command).map(|open| &open.holder) {
-        Some(CommandHolder::Nobody | CommandHolder::Child(_)) => HolderStatus::Nobody,
-        Some(CommandHolder::Worker { worker, attempt, lease_until, since: _, after: _ }) => {
-            HolderStatus::Worker {
-                worker: worker.clone(),
-                attempt: *attempt,
-                lease_until: *lease_until,
-            }
-        }
+        Some(CommandHolder::Nobody | CommandHolder::Child { .. }) => HolderStatus::Nobody,
+        Some(CommandHolder::Worker { worker, attempt, lease_until, .. }) => HolderStatus::Worker {
+            worker: worker.clone(),
+            attempt: *attempt,
+            lease_until: *lease_until,
+        },
         None if command.0 >= state.drawn.commands => HolderStatus::Unknown,
         None if state.contested.contains_key(&command) => HolderStatus::EndedContested,
         None => HolderStatus::Ended,
@@ -70,7 +68,7 @@ pub fn leased_with_report(
     let mut open = state.commands.iter();
     let found = open.find(|(_, open)| match &open.holder {
         CommandHolder::Worker { worker, after, .. } => worker == to && *after == Some(reported),
-        CommandHolder::Nobody | CommandHolder::Child(_) => false,
+        CommandHolder::Nobody | CommandHolder::Child { .. } => false,
     });
     found.map(|(command, _)| *command)
 }
@@ -195,7 +193,7 @@ pub fn child_request(
     let Some((step, task)) = task_of(given.playbook, open) else { return Ok(ChildCall::Settled) };
     match (&open.holder, open.tool) {
         (CommandHolder::Nobody, ToolKind::Playbook) => {}
-        (CommandHolder::Nobody | CommandHolder::Worker { .. } | CommandHolder::Child(_), _) => {
+        (CommandHolder::Nobody | CommandHolder::Worker { .. } | CommandHolder::Child { .. }, _) => {
             return Ok(ChildCall::Settled);
         }
     }

@@ -15,7 +15,9 @@ mod decide;
 mod decision;
 mod effect;
 mod evolve;
+mod explain;
 mod input;
+mod inspect;
 mod lease;
 mod schedule;
 mod scope;
@@ -36,7 +38,14 @@ pub use decision::{
 };
 pub use effect::{Effect, effects_of};
 pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};
+pub use explain::{
+    EvaluatedGuard, EvaluatedTemplate, GuardResult, GuardSubject, ReadValue, StepExplanation,
+    TemplatePlace, evaluate, explain,
+};
 pub use input::{CommandResult, Input, Refusal, StartInput};
+pub use inspect::{
+    ArcCount, CommandWait, LatestRun, OpenCommand, OpenPart, RunEnd, StepSkip, StepState, TimeLimit,
+};
 pub use lease::{
     ChildCall, ChildPlaybook, ChildRequest, HolderStatus, child_request, held_at, holder_status,
     lease_of, leased_with_report,
@@ -45,7 +54,7 @@ pub use schedule::{
     CATCH_UP_MAX, QUEUED_MAX, SCHEDULE_GRACE, ScheduleStep, evolve_schedule, next_start,
     schedule_step,
 };
-pub use state::{Execution, OpenHolder, StepState};
+pub use state::{Execution, OpenHolder};
 pub use subscription::{
     IllegalTransition, SubscriptionAction, UnknownAction, registers_anew, transition,
 };

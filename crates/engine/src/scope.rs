@@ -92,6 +92,12 @@ impl<'a> ExecutionScope<'a> {
         self.within_budget(what, template.render_within(&variables, &self.work.budget))
     }
 
+    /// Renders a template that reads one path, with the spelling of a condition.
+    pub(crate) fn read(self, path: &Template, words: StatusSpelling) -> Result<Value, EvalError> {
+        let variables = self.fetch(path.variables(), words)?;
+        self.within_budget("a value", path.render_within(&variables, &self.work.budget))
+    }
+
     /// True if the condition holds; `what` names it in an error.
     pub(crate) fn holds(
         self,

@@ -17,6 +17,8 @@ use noetl_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::inspect::{ArcCount, LatestRun, StepSkip};
+
 /// Variables written by `set`, by name.
 pub(crate) type SetVariables = OrdMap<String, Payload>;
 
@@ -39,6 +41,8 @@ pub struct Execution {
     pub(crate) workload: Payload,
     pub(crate) context: SetVariables,
     pub(crate) steps: OrdMap<StepName, StepRecord>,
+    /// The arcs that were taken: the step an arc leaves, then the step it leads to.
+    pub(crate) arcs: OrdMap<StepName, OrdMap<StepName, ArcCount>>,
     pub(crate) counts: StepCounts,
     /// The items of ended loops.
     pub(crate) items: ItemCounts,
@@ -68,6 +72,8 @@ pub struct Execution {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenTimer {
     pub(crate) purpose: TimerPurpose,
+    /// The event that set the timer.
+    pub(crate) set: Seq,
     pub(crate) set_at: Timestamp,
     pub(crate) due_at: Timestamp,
 }
@@ -88,6 +94,12 @@ pub(crate) struct StepRecord {
     /// The output of the latest ended run; null if none has ended.
     pub(crate) output: Payload,
     pub(crate) error: Option<ToolError>,
+    /// The latest skip; `None` if the step was entered since.
+    pub(crate) skipped: Option<StepSkip>,
+    /// The time of the first run.
+    pub(crate) first_entered_at: Option<Timestamp>,
+    /// The latest run; its counters are those at its end, and zero while it is open.
+    pub(crate) latest: Option<LatestRun>,
 }
 
 /// An open run of a step.
@@ -95,6 +107,8 @@ pub(crate) struct StepRecord {
 pub(crate) struct Run {
     pub(crate) step: StepName,
     pub(crate) entered: Seq,
+    /// The number of claims of the run's commands.
+    pub(crate) attempts: u64,
     /// Variables written by `set: step.*` and by bare names in the pipeline.
     pub(crate) variables: SetVariables,
     pub(crate) body: RunBody,
@@ -173,11 +187,13 @@ pub(crate) struct CommandState {
     pub(crate) task: TaskAddress,
     pub(crate) step: StepName,
     pub(crate) tool: ToolKind,
+    pub(crate) pool: Pool,
     pub(crate) bindings: Bindings,
     /// The run of the command's task when the command was issued.
     pub(crate) task_run: TaskRun,
     /// The event that issued the command.
     pub(crate) issued: Seq,
+    pub(crate) issued_at: Timestamp,
     pub(crate) holder: CommandHolder,
 }
 
@@ -189,12 +205,19 @@ pub(crate) enum CommandHolder {
         worker: WorkerId,
         attempt: Attempt,
         lease_until: Timestamp,
+        /// The event that claimed the command.
+        claimed: Seq,
         since: Timestamp,
         /// The command whose report this lease was granted with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<CommandId>,
     },
-    Child(ExecutionId),
+    Child {
+        execution: ExecutionId,
+        /// The event that recorded the start.
+        started: Seq,
+        since: Timestamp,
+    },
 }
 
 /// The holder of an open command.
@@ -207,7 +230,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// The version of the serialized form; a snapshot with another version is not used.
-    pub const SHAPE: u32 = 10;
+    pub const SHAPE: u32 = 11;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -281,20 +304,14 @@ impl Execution {
         self.steps.get(step).map(|record| record.status)
     }
 
-    /// Returns every step that was entered or skipped.
-    pub fn steps(&self) -> impl Iterator<Item = StepState<'_>> {
-        self.steps.iter().map(|(name, record)| StepState {
-            name,
-            status: record.status,
-            runs: record.runs,
-            output: &record.output,
-            error: record.error.as_ref(),
-        })
-    }
-
     /// Returns the variables of `ctx`.
     pub fn context(&self) -> impl Iterator<Item = (&String, &Payload)> {
         self.context.iter()
+    }
+
+    /// Returns a variable of `ctx`.
+    pub fn context_value(&self, name: &str) -> Option<&Payload> {
+        self.context.get(name)
     }
 
     /// Returns the variables of a scope; `None` if the scope is not open.
@@ -347,7 +364,7 @@ impl Execution {
             let holder = match &open.holder {
                 CommandHolder::Nobody => OpenHolder::Nobody,
                 CommandHolder::Worker { worker, .. } => OpenHolder::Worker(worker),
-                CommandHolder::Child(_) => OpenHolder::Child,
+                CommandHolder::Child { .. } => OpenHolder::Child,
             };
             (*command, open.attempt(), holder)
         })
@@ -383,29 +400,19 @@ impl Execution {
     }
 }
 
-/// The public view of a step's record.
-#[derive(Debug, Clone, Copy)]
-pub struct StepState<'a> {
-    pub name: &'a StepName,
-    pub status: StepStatus,
-    /// The number of runs.
-    pub runs: u32,
-    /// The output of the latest ended run.
-    pub output: &'a Payload,
-    pub error: Option<&'a ToolError>,
-}
-
 impl CommandState {
     /// Returns a newly issued command, as the first of its task run.
     pub(crate) fn waiting(
-        (command, issued): (CommandId, Seq),
+        command: CommandId,
+        (issued, issued_at): (Seq, Timestamp),
         task: TaskAddress,
         step: &StepName,
-        (tool, bindings): (ToolKind, &Bindings),
+        (tool, pool, bindings): (ToolKind, &Pool, &Bindings),
     ) -> Self {
         let (step, bindings, holder) = (step.clone(), bindings.clone(), CommandHolder::Nobody);
         let task_run = TaskRun { first: command, attempts: 0 };
-        Self { task, step, tool, bindings, task_run, issued, holder }
+        let pool = pool.clone();
+        Self { task, step, tool, pool, bindings, task_run, issued, issued_at, holder }
     }
 
     /// Returns the number of claims of the task run, including this command's.
@@ -416,7 +423,7 @@ impl CommandState {
     /// Returns the number of claims of this command.
     pub(crate) fn attempt(&self) -> Attempt {
         match self.holder {
-            CommandHolder::Nobody | CommandHolder::Child(_) => Attempt(0),
+            CommandHolder::Nobody | CommandHolder::Child { .. } => Attempt(0),
             CommandHolder::Worker { attempt, .. } => attempt,
         }
     }
@@ -425,13 +432,18 @@ impl CommandState {
 impl Run {
     /// Returns the progress of the run's loop; zero if it has none.
     pub(crate) fn items(&self) -> ItemCounts {
+        self.loop_items().unwrap_or_default()
+    }
+
+    /// Returns the progress of the run's loop; `None` if it has none.
+    pub(crate) fn loop_items(&self) -> Option<ItemCounts> {
         match &self.body {
-            RunBody::Tasks(_) => ItemCounts::default(),
-            RunBody::Loop(repeat) => ItemCounts {
+            RunBody::Tasks(_) => None,
+            RunBody::Loop(repeat) => Some(ItemCounts {
                 total: repeat.total(),
                 completed: repeat.completed,
                 failed: repeat.failed,
-            },
+            }),
         }
     }
 }

@@ -235,6 +235,9 @@ events! {
     StepSkipped = "step.skipped" {
         step: StepName,
         reason: SkipReason,
+        /// The steps whose arcs led here; empty for the entry step.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        from: Vec<StepName>,
     },
     /// An arc has led to a join that still waits for other branches.
     StepAwaited = "step.awaited" {

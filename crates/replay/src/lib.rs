@@ -3,11 +3,17 @@
 //!
 //! Invariant: the same events give the same bytes, on every machine and from every store.
 
+mod cause;
+mod change;
 mod comparable_state;
 mod difference;
 mod read_on;
 mod timeline;
 
+pub use cause::{CAUSE_EVENTS_MAX, cause_of};
+pub use change::{
+    ArcDifference, StateDifference, StepDifference, ValueDifference, state_difference,
+};
 pub use comparable_state::ComparableState;
 pub use difference::{Difference, Operation, StateChange, difference};
 pub use read_on::ReadOn;

@@ -199,3 +199,72 @@ fn the_time_between_a_past_and_its_fork_is_not_counted() {
     "#]],
     );
 }
+
+/// Returns each event with the event that led to it.
+fn causes(log: &[Recorded]) -> String {
+    let mut state: Option<noetl_engine::Execution> = None;
+    let mut lines = String::new();
+    for (index, recorded) in log.iter().enumerate() {
+        let cause = crate::cause_of(state.as_ref(), recorded, &log[..index]);
+        let cause = cause.map_or("-".to_owned(), |cause| cause.to_string());
+        let step = recorded.event.step().map(|step| format!(" {step}")).unwrap_or_default();
+        let tag = recorded.event.tag().as_str();
+        lines += &format!("{} {tag}{step} <- {cause}\n", recorded.seq);
+        match &mut state {
+            Some(state) => noetl_engine::evolve(state, recorded).unwrap(),
+            None => state = Some(noetl_engine::begin(Story::EXECUTION, recorded).unwrap()),
+        }
+    }
+    lines
+}
+
+#[test]
+fn every_event_but_the_first_has_a_cause() {
+    expect![[r#"
+        1 execution.started <- -
+        2 step.entered start <- 1
+        3 command.issued start <- 2
+        4 command.claimed <- 3
+        5 command.completed <- 4
+        6 step.completed start <- 5
+        7 step.entered quick <- 6
+        8 command.issued quick <- 7
+        9 step.entered slow <- 6
+        10 command.issued slow <- 9
+        11 command.claimed <- 8
+        12 command.completed <- 11
+        13 step.completed quick <- 12
+        14 step.awaited done <- 13
+        15 command.claimed <- 10
+        16 command.completed <- 15
+        17 step.completed slow <- 16
+        18 step.entered done <- 17
+        19 command.issued done <- 18
+        20 command.claimed <- 19
+        21 command.completed <- 20
+        22 step.completed done <- 21
+        23 execution.completed <- 22
+    "#]]
+    .assert_eq(&causes(&told([1, 2, 3, 4])));
+}
+
+#[test]
+fn states_differ_in_steps_and_arcs_and_equal_ones_do_not() {
+    let log = told([1, 2, 3, 4]);
+    let at =
+        |len: usize| noetl_engine::replay(Story::EXECUTION, log[..len].to_vec()).unwrap().unwrap();
+    let entered =
+        log.iter().position(|it| it.event.step().is_some_and(|it| it.as_str() == "quick"));
+    let entered = entered.unwrap();
+    let (before, after) = (at(entered), at(entered + 1));
+    let difference = crate::state_difference(&before, &after);
+    let steps: Vec<&str> = difference.steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(steps, ["quick"]);
+    assert!(difference.steps[0].before.is_none() && !difference.steps[0].has_other_output());
+    let arcs: Vec<_> =
+        difference.arcs.iter().map(|arc| (arc.from.as_str(), arc.to.as_str())).collect();
+    assert_eq!(arcs, [("start", "quick")]);
+    let none = crate::state_difference(&after, &after);
+    assert!(none.steps.is_empty() && none.arcs.is_empty() && none.context.is_empty());
+    assert_eq!((none.status, none.open), (None, None));
+}

@@ -80,6 +80,9 @@ const READ_POSTS: &[&str] = &[
     "/api/catalog/playbooks/validate",
 ];
 
+/// Ends of the paths that only read although they are called with POST.
+const READ_POST_ENDS: &[&str] = &["/position/evaluate"];
+
 /// Prefixes of the paths for writing playbooks, for every method.
 const WRITE_PREFIXES: &[&str] = &["/api/catalog/playbook", "/api/playbook-tests/"];
 
@@ -114,6 +117,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     Some(match *method {
         _ if is_read => &[Scope::Read],
         Method::POST if READ_POSTS.contains(&path) => &[Scope::Read],
+        Method::POST if READ_POST_ENDS.iter().any(|end| path.ends_with(end)) => &[Scope::Read],
         Method::POST if by_hand => &[Scope::Admin],
         Method::POST => &[Scope::Run],
         _ if WRITE_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) => &[Scope::Run],

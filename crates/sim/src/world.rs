@@ -169,6 +169,7 @@ fn settings(rng: &mut Rng) -> ControlSettings {
         remind_after: Duration::from_secs(30),
         snapshot_every: NonZeroU64::new(rng.between(2..40)).expect("not zero"),
         snapshot_after: Duration::from_secs(rng.between(1..600)),
+        state_saved_every: NonZeroU64::new(7).expect("not zero"),
         states_max: NonZeroUsize::new(*rng.pick(&[1, 64, 64, 64])).expect("not zero"),
         playbooks_max: NonZeroUsize::new(*rng.pick(&[1, 8, 8, 8])).expect("not zero"),
         runs_max: RUNS_MAX,

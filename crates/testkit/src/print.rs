@@ -18,7 +18,7 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
             let from: Vec<&str> = from.iter().map(noetl_model::StepName::as_str).collect();
             format!("enter {step} from {}", from.join(", "))
         }
-        Event::StepSkipped { step, reason } => format!("skip {step} ({reason:?})"),
+        Event::StepSkipped { step, reason, from: _ } => format!("skip {step} ({reason:?})"),
         Event::StepAwaited { step, from } => format!("await {step}, reached from {from}"),
         Event::LoopOpened { items, mode, in_flight_max, .. } => {
             let items = match items {

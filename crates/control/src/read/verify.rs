@@ -3,7 +3,7 @@
 //! The log is read once, a page at a time. The other rows are compared with its fold while the
 //! execution does not change; otherwise the comparison is repeated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use noetl_engine::{Auditor, Execution, LogFault, OpenHolder};
 use noetl_model::{
@@ -11,11 +11,13 @@ use noetl_model::{
     Timestamp,
 };
 use noetl_store::{
-    FORKS_MAX, Holder, OpenCommand, OpenWork, READ_EVENTS_MAX, Snapshot, Store, StoreError,
+    FORKS_MAX, Holder, OpenCommand, OpenWork, READ_EVENTS_MAX, ReplayBound, SavedReplay, Snapshot,
+    Store, StoreError,
 };
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::state::positions::STATE_PROJECTION;
 use crate::state::snapshot;
 
 /// The largest number of comparisons if an execution keeps changing.
@@ -149,7 +151,9 @@ async fn judge(
     let foreign = saved.take_if(|saved| saved.shape != Execution::SHAPE);
     verdict.foreign_snapshot = foreign.map(|foreign| foreign.seq);
     let auditor = Auditor::new(execution, root);
-    let mut reader = LogReader { store, auditor, saved, issued: BTreeMap::new(), events: 0 };
+    let positions = saved_positions(store, execution).await?;
+    let issued = BTreeMap::new();
+    let mut reader = LogReader { store, auditor, saved, positions, issued, events: 0 };
     for _ in 0..LOOKS_MAX {
         let read = reader.read_on(execution, progress).await;
         verdict.events = reader.events;
@@ -194,11 +198,33 @@ async fn root_of(store: &dyn Store, execution: ExecutionId) -> Result<ExecutionI
     Ok(root)
 }
 
+/// Compares a saved state with the fold of the log at the same event.
+fn compare_saved(state: &Execution, saved: &Snapshot) -> Result<(), Fault> {
+    match snapshot::decode(state.id(), saved) {
+        Ok(fold) if fold == *state => Ok(()),
+        Ok(_) => Err(Fault::Snapshot(saved.seq)),
+        Err(why) => Err(Fault::UselessSnapshot { seq: saved.seq, why: why.to_string() }),
+    }
+}
+
+/// Returns the events at which states are saved for reads of earlier positions, in order.
+async fn saved_positions(
+    store: &dyn Store,
+    execution: ExecutionId,
+) -> Result<VecDeque<Seq>, StoreError> {
+    let marks = store.saved_replays(execution).await?.into_iter();
+    let ours =
+        marks.filter(|mark| mark.projection == STATE_PROJECTION && mark.shape == Execution::SHAPE);
+    Ok(ours.map(|mark| mark.seq).collect())
+}
+
 struct LogReader<'a> {
     store: &'a dyn Store,
     auditor: Auditor,
     /// The snapshot, until its position in the log is reached.
     saved: Option<Snapshot>,
+    /// The events at which states are saved, from the next one on.
+    positions: VecDeque<Seq>,
     /// The pool of each open command.
     issued: BTreeMap<CommandId, Pool>,
     events: u64,
@@ -218,6 +244,7 @@ impl LogReader<'_> {
                 self.events = recorded.seq.0;
                 self.note_command(&recorded.event);
                 self.compare_snapshot()?;
+                self.compare_position(execution).await?;
                 self.look_up_payloads(recorded).await?;
             }
             progress(self.events);
@@ -241,14 +268,27 @@ impl LogReader<'_> {
 
     fn compare_snapshot(&mut self) -> Result<(), Fault> {
         let Some(state) = self.auditor.state() else { return Ok(()) };
-        let Some(saved) = self.saved.take_if(|saved| saved.seq == state.seq()) else {
-            return Ok(());
-        };
-        match snapshot::decode(state.id(), &saved) {
-            Ok(fold) if fold == *state => Ok(()),
-            Ok(_) => Err(Fault::Snapshot(saved.seq)),
-            Err(why) => Err(Fault::UselessSnapshot { seq: saved.seq, why: why.to_string() }),
+        match self.saved.take_if(|saved| saved.seq == state.seq()) {
+            Some(saved) => compare_saved(state, &saved),
+            None => Ok(()),
         }
+    }
+
+    /// Compares the state that is saved at this event for reads of earlier positions.
+    async fn compare_position(&mut self, execution: ExecutionId) -> Result<(), VerifyStop> {
+        let seq = Seq(self.events);
+        if self.positions.pop_front_if(|next| *next <= seq).is_none() {
+            return Ok(());
+        }
+        let bound = ReplayBound { shape: Execution::SHAPE, seq, last_id: None, last_at: None };
+        let saved = self.store.furthest_replay(execution, STATE_PROJECTION, bound).await?;
+        if let (Some(SavedReplay { seq, shape, body, .. }), Some(state)) =
+            (saved.filter(|saved| saved.seq == seq), self.auditor.state())
+            && state.seq() == seq
+        {
+            compare_saved(state, &Snapshot { seq, shape, body })?;
+        }
+        Ok(())
     }
 
     /// Fails if the snapshot covers more events than were written.

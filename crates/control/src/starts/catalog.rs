@@ -116,7 +116,7 @@ impl Control {
     }
 
     /// Returns the playbook of an execution.
-    pub(crate) async fn playbook_of(&self, state: &Execution) -> Result<Arc<Playbook>, LoadError> {
+    pub async fn playbook_of(&self, state: &Execution) -> Result<Arc<Playbook>, LoadError> {
         let (execution, id) = (state.id(), state.playbook().catalog_id);
         if let Some(playbook) = self.parts.playbooks.get(id) {
             return Ok(playbook);

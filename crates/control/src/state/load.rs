@@ -139,7 +139,10 @@ impl Control {
         });
     }
 
-    async fn saved_state(&self, execution: ExecutionId) -> Result<Option<Execution>, LoadError> {
+    pub(crate) async fn saved_state(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<Execution>, LoadError> {
         let latest = self.parts.store.latest(execution).await;
         let saved = latest.map_err(|error| LoadError::of_store(execution, error))?;
         let Some(saved) = saved else { return Ok(None) };
@@ -166,7 +169,7 @@ impl Control {
     }
 
     /// Folds the stored events after `state`, a page at a time, up to the cutoff.
-    async fn fold_from(
+    pub(crate) async fn fold_from(
         &self,
         execution: ExecutionId,
         mut state: Option<Execution>,
@@ -186,7 +189,12 @@ impl Control {
                 (Some(_), events) | (None, events @ []) => events,
             };
             if let Some(state) = &mut state {
+                let before = state.seq();
                 evolve_all(state, events, rest.first()).map_err(illegal)?;
+                // Only full pages: a cutoff would save a state for each position that is read.
+                if rest.is_empty() && self.passes_saved(before, state.seq()) {
+                    self.save_position(state.clone());
+                }
             }
             if page.is_empty() || !rest.is_empty() {
                 return state.ok_or(LoadError::NotFound(execution));

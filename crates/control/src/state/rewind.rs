@@ -99,6 +99,7 @@ impl Control {
         );
         self.parts.rewinds.count.fetch_add(1, Ordering::Relaxed);
         self.parts.states.forget(execution);
+        self.parts.positions.clear();
         self.parts.playbooks.clear();
         self.parts.schedules.clear();
         self.parts.claims.clear_aside();

@@ -315,6 +315,10 @@ impl Control {
     pub(crate) fn committed(&self, before: Option<&Execution>, state: Execution) {
         let (execution, status, seq) = (state.id(), state.status(), state.seq());
         tracing::debug!(%execution, %seq, "committed");
+        let before_seq = before.map_or(Seq::ZERO, Execution::seq);
+        if self.passes_saved(before_seq, seq) {
+            self.save_position(state.clone());
+        }
         let unsaved_for = self.parts.states.put(state.clone(), self.parts.stamps.now());
         if status.is_terminal() {
             if before.is_none_or(|before| !before.status().is_terminal()) {
@@ -323,7 +327,7 @@ impl Control {
             return;
         }
         let every = self.parts.settings.snapshot_every;
-        let is_many = before.map_or(0, |before| before.seq().0 / every) != seq.0 / every;
+        let is_many = before_seq.0 / every != seq.0 / every;
         if is_many || unsaved_for >= self.parts.settings.snapshot_after {
             self.save_snapshot(state);
         }

@@ -149,9 +149,10 @@ impl DecisionDraft<'_> {
         self.cancel_commands(reason, noetl_model::ChildExecutions::Cancelled, |_| true);
         self.cancel_timers(|_| true);
         self.arrivals.clear();
-        let awaited: Vec<StepName> = self.state.awaited.keys().cloned().collect();
-        for step in awaited {
-            self.emit(Event::StepSkipped { step, reason: SkipReason::Stopped });
+        let awaited: Vec<(StepName, Vec<StepName>)> =
+            self.state.awaited.iter().map(|(step, from)| (step.clone(), from.clone())).collect();
+        for (step, from) in awaited {
+            self.emit(Event::StepSkipped { step, reason: SkipReason::Stopped, from });
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use noetl_model::{ErrorKind, Event, Payload, RunId, SkipReason, StepStatus, TimerPurpose};
+use noetl_model::{
+    ErrorKind, Event, Payload, RunId, SkipReason, StepName, StepStatus, TimerPurpose,
+};
 use noetl_playbook::{Step, StepIndex};
 
 use super::draft::{Attempted, DecisionDraft, policy_error, settled};
@@ -102,7 +104,8 @@ impl DecisionDraft<'_> {
                 self.begin_body(run)
             }
             Ok(Some(reason)) => {
-                self.emit(Event::StepSkipped { step: step.name.clone(), reason });
+                let from = self.names_of(from);
+                self.emit(Event::StepSkipped { step: step.name.clone(), reason, from });
                 let output = Payload::null();
                 let end = StepEnd {
                     step: &step.name,
@@ -121,12 +124,16 @@ impl DecisionDraft<'_> {
 
     fn emit_entered(&mut self, step: &Step, from: &BTreeSet<StepIndex>) -> RunId {
         let run = RunId(self.state.drawn.runs);
-        let from = from.iter().map(|from| self.given.playbook.step(*from).name.clone()).collect();
+        let from = self.names_of(from);
         self.emit(Event::StepEntered { run, step: step.name.clone(), from });
         if let Some(timeout) = self.timeout_of(step) {
             self.set_timer(timeout, TimerPurpose::StepTimeout { run });
         }
         run
+    }
+
+    fn names_of(&self, steps: &BTreeSet<StepIndex>) -> Vec<StepName> {
+        steps.iter().map(|step| self.given.playbook.step(*step).name.clone()).collect()
     }
 
     /// Returns the timeout of a run of the step. The final step of a timed-out execution always has

@@ -306,7 +306,8 @@ impl DecisionDraft<'_> {
 
     pub(super) fn timer_fired(mut self, timer: TimerId) -> Result<Decision, Halt> {
         let refused = |refusal| Ok(Decision::Refused { refusal, recorded: Vec::new() });
-        let Some(&OpenTimer { purpose, due_at, set_at: _ }) = self.state.timers.get(&timer) else {
+        let Some(&OpenTimer { purpose, due_at, set: _, set_at: _ }) = self.state.timers.get(&timer)
+        else {
             return refused(Refusal::UnknownTimer(timer));
         };
         if self.state.event_time(self.given.now) < due_at {

@@ -6,6 +6,7 @@ mod children;
 mod commands;
 mod endings;
 mod failures;
+mod inspect;
 mod joins;
 mod loops;
 mod pipelines;

@@ -100,7 +100,7 @@ fn executions() -> Vec<Event> {
 fn steps() -> Vec<Event> {
     vec![
         Event::StepEntered { run: RUN, step: step(), from: vec![StepName::new("start")] },
-        Event::StepSkipped { step: step(), reason: SkipReason::Guard },
+        Event::StepSkipped { step: step(), reason: SkipReason::Guard, from: vec![step()] },
         Event::StepAwaited { step: step(), from: StepName::new("start") },
         Event::StepCompleted { run: RUN, step: step(), output: Some(large()) },
         Event::StepFailed { run: RUN, step: step(), error: error(), handled: true, output: None },

@@ -1,10 +1,12 @@
 //! Routes for executions: list, show, end, fork and verify.
 
+mod change;
 mod end;
 mod events;
 mod fork;
 mod list;
 mod look;
+mod position;
 mod tree;
 mod verify;
 
@@ -22,6 +24,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(list::routes())
         .merge(look::routes())
+        .merge(position::routes())
+        .merge(change::routes())
         .merge(events::routes())
         .merge(tree::routes())
         .merge(end::routes())

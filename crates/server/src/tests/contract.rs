@@ -199,6 +199,17 @@ contract! {
     proof::what_failed_is_done_again_with_the_repaired_playbook,
     proof::what_cannot_be_forked_says_why,
     proof::the_commands_of_a_fork_are_its_own,
+    positions::a_position_shows_steps_arcs_and_open_work,
+    positions::a_position_counts_the_items_of_a_loop,
+    positions::a_skipped_step_and_the_arc_to_it_are_shown,
+    positions::a_large_value_is_loaded_by_its_name,
+    positions::what_is_no_position_says_why,
+    positions::a_change_shows_what_an_event_made_different,
+    positions::two_positions_are_compared_in_either_order,
+    positions::an_event_has_a_cause_and_effects,
+    positions::a_template_is_evaluated_at_a_position,
+    positions::guards_tell_why_an_arc_was_taken_and_a_step_skipped,
+    positions::what_cannot_be_explained_says_why,
 }
 
 /// Cases for a server whose loops do not run.

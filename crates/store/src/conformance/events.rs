@@ -107,9 +107,9 @@ fn steps() -> Vec<Event> {
     vec![
         Event::StepEntered { run: RUN, step: step(), from: vec![] },
         Event::StepEntered { run: RUN, step: step(), from: vec![StepName::new("start")] },
-        Event::StepSkipped { step: step(), reason: SkipReason::Guard },
-        Event::StepSkipped { step: step(), reason: SkipReason::Admission },
-        Event::StepSkipped { step: step(), reason: SkipReason::Stopped },
+        Event::StepSkipped { step: step(), reason: SkipReason::Guard, from: vec![step()] },
+        Event::StepSkipped { step: step(), reason: SkipReason::Admission, from: Vec::new() },
+        Event::StepSkipped { step: step(), reason: SkipReason::Stopped, from: Vec::new() },
         Event::StepAwaited { step: step(), from: StepName::new("left") },
         Event::StepCompleted { run: RUN, step: step(), output: None },
         Event::StepCompleted { run: RUN, step: step(), output: Some(output()) },

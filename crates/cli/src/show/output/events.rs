@@ -67,7 +67,7 @@ fn about(event: &Event) -> String {
         }
         Event::StepEntered { step, from, .. } if from.is_empty() => step.to_string(),
         Event::StepEntered { step, from, .. } => format!("{step}  from {}", names(from)),
-        Event::StepSkipped { step, reason } => format!("{step}  {}", why_skipped(*reason)),
+        Event::StepSkipped { step, reason, from: _ } => format!("{step}  {}", why_skipped(*reason)),
         Event::StepAwaited { step, from } => {
             format!("{step}  reached from {from}, waits for others")
         }

@@ -1,0 +1,138 @@
+//! The cause of an event: the earlier event of the same log that led to it.
+//!
+//! Events of one decision follow each other in the log, after the event that the decision was
+//! about. The state before an event knows the events that issued and claimed its command, set its
+//! timer and ended the steps before it, however long ago they were.
+
+use noetl_engine::{CommandWait, Execution};
+use noetl_model::{CommandId, Event, Recorded, RunId, Seq, StepName};
+
+/// The number of events before an event among which its cause is looked for; a decision writes
+/// fewer, except for the first items of a wide loop.
+pub const CAUSE_EVENTS_MAX: usize = 1000;
+
+/// Returns the event that led to `recorded`; `None` if the cause is outside the log or further back
+/// than `earlier`. `before` is the state before the event, `earlier` are the events before it, in
+/// order.
+pub fn cause_of(
+    before: Option<&Execution>,
+    recorded: &Recorded,
+    earlier: &[Recorded],
+) -> Option<Seq> {
+    let before = before?;
+    let preceding = |leads: &dyn Fn(&Event) -> bool| {
+        earlier.iter().rev().find(|it| leads(&it.event)).map(|it| it.seq)
+    };
+    match &recorded.event {
+        Event::StepEntered { from, .. } | Event::StepSkipped { from, .. } if from.is_empty() => {
+            preceding(&is_outside)
+        }
+        Event::StepEntered { from, .. } | Event::StepSkipped { from, .. } => {
+            from.iter().filter_map(|step| end_of(before, step)).max()
+        }
+        Event::StepAwaited { from, .. } => end_of(before, from),
+        Event::LoopOpened { run, .. } => before.run_entered_by(*run),
+        Event::CommandClaimed { command, .. } => held_since(before, *command),
+        Event::CommandCompleted { command, .. }
+        | Event::CommandFailed { command, .. }
+        | Event::ChildStarted { command, .. }
+        | Event::AttemptSuperseded { command, .. } => held_since(before, *command),
+        Event::TimerFired { timer } => before.timer_set_by(*timer),
+        Event::CommandIssued { task, .. } => preceding(&|event| leads_on(event, task.run)),
+        Event::FrameOpened { run, .. }
+        | Event::IterationCompleted { run, .. }
+        | Event::IterationFailed { run, .. }
+        | Event::StepCompleted { run, .. }
+        | Event::StepFailed { run, .. } => preceding(&|event| leads_on(event, *run)),
+        Event::ContextUpdated { .. }
+        | Event::TimerSet { .. }
+        | Event::TimerCancelled { .. }
+        | Event::CommandCancelled { .. } => preceding(&is_told),
+        Event::ExecutionCompleted { .. } | Event::ExecutionFailed { .. } => {
+            preceding(&|event| is_told(event) || is_step_end(event))
+        }
+        Event::ExecutionStarted { .. }
+        | Event::ExecutionForked { .. }
+        | Event::ExecutionCancelled { .. }
+        | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. }
+        | Event::Reported { .. } => None,
+    }
+}
+
+/// Returns the event that ended the latest run of a step, or skipped it.
+fn end_of(before: &Execution, step: &StepName) -> Option<Seq> {
+    let step = before.step(step.as_str())?;
+    let ended = step.latest.and_then(|latest| latest.ended).map(|ended| ended.seq);
+    ended.max(step.skipped.map(|skip| skip.seq))
+}
+
+/// Returns the event since which a command has its holder; the event that issued it if it has none.
+fn held_since(before: &Execution, command: CommandId) -> Option<Seq> {
+    let open = before.open_command(command)?;
+    Some(match open.waits_for {
+        CommandWait::Worker => open.issued,
+        CommandWait::Report { claimed, .. } => claimed,
+        CommandWait::Child { started, .. } => started,
+    })
+}
+
+/// True if an event tells what happened outside: a decision follows from it.
+fn is_told(event: &Event) -> bool {
+    match event {
+        Event::ExecutionStarted { .. }
+        | Event::ExecutionForked { .. }
+        | Event::CommandClaimed { .. }
+        | Event::CommandCompleted { .. }
+        | Event::CommandFailed { .. }
+        | Event::ChildStarted { .. }
+        | Event::TimerFired { .. } => true,
+        Event::StepEntered { .. }
+        | Event::StepSkipped { .. }
+        | Event::StepAwaited { .. }
+        | Event::LoopOpened { .. }
+        | Event::FrameOpened { .. }
+        | Event::IterationCompleted { .. }
+        | Event::IterationFailed { .. }
+        | Event::CommandIssued { .. }
+        | Event::CommandCancelled { .. }
+        | Event::AttemptSuperseded { .. }
+        | Event::ContextUpdated { .. }
+        | Event::TimerSet { .. }
+        | Event::TimerCancelled { .. }
+        | Event::StepCompleted { .. }
+        | Event::StepFailed { .. }
+        | Event::ExecutionCompleted { .. }
+        | Event::ExecutionFailed { .. }
+        | Event::ExecutionCancelled { .. }
+        | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. }
+        | Event::Reported { .. } => false,
+    }
+}
+
+/// True if an execution begins or is forked with the event.
+fn is_outside(event: &Event) -> bool {
+    matches!(event, Event::ExecutionStarted { .. } | Event::ExecutionForked { .. })
+}
+
+fn is_step_end(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::StepCompleted { .. } | Event::StepFailed { .. } | Event::StepSkipped { .. }
+    )
+}
+
+/// True if a run goes on with the event: its entry, its loop, the end of one of its items, or what
+/// happened outside. A claim leads to no event of a run.
+fn leads_on(event: &Event, of: RunId) -> bool {
+    match event {
+        Event::StepEntered { run, .. }
+        | Event::LoopOpened { run, .. }
+        | Event::FrameOpened { run, .. }
+        | Event::IterationCompleted { run, .. }
+        | Event::IterationFailed { run, .. } => *run == of,
+        Event::CommandClaimed { .. } | Event::ChildStarted { .. } => false,
+        other => is_told(other),
+    }
+}
