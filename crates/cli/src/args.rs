@@ -228,10 +228,13 @@ pub(crate) struct ValidateArgs {
 #[derive(Debug, Args)]
 #[command(after_help = GRAPH_EXAMPLES)]
 pub(crate) struct GraphArgs {
-    /// Playbook file
-    pub(crate) file: PathBuf,
+    /// Playbook file, or path of a registered playbook: PATH or PATH@VERSION
+    #[arg(value_name = "FILE_OR_PATH", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) target: String,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: GraphFormat,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -364,6 +367,7 @@ pub(crate) enum EventsFormat {
 pub(crate) enum GraphFormat {
     Text,
     Mermaid,
+    Dot,
     Svg,
 }
 
@@ -419,7 +423,8 @@ const GRAPH_EXAMPLES: &str = "\
 Examples:
   noetl graph examples/branching.yaml
   noetl graph examples/branching.yaml --format mermaid
-  noetl graph examples/branching.yaml --format svg > branching.svg";
+  noetl graph examples/branching.yaml --format svg > branching.svg
+  noetl graph demo/pipeline@3 --format dot | dot -Tpng > pipeline.png";
 
 const SERVER_EXAMPLES: &str = "\
 Anyone who can start a playbook can run programs on this machine. If other machines can reach the

@@ -31,6 +31,7 @@ use noetl_app::EntryState;
 
 use crate::args::{CatalogCommand, CliCommand, ConfigCommand, ExecutionsCommand, ToolsCommand};
 use crate::config::Config;
+use crate::input::files;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 
@@ -49,7 +50,7 @@ pub(crate) async fn dispatch(
         CliCommand::Run(args) => run::run(args, config, terminal).await,
         CliCommand::Validate(args) => validate::validate(args, terminal),
         CliCommand::Verify(args) => verify::verify(args, config, terminal).await,
-        CliCommand::Graph(args) => graph::graph(args, terminal),
+        CliCommand::Graph(args) => graph::graph(args, config, terminal).await,
         CliCommand::Executions(command) => match command {
             ExecutionsCommand::List(args) => executions::list(args, config, terminal).await,
             ExecutionsCommand::Get(args) => executions::get(args, config, terminal).await,
@@ -104,9 +105,9 @@ fn needs_settings(command: &CliCommand) -> bool {
         CliCommand::Config(_)
         | CliCommand::Doctor(_)
         | CliCommand::Validate(_)
-        | CliCommand::Graph(_)
         | CliCommand::Schema(_)
         | CliCommand::Completions(_) => false,
+        CliCommand::Graph(args) => !files::is_file_name(&args.target),
         CliCommand::Run(_)
         | CliCommand::Verify(_)
         | CliCommand::Executions(_)

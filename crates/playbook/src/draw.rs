@@ -1,6 +1,6 @@
-//! Draws a playbook as text, as Mermaid source or as an SVG picture.
+//! Draws a playbook as text, as Mermaid or Graphviz source, or as an SVG picture.
 
-mod layout;
+mod dot;
 mod mermaid;
 mod svg;
 mod text;
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::playbook::{Arc, BodyForm, Loop, LoopSource, Playbook, Step};
 
+pub use dot::dot;
 pub use mermaid::mermaid;
 pub use svg::svg;
 pub use text::text;

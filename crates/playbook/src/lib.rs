@@ -7,6 +7,7 @@ mod cron;
 mod diagnostic;
 pub mod draw;
 mod graph;
+pub mod layout;
 mod parse;
 mod playbook;
 mod read;

@@ -312,6 +312,13 @@ impl Playbook {
         &self.steps[index.0]
     }
 
+    /// Returns all arcs with the step they leave, in the order of the document.
+    pub fn arcs(&self) -> impl Iterator<Item = (StepIndex, &Arc)> {
+        let steps = self.steps.iter().enumerate();
+        steps
+            .flat_map(|(index, step)| step.next.arcs.iter().map(move |arc| (StepIndex(index), arc)))
+    }
+
     pub fn index_of(&self, name: &str) -> Option<StepIndex> {
         self.graph.index_of(name)
     }

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use noetl_playbook::{Problems, parse};
+use noetl_playbook::layout::{ArcShape, GraphLayout, GraphShape, NodeSize, layout};
+use noetl_playbook::{Playbook, Problems, parse};
 use serde_json::Value;
 
 /// Returns the directory of the fixtures, if it exists.
@@ -64,4 +65,72 @@ fn the_examples_are_read_without_a_warning() {
         }
     }
     assert!(said.is_empty(), "{said}");
+}
+
+/// Returns the playbooks of the fixtures and of the examples that can be read.
+fn playbooks() -> Vec<(PathBuf, Playbook)> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let directories =
+        [Some(examples), fixtures().map(|root| root.join("playbooks"))].into_iter().flatten();
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = directories.collect();
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).expect("the directory is readable") {
+            let path = entry.expect("the directory is readable").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|it| it == "yaml")
+                && let Ok(checked) = read(&path)
+            {
+                found.push((path, checked.playbook));
+            }
+        }
+    }
+    assert!(!found.is_empty());
+    found
+}
+
+fn shape_of(playbook: &Playbook) -> GraphShape {
+    let size = NodeSize { width: 190.0, height: 46.0, loop_height: 64.0 };
+    GraphShape::of(playbook, size, |arc| if arc.when.is_some() { 120.0 } else { 0.0 })
+}
+
+#[test]
+fn no_two_steps_of_a_drawn_fixture_overlap() {
+    for (path, playbook) in playbooks() {
+        let GraphLayout { nodes, .. } = layout(&shape_of(&playbook));
+        for (index, a) in nodes.iter().enumerate() {
+            for b in &nodes[..index] {
+                let beside = a.right() <= b.left || b.right() <= a.left;
+                let above = a.bottom() <= b.top || b.bottom() <= a.top;
+                assert!(beside || above, "{}: {a:?} {b:?}", path.display());
+            }
+        }
+    }
+}
+
+/// A step added behind any other leaves the others in their layer and, with few exceptions, in their
+/// order.
+#[test]
+fn a_drawn_fixture_is_stable_when_a_step_is_added() {
+    let (mut pairs, mut swapped) = (0, 0);
+    for (path, playbook) in playbooks() {
+        let shape = shape_of(&playbook);
+        let before = layout(&shape).nodes;
+        for from in (0..before.len()).filter(|from| shape.last != Some(*from)) {
+            let mut longer = shape.clone();
+            longer.node_heights.push(46.0);
+            longer.arcs.push(ArcShape { from, to: before.len(), label_width: 0.0 });
+            let after = layout(&longer).nodes;
+            for (index, old) in before.iter().enumerate() {
+                assert_eq!(old.layer, after[index].layer, "{}", path.display());
+                for (other, it) in before[..index].iter().enumerate() {
+                    let is_above = after[other].top < after[index].top;
+                    pairs += usize::from(it.layer == old.layer);
+                    swapped += usize::from(it.layer == old.layer && (it.top < old.top) != is_above);
+                }
+            }
+        }
+    }
+    assert!(swapped * 50 < pairs, "{swapped} of {pairs} pairs changed their order");
 }

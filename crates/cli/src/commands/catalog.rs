@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use noetl_app::EntryState;
 
 use super::run::choice_of;
-use crate::args::{CatalogArchiveArgs, CatalogGetArgs, CatalogListArgs};
+use crate::args::{CatalogArchiveArgs, CatalogGetArgs, CatalogListArgs, ClientArgs};
 use crate::backend::{self, PlaybookDocument};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
@@ -34,18 +34,30 @@ pub(crate) async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (path, version) = choice_of(&args.playbook)?;
-    let reader = backend::open_reader(&args.client, config).await?;
-    let Some(playbook) = reader.playbook(&path, version).await? else {
-        let failure = Failure::bad_input(anyhow!("there is no playbook {}", args.playbook));
-        let help = "`noetl catalog list` lists the registered playbooks";
-        return Err(reader.suggest_playbook(failure, &path, help).await);
-    };
+    let playbook = find(&args.playbook, &args.client, config).await?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &playbook))?,
         None => terminal.file(playbook.content.as_deref().unwrap_or_default())?,
     }
     Ok(Exit::Completed)
+}
+
+/// Loads the playbook that `PATH` or `PATH@VERSION` names.
+pub(super) async fn find(
+    text: &str,
+    client: &ClientArgs,
+    config: &Config,
+) -> Result<PlaybookDocument, Failure> {
+    let (path, version) = choice_of(text)?;
+    let reader = backend::open_reader(client, config).await?;
+    match reader.playbook(&path, version).await? {
+        Some(playbook) => Ok(playbook),
+        None => {
+            let failure = Failure::bad_input(anyhow!("there is no playbook {text}"));
+            let help = "`noetl catalog list` lists the registered playbooks";
+            Err(reader.suggest_playbook(failure, &path, help).await)
+        }
+    }
 }
 
 /// Archives a playbook, or restores it.

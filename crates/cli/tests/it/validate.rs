@@ -39,7 +39,7 @@ fn findings_are_for_programs_too() {
 }
 
 #[test]
-fn a_good_file_is_drawn_in_three_ways() {
+fn a_good_file_is_drawn_in_four_ways() {
     let sandbox = Sandbox::new().with("hello.yaml", HELLO);
     let draw = |format: &str| {
         let ended = sandbox.noetl(&["graph", "hello.yaml", "--format", format]);
@@ -54,7 +54,20 @@ fn a_good_file_is_drawn_in_three_ways() {
     "#]]
     .assert_eq(&draw("text"));
     assert!(draw("mermaid").starts_with("flowchart TD\n"));
+    assert!(draw("dot").starts_with("digraph \"tests/hello\" {\n"));
     assert!(draw("svg").starts_with("<svg xmlns="));
+}
+
+#[test]
+fn a_registered_playbook_is_drawn_by_its_path() {
+    let sandbox = Sandbox::new().with("hello.yaml", HELLO);
+    assert_eq!(sandbox.noetl(&["register", "hello.yaml"]).code, Some(0));
+    let by_file = sandbox.noetl(&["graph", "hello.yaml"]).stdout;
+    assert_eq!(sandbox.noetl(&["graph", "tests/hello"]).stdout, by_file);
+    assert_eq!(sandbox.noetl(&["graph", "tests/hello@1"]).stdout, by_file);
+    let missing = sandbox.noetl(&["graph", "tests/helo"]);
+    assert_ne!(missing.code, Some(0));
+    assert!(missing.stderr.contains("there is no playbook tests/helo"), "{}", missing.stderr);
 }
 
 #[test]

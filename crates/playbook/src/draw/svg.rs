@@ -2,28 +2,32 @@
 
 use std::fmt::Write;
 
-use crate::playbook::{BodyForm, Playbook};
+use crate::layout::{ArcRoute, GraphShape, LabelPlace, NodeBox, NodeSize, layout};
+use crate::playbook::{Arc, BodyForm, Playbook, Step};
 
-use super::layout::{BOX_HEIGHT, BOX_WIDTH, GraphLayout, Point, Route, layout};
 use super::{cut, guard_of, loop_of, tools_of};
+
+const NODE: NodeSize = NodeSize { width: 190.0, height: 46.0, loop_height: 46.0 };
 
 /// The most characters of a label that fit.
 const NAME_CHARS_MAX: usize = 24;
 const TOOL_CHARS_MAX: usize = 28;
 const GUARD_CHARS_MAX: usize = 34;
+/// The width of a character of a guard, roughly.
+const GUARD_CHAR_WIDTH: f64 = 5.4;
 
 const STYLE: &str = "\
 svg{font:12px system-ui,sans-serif;--ink:#1f2933;--soft:#64748b;--paper:#fff;--box:#f5f7fa;--line:#94a3b8;--mark:#2563eb}\
 @media(prefers-color-scheme:dark){svg{--ink:#e2e8f0;--soft:#94a3b8;--paper:#0f172a;--box:#1e293b;--line:#64748b;--mark:#60a5fa}}\
-.box{fill:var(--box);stroke:var(--line)}.entry{stroke:var(--mark);stroke-width:2}\
+.paper{fill:var(--paper)}.box{fill:var(--box);stroke:var(--line)}.entry{stroke:var(--mark);stroke-width:2}\
 .name{fill:var(--ink);font-weight:600}.tool{fill:var(--soft);font-size:11px}\
 .arc{fill:none;stroke:var(--line);stroke-width:1.4}.back{stroke-dasharray:5 4}\
 .guard{fill:var(--soft);font-size:10.5px;paint-order:stroke;stroke:var(--paper);stroke-width:4px}\
-.head{fill:var(--line)}text{text-anchor:middle}.side{text-anchor:start}";
+.head{fill:var(--line)}.ends{text-anchor:end}.around{text-anchor:middle}";
 
 /// Returns a self-contained picture: no script, no link, all text escaped.
 pub fn svg(playbook: &Playbook) -> String {
-    let layout = layout(playbook);
+    let layout = layout(&GraphShape::of(playbook, NODE, guard_width));
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
     let title = escape(&playbook.metadata.path);
     let mut out = format!(
@@ -31,22 +35,25 @@ pub fn svg(playbook: &Playbook) -> String {
          height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" \
          markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path class=\"head\" d=\"M0 0L8 4L0 8z\"/>\
-         </marker></defs>\n"
+         </marker></defs>\n<rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n"
     );
-    for route in &layout.routes {
-        out.push_str(&arc(playbook, &layout, route));
+    for ((_, arc), route) in playbook.arcs().zip(&layout.routes) {
+        out.push_str(&drawn_arc(arc, route));
     }
-    for (index, place) in layout.points.iter().take(playbook.steps.len()).enumerate() {
-        out.push_str(&step(playbook, index, *place));
+    for (index, (step, node)) in playbook.steps.iter().zip(&layout.nodes).enumerate() {
+        let class = if index == playbook.entry.0 { "box entry" } else { "box" };
+        out.push_str(&drawn_step(index, step, *node, class));
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn step(playbook: &Playbook, index: usize, place: Point) -> String {
-    let step = &playbook.steps[index];
-    let (left, top) = (place.x - BOX_WIDTH / 2.0, place.y - BOX_HEIGHT / 2.0);
-    let class = if index == playbook.entry.0 { "box entry" } else { "box" };
+fn guard_width(arc: &Arc) -> f64 {
+    let chars = guard_of(arc).map_or(0, |guard| guard.chars().count().min(GUARD_CHARS_MAX));
+    f64::from(u32::try_from(chars).unwrap_or(0)) * GUARD_CHAR_WIDTH
+}
+
+fn drawn_step(index: usize, step: &Step, node: NodeBox, class: &str) -> String {
     let tools = match step.form {
         BodyForm::Single => tools_of(step),
         BodyForm::Pipeline => {
@@ -60,93 +67,47 @@ fn step(playbook: &Playbook, index: usize, place: Point) -> String {
     let hint = escape(&format!("{}\n{}{hint}", step.name, tools_of(step)));
     let name = escape(&cut(step.name.as_str(), NAME_CHARS_MAX));
     let tools = escape(&cut(&tools, TOOL_CHARS_MAX));
-    let behind =
-        if step.repeat.is_some() { frame(left + 4.0, top - 4.0, class) } else { String::new() };
+    let behind = match step.repeat {
+        Some(_) => frame(node.left + 4.0, node.top - 4.0, node, class),
+        None => String::new(),
+    };
     format!(
         "<g id=\"step-{index}\"><title>{hint}</title>{behind}{}\
-         <text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{sign}{name}</text>\
-         <text class=\"tool\" x=\"{:.1}\" y=\"{:.1}\">{tools}</text></g>\n",
-        frame(left, top, class),
-        place.x,
-        place.y - 3.0,
-        place.x,
-        place.y + 14.0,
+         <text class=\"name\" x=\"{x:.1}\" y=\"{:.1}\">{sign}{name}</text>\
+         <text class=\"tool\" x=\"{x:.1}\" y=\"{:.1}\">{tools}</text></g>\n",
+        frame(node.left, node.top, node, class),
+        node.top + 20.0,
+        node.top + 36.0,
+        x = node.left + 12.0,
     )
 }
 
-fn frame(left: f64, top: f64, class: &str) -> String {
+fn frame(left: f64, top: f64, node: NodeBox, class: &str) -> String {
     format!(
-        "<rect class=\"{class}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{BOX_WIDTH}\" height=\"{BOX_HEIGHT}\" rx=\"8\"/>"
+        "<rect class=\"{class}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{}\" height=\"{}\" rx=\"8\"/>",
+        node.width, node.height
     )
 }
 
-fn arc(playbook: &Playbook, layout: &GraphLayout, route: &Route) -> String {
-    let (from, to) = (layout.points[route.from], layout.points[route.to]);
-    let (path, label, class) = if route.leads_back {
-        let (path, label) = back_path(from, to, edge_between(layout, from, to));
-        (path, label, "arc back")
-    } else {
-        let via = route.via.iter().map(|point| layout.points[*point]);
-        let (path, label) = down_path(from, via, to);
-        (path, label, "arc")
-    };
-    let mut out = format!("<path class=\"{class}\" marker-end=\"url(#head)\" d=\"{path}\"/>\n");
-    let guard = playbook.steps[route.from].next.arcs.get(route.arc).and_then(guard_of);
-    if let Some(guard) = guard {
+fn drawn_arc(arc: &Arc, route: &ArcRoute) -> String {
+    let class = if route.leads_back { "arc back" } else { "arc" };
+    let mut out =
+        format!("<path class=\"{class}\" marker-end=\"url(#head)\" d=\"{}\"/>\n", route.path());
+    if let Some(guard) = guard_of(arc) {
         let short = escape(&cut(&guard, GUARD_CHARS_MAX));
         let full = escape(&guard);
-        let (x, y) = (label.x, label.y);
-        let side = if route.leads_back { " side" } else { "" };
+        let (place, side) = match route.label {
+            LabelPlace::EndsAt(point) => (point, "ends"),
+            LabelPlace::Around(point) => (point, "around"),
+        };
         writeln!(
             out,
-            "<text class=\"guard{side}\" x=\"{x:.1}\" y=\"{y:.1}\"><title>{full}</title>{short}</text>"
+            "<text class=\"guard {side}\" x=\"{:.1}\" y=\"{:.1}\"><title>{full}</title>{short}</text>",
+            place.x, place.y
         )
         .expect("writing to a string cannot fail");
     }
     out
-}
-
-/// Returns a path from the bottom of a box through points to the top of another, and the label's
-/// place.
-fn down_path(from: Point, via: impl Iterator<Item = Point>, to: Point) -> (String, Point) {
-    let mut last = Point { x: from.x, y: from.y + BOX_HEIGHT / 2.0 };
-    let mut path = format!("M{:.1} {:.1}", last.x, last.y);
-    let mut label = None;
-    for next in via.chain([Point { x: to.x, y: to.y - BOX_HEIGHT / 2.0 }]) {
-        let middle = (last.y + next.y) / 2.0;
-        write!(
-            path,
-            "C{:.1} {middle:.1} {:.1} {middle:.1} {:.1} {:.1}",
-            last.x, next.x, next.x, next.y
-        )
-        .expect("writing to a string cannot fail");
-        label.get_or_insert(Point { x: last.x * 0.35 + next.x * 0.65, y: middle + 8.0 });
-        last = next;
-    }
-    (path, label.unwrap_or(to))
-}
-
-/// Returns the right edge of the boxes between two points.
-fn edge_between(layout: &GraphLayout, from: Point, to: Point) -> f64 {
-    let rows = to.y..=from.y;
-    let between = layout.points.iter().filter(|place| rows.contains(&place.y));
-    between.map(|place| place.x).fold(from.x.max(to.x), f64::max) + BOX_WIDTH / 2.0
-}
-
-/// Returns a path around the right side of `edge`, back up or to the step itself, and the label's
-/// place.
-fn back_path(from: Point, to: Point, edge: f64) -> (String, Point) {
-    let right = BOX_WIDTH / 2.0;
-    let out = edge + 46.0;
-    let (lower, upper) = (from.y + 8.0, to.y - 8.0);
-    let path = format!(
-        "M{:.1} {lower:.1}C{out:.1} {lower:.1} {out:.1} {upper:.1} {:.1} {upper:.1}",
-        from.x + right,
-        to.x + right,
-    );
-    // A curve with both control points at `out` reaches three quarters of that distance.
-    let x = (from.x + to.x + 2.0 * right) / 8.0 + out * 0.75;
-    (path, Point { x: x + 5.0, y: (lower + upper) / 2.0 + 4.0 })
 }
 
 fn escape(text: &str) -> String {

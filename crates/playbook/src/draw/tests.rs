@@ -96,16 +96,29 @@ fn a_picture_has_every_step_and_arc_and_escapes_text() {
 }
 
 #[test]
-fn boxes_of_a_layer_do_not_overlap() {
-    let layout = super::layout::layout(&playbook(CYCLE));
-    let boxes: Vec<_> = layout.points.iter().take(6).collect();
-    for (index, a) in boxes.iter().enumerate() {
-        for b in &boxes[..index] {
-            let apart_x = (a.x - b.x).abs() >= super::layout::BOX_WIDTH;
-            let apart_y = (a.y - b.y).abs() >= super::layout::BOX_HEIGHT;
-            assert!(apart_x || apart_y);
-        }
-    }
+fn graphviz_source_has_every_step_and_arc() {
+    check(
+        &super::dot(&playbook(CYCLE)),
+        expect![[r#"
+            digraph "demo/pages" {
+              rankdir=LR;
+              node [shape=box, style=rounded];
+              s0 [label="start\nnoop", penwidth=2];
+              s1 [label="fetch\nget: http, shape: python"];
+              s2 [label="fan\nshell\neach row in rows, in parallel, at most 4 at once", peripheries=2];
+              s3 [label="left\nnoop"];
+              s4 [label="right\nnoop"];
+              s5 [label="end\nnoop"];
+              s0 -> s1;
+              s1 -> s1 [label="output.more and '<b>' in x"];
+              s1 -> s2;
+              s2 -> s3;
+              s2 -> s4;
+              s3 -> s5;
+              s4 -> s5;
+            }
+        "#]],
+    );
 }
 
 /// A thousand steps, each with an arc to the next one, one further on, and one back.
