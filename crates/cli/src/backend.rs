@@ -180,3 +180,9 @@ pub(crate) async fn chosen(
     let reader = open_reader(args, config).await?;
     Ok((reader.chosen(execution).await?, reader))
 }
+
+/// Returns the failure of a change to a playbook that is not in the catalog.
+fn unknown_playbook(path: &str) -> Failure {
+    Failure::bad_input(anyhow::anyhow!("there is no playbook {path}"))
+        .help("`noetl catalog list` lists the playbooks")
+}

@@ -33,7 +33,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Backend, BackendReader, Follower, HistoryLocation, PlaybookDocument, Started, Which};
+use super::{
+    Backend, BackendReader, Follower, HistoryLocation, PlaybookDocument, Started, Which,
+    unknown_playbook,
+};
 use crate::config::Config;
 use crate::show::failure::Failure;
 use crate::wiring::database;
@@ -356,9 +359,9 @@ impl Backend for Session {
         match changed {
             Ok(entry) => Ok(PlaybookDocument { content: None, ..entry.into() }),
             Err(CatalogError::Store(error)) => Err(Failure::broken(error)),
+            Err(CatalogError::Unknown) => Err(unknown_playbook(path)),
             Err(
-                error @ (CatalogError::Unknown
-                | CatalogError::NotAPlaybook { .. }
+                error @ (CatalogError::NotAPlaybook { .. }
                 | CatalogError::Ambiguous(_)
                 | CatalogError::OtherPath { .. }
                 | CatalogError::Register(_)),

@@ -19,7 +19,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use super::{Backend, BackendReader, Follower, HistoryLocation, PlaybookDocument};
+use super::{
+    Backend, BackendReader, Follower, HistoryLocation, PlaybookDocument, unknown_playbook,
+};
 use crate::config::{Config, NamedBy};
 use crate::show::failure::Failure;
 
@@ -179,7 +181,10 @@ impl Backend for Remote {
         state: EntryState,
     ) -> Result<PlaybookDocument, Failure> {
         let is_archived = state == EntryState::Archived;
-        self.client.set_archived(path, is_archived).await.map_err(refused)?;
+        self.client.set_archived(path, is_archived).await.map_err(|error| match error {
+            ClientError::Refused { status: 404, .. } => unknown_playbook(path),
+            error => refused(error),
+        })?;
         let item = self.client.catalog_item(path, None).await.map_err(refused)?;
         let item = item.ok_or_else(|| Failure::broken(anyhow!("{path} has been deleted")))?;
         Ok(PlaybookDocument { content: None, ..item.into() })

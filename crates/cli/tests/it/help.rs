@@ -20,6 +20,8 @@ fn the_help_of_every_command_shows_an_example() {
         "catalog",
         "catalog list",
         "catalog get",
+        "catalog archive",
+        "catalog restore",
         "config",
         "config show",
         "config trust",

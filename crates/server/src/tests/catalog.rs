@@ -1,5 +1,7 @@
 //! Tests of the catalog routes.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -267,6 +269,45 @@ pub(super) async fn an_archived_playbook_is_hidden_and_starts_nothing_until_it_i
     let restored = server.post("/api/catalog/restore", json!({ "path": "tests/hello" })).await;
     assert_eq!((restored.status.as_u16(), &restored.body["status"]), (200, &json!("restored")));
     assert_eq!(execute(json!({ "path": "tests/hello" })).await.status.as_u16(), 200);
+}
+
+async fn archive_hello(server: &Server) {
+    let body = json!({ "path": "tests/hello" });
+    assert_eq!(server.post("/api/catalog/delete", body).await.body["status"], "archived");
+}
+
+pub(super) async fn a_step_that_calls_an_archived_playbook_says_how_to_restore_it(server: Server) {
+    server.register(HELLO).await;
+    server.register(PARENT).await;
+    archive_hello(&server).await;
+    let id = server.start("tests/parent").await;
+    while server.status(&id).await != "FAILED" {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let detail = server.get(&format!("/api/executions/{id}")).await.body;
+    let error = detail["error"].to_string();
+    for word in ["playbook-archived", "noetl catalog restore tests/hello"] {
+        assert!(error.contains(word), "{detail}");
+    }
+}
+
+pub(super) async fn a_schedule_of_an_archived_playbook_says_how_to_restore_it(server: Server) {
+    server.register(HELLO).await;
+    let schedule = "apiVersion: noetl.io/v1\nkind: Schedule\n\
+        metadata: {name: nightly, path: schedules/nightly}\n\
+        spec: {cron: 30 2 * * *, timezone: UTC, dispatch: {playbook: tests/hello}}\n";
+    server.register(schedule).await;
+    archive_hello(&server).await;
+    let range = json!({
+        "path": "schedules/nightly", "from": "2025-06-01T00:00:00Z", "until": "2025-06-02T00:00:00Z",
+    });
+    let refused = server.post("/api/schedules/backfill", range.clone()).await;
+    assert_eq!(refused.problem(), "409 playbook-archived");
+    let detail = refused.body["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("noetl catalog restore tests/hello"), "{detail}");
+    server.post("/api/catalog/restore", json!({ "path": "tests/hello" })).await;
+    let filled = server.post("/api/schedules/backfill", range).await.body;
+    assert_eq!(filled["instants"][0]["started"], true, "{filled}");
 }
 
 pub(super) async fn registering_an_archived_playbook_restores_it(server: Server) {

@@ -86,6 +86,22 @@ pub(super) async fn a_message_of_a_known_sender_starts_an_execution(server: Serv
     assert_eq!(guess.status, StatusCode::UNAUTHORIZED);
 }
 
+pub(super) async fn a_message_for_an_archived_playbook_says_how_to_restore_it(server: Server) {
+    server.register(super::HELLO).await;
+    let key = json!({ "name": "orders_key", "type": "bearer", "data": { "token": "s3cret" } });
+    server.post("/api/credentials", key).await;
+    server.register(&document("type: bearer, secret: orders_key")).await;
+    let playbook = json!({ "path": "tests/hello" });
+    server.post("/api/catalog/delete", playbook.clone()).await;
+    let sent = async || post(&server, &[("authorization", "Bearer s3cret")], BODY).await;
+    let refused = sent().await;
+    assert_eq!(refused.problem(), "409 playbook-archived");
+    let detail = refused.body["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("noetl catalog restore tests/hello"), "{detail}");
+    server.post("/api/catalog/restore", playbook).await;
+    assert_eq!(sent().await.status, StatusCode::ACCEPTED);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_signed_message_starts_one_execution() {
     let server = listening(HMAC).await;
