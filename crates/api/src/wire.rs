@@ -18,6 +18,7 @@ mod schedules;
 mod stored;
 mod subscriptions;
 mod verification;
+mod window;
 mod workers;
 
 pub use catalog::{
@@ -72,4 +73,8 @@ pub use subscriptions::{
     SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,
 };
 pub use verification::{Verification, VerificationQuery};
+pub use window::{
+    LiveUpdate, LogAxis, LogBucket, LogDensity, LogMark, LogMarkKind, TimelineActivity,
+    TimelineAttempt, TimelineItemGroup, TimelineRow, TimelineSegment, TimelineWindow,
+};
 pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow, WORKER_KIND};

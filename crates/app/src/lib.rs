@@ -58,7 +58,9 @@ pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError};
 pub use objects::{ObjectError, ObjectName};
 pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
 pub use pool_queues::PoolQueue;
-pub use positions::{PositionError, PositionValueName, UnknownValueName};
+pub use positions::{
+    LiveUpdates, LogPartQuery, PositionError, PositionValueName, TimelineQuery, UnknownValueName,
+};
 pub use projected_events::{EnvelopePage, ProjectError, PurgeAges, PurgedData, StoredEnvelopes};
 pub use replay::{
     CompareError, ComparedMoments, ExecutionMoment, LargeReplayPermit, ReplayError,

@@ -4,9 +4,12 @@
 //! events between two saved states, not by the length of the log.
 
 mod change;
+mod density;
 mod explain;
 mod links;
+mod live;
 mod state;
+mod timeline;
 mod values;
 mod work;
 
@@ -16,6 +19,9 @@ use noetl_model::{ExecutionId, Seq, Summary};
 
 use crate::app::App;
 
+pub use density::LogPartQuery;
+pub use live::LiveUpdates;
+pub use timeline::TimelineQuery;
 pub use values::{PositionValueName, UnknownValueName};
 
 /// The reason why the state at a position is not shown.
@@ -29,6 +35,12 @@ pub enum PositionError {
     NoOpenRun { step: String, position: u64 },
     #[error("the template is not valid: {0}")]
     InvalidTemplate(String),
+    #[error("`buckets` is a number from 1 to {max}")]
+    Buckets { max: u64 },
+    #[error("`from` ({from}) is after `to` ({to})")]
+    PartReversed { from: u64, to: u64 },
+    #[error("at most {max} steps are expanded")]
+    TooManyExpanded { max: usize },
     #[error("a template has at most {max} bytes of JSON")]
     TemplateTooLong { max: usize },
     #[error(transparent)]

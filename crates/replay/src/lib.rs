@@ -6,20 +6,27 @@
 mod cause;
 mod change;
 mod comparable_state;
+mod density;
 mod difference;
 mod read_on;
 mod timeline;
+mod window;
 
 pub use cause::{CAUSE_EVENTS_MAX, cause_of};
 pub use change::{
     ArcDifference, StateDifference, StepDifference, ValueDifference, state_difference,
 };
 pub use comparable_state::ComparableState;
+pub use density::{DensityAxis, DensityBucket, MarkKind, TimedSeq, density, mark_kind};
 pub use difference::{Difference, Operation, StateChange, difference};
 pub use read_on::ReadOn;
 pub use timeline::{
     CommandSpan, ForkGap, Spent, StepSpan, TIMELINE_SPANS_MAX, Timeline, TimelineFold,
     TimelineOutcome,
+};
+pub use window::{
+    AttemptSpan, ITEMS_GROUPED_FROM, ItemGroup, RowActivity, RowSegment, SEGMENTS_MAX,
+    WINDOW_SPANS_MAX, WindowFold, WindowRow,
 };
 
 #[cfg(test)]

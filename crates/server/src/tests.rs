@@ -45,6 +45,7 @@ mod tamper;
 mod turns;
 mod upgrade;
 mod vars;
+mod windows;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;

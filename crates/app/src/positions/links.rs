@@ -5,7 +5,6 @@ use noetl_control::{Damage, LoadError};
 use noetl_engine::{Execution, Illegal, begin, evolve_without_digest};
 use noetl_model::{ExecutionId, Recorded, Seq};
 use noetl_replay::{CAUSE_EVENTS_MAX, cause_of};
-use noetl_store::READ_EVENTS_MAX;
 
 use super::PositionError;
 use super::change::mark_of;
@@ -30,14 +29,14 @@ impl App {
         };
         let back = u64::try_from(CAUSE_EVENTS_MAX).unwrap_or(u64::MAX);
         let earlier_from = position.saturating_sub(back + 1);
-        let mut log = self.span(execution, earlier_from, position).await?;
+        let mut log = self.events_between(execution, earlier_from + 1, position).await?;
         let cause = cause_of(before.as_ref(), &event, before_of(&log, position));
         let cause = match cause {
             Some(seq) => Some(mark_of(&self.event_at(execution, seq.0).await?)),
             None => None,
         };
         let until = position.saturating_add(u64::try_from(EFFECT_EVENTS_MAX).unwrap_or(u64::MAX));
-        log.extend(self.span(execution, position, until).await?);
+        log.extend(self.events_between(execution, position + 1, until).await?);
         let effects = events_caused_by(execution, before, &log, Seq(position))
             .map_err(|error| LoadError::damaged(execution, Damage::Illegal(error)))?;
         Ok(EventLinks {
@@ -47,28 +46,6 @@ impl App {
             effects: effects.iter().map(|effect| mark_of(effect)).collect(),
             looked_until: log.last().map_or(position, |last| last.seq.0),
         })
-    }
-
-    /// Reads the events after `after` up to `until`.
-    async fn span(
-        &self,
-        execution: ExecutionId,
-        after: u64,
-        until: u64,
-    ) -> Result<Vec<Recorded>, LoadError> {
-        let mut events: Vec<Recorded> = Vec::new();
-        loop {
-            let read = events.last().map_or(after, |last| last.seq.0);
-            let left = usize::try_from(until - read).unwrap_or(READ_EVENTS_MAX);
-            let page = match left {
-                0 => Vec::new(),
-                left => self.events(execution, Seq(read), left.min(READ_EVENTS_MAX)).await?,
-            };
-            if page.is_empty() {
-                return Ok(events);
-            }
-            events.extend(page);
-        }
     }
 }
 

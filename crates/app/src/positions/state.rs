@@ -53,7 +53,11 @@ impl App {
 }
 
 /// Returns the steps of the playbook in its order, then those that only the state has.
-fn steps_of(state: &Execution, playbook: &Playbook, shown: &mut ShownValues) -> Vec<PositionStep> {
+pub(super) fn steps_of(
+    state: &Execution,
+    playbook: &Playbook,
+    shown: &mut ShownValues,
+) -> Vec<PositionStep> {
     let declared = playbook.steps.iter().map(|step| {
         let entered = state.step(step.name.as_str());
         step_of(&step.name, Some(step), entered, shown)

@@ -72,6 +72,11 @@ pub(super) struct ShownValues {
 }
 
 impl ShownValues {
+    /// Returns a list of values without room: every value is left out.
+    pub(super) fn none() -> Self {
+        Self { len: VALUES_SHOWN_MAX }
+    }
+
     /// Returns the value of a step that has no output.
     pub(super) fn nothing() -> PositionValue {
         PositionValue::Inline { value: Value::Null }

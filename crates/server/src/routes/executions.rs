@@ -9,6 +9,7 @@ mod look;
 mod position;
 mod tree;
 mod verify;
+mod window;
 
 use noetl_api::wire::{ExecutionItem, ExecutionState, Progress};
 use noetl_app::{ExecutionProgress, KnownExecution};
@@ -26,6 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(look::routes())
         .merge(position::routes())
         .merge(change::routes())
+        .merge(window::routes())
         .merge(events::routes())
         .merge(tree::routes())
         .merge(end::routes())

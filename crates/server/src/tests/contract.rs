@@ -213,6 +213,11 @@ contract! {
     positions::a_template_is_evaluated_at_a_position,
     positions::guards_tell_why_an_arc_was_taken_and_a_step_skipped,
     positions::what_cannot_be_explained_says_why,
+    windows::the_density_of_events_is_counted_by_seq_and_by_time,
+    windows::a_timeline_tells_waiting_from_working,
+    windows::live_updates_tell_what_has_changed_and_end,
+    windows::live_updates_resume_after_a_position,
+    windows::what_is_no_part_of_a_log_says_why,
 }
 
 /// Cases for a server whose loops do not run.

@@ -96,7 +96,7 @@ pub(super) async fn a_position_shows_steps_arcs_and_open_work(server: Server) {
 }
 
 /// Starts `tests/branches`, with a total of 42.
-async fn branched(server: &Server) -> String {
+pub(super) async fn branched(server: &Server) -> String {
     server.register(BRANCHES).await;
     let id = server.start("tests/branches").await;
     let leases = lease(server, 1).await;

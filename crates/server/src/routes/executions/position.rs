@@ -90,6 +90,11 @@ impl From<PositionError> for ApiError {
             PositionError::TemplateTooLong { .. } => {
                 Self::invalid("template-too-long", error.to_string())
             }
+            PositionError::Buckets { .. } => Self::invalid("invalid-buckets", error.to_string()),
+            PositionError::PartReversed { .. } => Self::invalid("invalid-part", error.to_string()),
+            PositionError::TooManyExpanded { .. } => {
+                Self::invalid("too-many-expanded", error.to_string())
+            }
             PositionError::Load(error) => error.into(),
         }
     }
