@@ -17,7 +17,7 @@ mod shape;
 use std::fmt::Write;
 
 use layers::Layering;
-use order::Columns;
+use order::LayerColumns;
 
 pub use shape::NodeSize;
 
@@ -116,7 +116,7 @@ impl ArcRoute {
 /// Places the nodes and routes the arcs of a graph.
 pub fn layout(shape: &GraphShape) -> GraphLayout {
     let layering = Layering::of(shape);
-    let columns = Columns::of(shape, &layering);
+    let columns = LayerColumns::of(shape, &layering);
     let centres = place::centres(shape, &layering, &columns);
     routes::finish(shape, &layering, &columns, centres)
 }

@@ -6,9 +6,11 @@
  */
 
 import { startForms } from "./forms.js";
+import { startGraph } from "./graph.js";
 import { startKeys } from "./keys.js";
 import { startPalette } from "./palette.js";
 import { onReplaced, startReplacing } from "./replace.js";
+import { startScrubber } from "./scrubber.js";
 import { drawTimes, startTimes } from "./times.js";
 
 /**
@@ -18,6 +20,8 @@ import { drawTimes, startTimes } from "./times.js";
  */
 function prepare(part) {
   drawTimes(part);
+  startGraph(part);
+  startScrubber(part);
   for (const hidden of part.querySelectorAll("[data-copy], [data-open]")) {
     hidden.removeAttribute("hidden");
   }

@@ -30,11 +30,14 @@ macro_rules! assets {
 /// All files, in the order in which they are digested.
 const ASSETS: &[Asset] = assets![
     "page.css": CSS,
+    "execution.css": CSS,
     "page.js": JAVASCRIPT,
     "forms.js": JAVASCRIPT,
+    "graph.js": JAVASCRIPT,
     "keys.js": JAVASCRIPT,
     "palette.js": JAVASCRIPT,
     "replace.js": JAVASCRIPT,
+    "scrubber.js": JAVASCRIPT,
     "times.js": JAVASCRIPT,
     "favicon.svg": SVG,
 ];

@@ -83,6 +83,7 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
                 title { (head.title) " · noetl" }
                 link rel="icon" type="image/svg+xml" href=(assets::address("favicon.svg"));
                 link rel="stylesheet" href=(assets::address("page.css"));
+                link rel="stylesheet" href=(assets::address("execution.css"));
                 script type="module" src=(assets::address("page.js")) {}
             }
             body {

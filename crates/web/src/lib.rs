@@ -24,9 +24,9 @@ mod state;
 mod visitor;
 mod words;
 
-use axum::Router;
 use axum::middleware;
 use axum::routing::{any, get};
+use axum::{Extension, Router};
 use tower_http::compression::CompressionLayer;
 
 pub use address::login_address;
@@ -40,6 +40,7 @@ pub fn router<S: Clone + Send + Sync + 'static>(state: WebState) -> Router<S> {
         .route("/ui/{*path}", any(error::unknown_page))
         .layer(middleware::from_fn_with_state(state.clone(), error::draw_errors))
         .route("/ui/assets/{digest}/{name}", get(assets::show))
+        .layer(Extension(pages::DrawnPlaybooks::default()))
         .layer(CompressionLayer::new().gzip(true))
         .with_state(state)
 }

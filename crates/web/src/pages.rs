@@ -6,6 +6,7 @@
 #[cfg(debug_assertions)]
 mod components;
 mod credentials;
+mod execution;
 mod executions;
 mod feeds;
 mod find;
@@ -23,6 +24,7 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use crate::state::WebState;
+pub(crate) use execution::DrawnPlaybooks;
 
 /// Returns the routes of all pages.
 pub(crate) fn routes() -> Router<WebState> {
@@ -31,6 +33,13 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui", get(async || crate::response::see("/ui/")))
         .route("/ui/example", post(overview::run_example))
         .route("/ui/executions", get(executions::show))
+        .route("/ui/executions/{id}", get(execution::show))
+        .route("/ui/executions/{id}/fork", get(execution::show_fork).post(execution::fork))
+        .route("/ui/executions/{id}/again", get(execution::show_again).post(execution::again))
+        .route("/ui/executions/{id}/compare", get(execution::compare))
+        .route("/ui/executions/{id}/value", get(execution::show_value))
+        .route("/ui/executions/{id}/verify", get(execution::verify))
+        .route("/ui/executions/{id}/log.jsonl", get(execution::download))
         .route("/ui/executions/{id}/cancel", post(executions::cancel))
         .route("/ui/executions/{id}/retry", post(executions::retry))
         .route("/ui/executions/{id}/rerun", post(executions::rerun))

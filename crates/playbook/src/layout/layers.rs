@@ -9,7 +9,7 @@ const BENDS_MAX: usize = 40_000;
 pub(super) struct Layering {
     /// The layer of each vertex: nodes first, then bends.
     pub(super) layers: Vec<usize>,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<LayerLink>,
     pub(super) courses: Vec<ArcCourse>,
     /// The nodes in the order of a depth-first walk from the entry.
     pub(super) walk: Vec<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Layering {
 
 /// A link from a vertex to one in the next layer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Link {
+pub(super) struct LayerLink {
     pub(super) from: usize,
     pub(super) to: usize,
 }
@@ -140,7 +140,7 @@ fn layers_of(shape: &GraphShape, nodes: usize, courses: &[ArcCourse]) -> Vec<usi
 
 /// Adds a bend to each layer that an arc crosses; the longest arcs run below the nodes if there
 /// would be too many.
-fn bend(shape: &GraphShape, courses: &mut [ArcCourse], layers: &mut Vec<usize>) -> Vec<Link> {
+fn bend(shape: &GraphShape, courses: &mut [ArcCourse], layers: &mut Vec<usize>) -> Vec<LayerLink> {
     let crossed = |arc: usize, layers: &[usize]| {
         layers[shape.arcs[arc].to].saturating_sub(layers[shape.arcs[arc].from] + 1)
     };
@@ -162,10 +162,10 @@ fn bend(shape: &GraphShape, courses: &mut [ArcCourse], layers: &mut Vec<usize>) 
             let vertex = layers.len();
             layers.push(layer);
             via.push(vertex);
-            links.push(Link { from: last, to: vertex });
+            links.push(LayerLink { from: last, to: vertex });
             last = vertex;
         }
-        links.push(Link { from: last, to });
+        links.push(LayerLink { from: last, to });
         courses[arc] = ArcCourse::Direct(via);
     }
     links

@@ -10,7 +10,7 @@ const SWEEPS_MAX: usize = 16;
 const PATIENCE: usize = 4;
 
 /// The vertices of each layer from top to bottom, and their neighbours.
-pub(super) struct Columns {
+pub(super) struct LayerColumns {
     pub(super) columns: Vec<Vec<usize>>,
     /// The place of each vertex in its column.
     pub(super) places: Vec<usize>,
@@ -20,7 +20,7 @@ pub(super) struct Columns {
     pub(super) after: Vec<Vec<usize>>,
 }
 
-impl Columns {
+impl LayerColumns {
     pub(super) fn of(shape: &GraphShape, layering: &Layering) -> Self {
         let vertices = layering.layers.len();
         let (mut before, mut after) = (vec![Vec::new(); vertices], vec![Vec::new(); vertices]);
@@ -51,9 +51,8 @@ impl Columns {
                 after[arc.from].push(via.first().copied().unwrap_or(arc.to));
             }
         }
-        for vertex in shape.node_heights.len()..layering.layers.len() {
-            after[vertex].clone_from(&self.after[vertex]);
-        }
+        let nodes = shape.node_heights.len();
+        after[nodes..].clone_from_slice(&self.after[nodes..]);
         for root in &layering.walk {
             let mut open = vec![*root];
             while let Some(vertex) = open.pop() {
@@ -115,11 +114,11 @@ impl Columns {
         }
     }
 
-    /// Counts the pairs of links that cross.
+    /// PlaceCounts the pairs of links that cross.
     fn crossings(&self) -> u64 {
         let mut total = 0;
         for pair in self.columns.windows(2) {
-            let mut tree = Counts::new(pair[1].len());
+            let mut tree = PlaceCounts::new(pair[1].len());
             for vertex in &pair[0] {
                 let mut ends: Vec<usize> =
                     self.after[*vertex].iter().map(|it| self.places[*it]).collect();
@@ -132,13 +131,13 @@ impl Columns {
     }
 }
 
-/// Counts of places, with sums of all above a place in logarithmic time (Fenwick).
-struct Counts {
+/// PlaceCounts of places, with sums of all above a place in logarithmic time (Fenwick).
+struct PlaceCounts {
     tree: Vec<u64>,
     total: u64,
 }
 
-impl Counts {
+impl PlaceCounts {
     fn new(places: usize) -> Self {
         Self { tree: vec![0; places + 1], total: 0 }
     }

@@ -7,7 +7,7 @@
 
 use super::GraphShape;
 use super::layers::Layering;
-use super::order::Columns;
+use super::order::LayerColumns;
 
 const NODE_GAP: f64 = 30.0;
 const BEND_GAP: f64 = 16.0;
@@ -40,7 +40,7 @@ pub(super) fn rooms_below(shape: &GraphShape) -> Vec<f64> {
 }
 
 /// Returns the vertical centre of each vertex; the first is at 0 or below.
-pub(super) fn centres(shape: &GraphShape, layering: &Layering, columns: &Columns) -> Vec<f64> {
+pub(super) fn centres(shape: &GraphShape, layering: &Layering, columns: &LayerColumns) -> Vec<f64> {
     let rooms = rooms_below(shape);
     let extents = Extents { shape, rooms: &rooms };
     let bent = conflicts(shape.node_heights.len(), columns);
@@ -75,7 +75,7 @@ impl Extents<'_> {
 }
 
 /// Finds the links that cross a link between two bends; only the latter stay straight.
-fn conflicts(nodes: usize, columns: &Columns) -> std::collections::BTreeSet<(usize, usize)> {
+fn conflicts(nodes: usize, columns: &LayerColumns) -> std::collections::BTreeSet<(usize, usize)> {
     let mut found = std::collections::BTreeSet::new();
     for pair in columns.columns.windows(2) {
         let (left, right) = (&pair[0], &pair[1]);
@@ -107,7 +107,7 @@ fn conflicts(nodes: usize, columns: &Columns) -> std::collections::BTreeSet<(usi
 /// Returns the first vertex of the block of each vertex.
 fn blocks(
     way: Way,
-    columns: &Columns,
+    columns: &LayerColumns,
     bent: &std::collections::BTreeSet<(usize, usize)>,
 ) -> Vec<usize> {
     let vertices = columns.places.len();
@@ -151,7 +151,7 @@ fn medians(near: &[usize], from_above: bool) -> impl Iterator<Item = usize> {
 }
 
 /// Packs the blocks: each as far towards the end of the way as the others allow.
-fn packed(way: Way, roots: &[usize], columns: &Columns, extents: &Extents<'_>) -> Vec<f64> {
+fn packed(way: Way, roots: &[usize], columns: &LayerColumns, extents: &Extents<'_>) -> Vec<f64> {
     let mut next: Vec<Vec<(usize, f64)>> = vec![Vec::new(); roots.len()];
     let mut pending = vec![0_usize; roots.len()];
     for column in &columns.columns {

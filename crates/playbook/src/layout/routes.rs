@@ -1,7 +1,7 @@
 //! The last stage: columns get their horizontal place, arcs their ports, lanes and points.
 
 use super::layers::{ArcCourse, Layering};
-use super::order::{Columns, as_f64};
+use super::order::{LayerColumns, as_f64};
 use super::place::{SELF_ARC_LABEL_ROOM, SELF_ARC_ROOM, rooms_below};
 use super::{ArcRoute, Course, GraphLayout, GraphShape, LabelPlace, MARGIN, NodeBox, Point};
 
@@ -22,7 +22,7 @@ const PORT_MARGIN: f64 = 9.0;
 pub(super) fn finish(
     shape: &GraphShape,
     layering: &Layering,
-    columns: &Columns,
+    columns: &LayerColumns,
     centres: Vec<f64>,
 ) -> GraphLayout {
     let lanes = Lanes::of(shape, layering);
@@ -104,7 +104,7 @@ fn column_lefts(shape: &GraphShape, layering: &Layering, lanes: &Lanes) -> Vec<f
 struct Drawing<'a> {
     shape: &'a GraphShape,
     layering: &'a Layering,
-    columns: &'a Columns,
+    columns: &'a LayerColumns,
     lanes: &'a Lanes,
     lefts: &'a [f64],
     nodes: &'a [NodeBox],

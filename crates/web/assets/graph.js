@@ -1,0 +1,162 @@
+/**
+ * The graph of an execution: zoom, pan and fit, and arrow keys that walk along arcs.
+ *
+ * Without this script the graph is an image that scrolls, and its steps are links.
+ */
+
+/** The part of the drawing that is shown, kept while the page is replaced. */
+let shown = { address: "", box: [0, 0, 0, 0] };
+
+/**
+ * @param {ParentNode} part
+ */
+export function startGraph(part) {
+  const frame = part.querySelector("[data-graph]");
+  const svg = frame?.querySelector("svg.graph");
+  if (!(frame instanceof HTMLElement) || !(svg instanceof SVGSVGElement)) {
+    return;
+  }
+  const size = [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))];
+  frame.classList.add("panned");
+  frame.querySelector(".graph-tools")?.removeAttribute("hidden");
+  const draw = (/** @type {number[]} */ box) => {
+    shown = { address: location.pathname, box };
+    svg.setAttribute("viewBox", box.join(" "));
+  };
+  const natural = Math.min(1, frame.clientWidth / size[0]) * size[1] + 24;
+  frame.style.height = `${Math.max(200, Math.min(window.innerHeight * 0.55, natural))}px`;
+  const fit = () => draw(fitted(frame, size));
+  if (shown.address === location.pathname) {
+    draw(shown.box);
+  } else {
+    fit();
+  }
+  const zoom = (/** @type {number} */ factor, x = 0.5, y = 0.5) => {
+    const [left, top, width, height] = shown.box;
+    const [w, h] = [width * factor, height * factor];
+    draw([left + (width - w) * x, top + (height - h) * y, w, h]);
+  };
+  frame.querySelector(".graph-tools")?.addEventListener("click", (event) => {
+    const button = event.target instanceof Element ? event.target.closest("[data-graph-zoom]") : null;
+    switch (button?.getAttribute("data-graph-zoom")) {
+      case "in": zoom(0.8); break;
+      case "out": zoom(1.25); break;
+      case "fit": fit(); break;
+    }
+  });
+  frame.addEventListener("wheel", (event) => {
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault();
+      const place = frame.getBoundingClientRect();
+      zoom(event.deltaY > 0 ? 1.1 : 0.9, (event.clientX - place.left) / place.width,
+        (event.clientY - place.top) / place.height);
+    }
+  }, { passive: false });
+  pan(frame, draw);
+  svg.addEventListener("keydown", (event) => walk(svg, event));
+}
+
+/**
+ * Returns the box that shows the whole drawing, at most in its own size.
+ *
+ * @param {HTMLElement} frame
+ * @param {number[]} size
+ */
+function fitted(frame, size) {
+  const [width, height] = size;
+  const scale = Math.max(1, width / frame.clientWidth, height / frame.clientHeight);
+  const [w, h] = [frame.clientWidth * scale, frame.clientHeight * scale];
+  return [(width - w) / 2, (height - h) / 2, w, h];
+}
+
+/**
+ * Moves the drawing with the pointer.
+ *
+ * @param {HTMLElement} frame
+ * @param {(box: number[]) => void} draw
+ */
+function pan(frame, draw) {
+  /** @type {{ x: number, y: number, box: number[] } | null} */
+  let from = null;
+  let moved = false;
+  frame.addEventListener("pointerdown", (event) => {
+    if (event.button === 0 && !(event.target instanceof Element && event.target.closest("button"))) {
+      from = { x: event.clientX, y: event.clientY, box: shown.box };
+      moved = false;
+    }
+  });
+  frame.addEventListener("pointermove", (event) => {
+    if (!from) {
+      return;
+    }
+    const scale = from.box[2] / frame.clientWidth;
+    const [x, y] = [event.clientX - from.x, event.clientY - from.y];
+    if (Math.hypot(x, y) > 4 && !moved) {
+      moved = true;
+      frame.setPointerCapture(event.pointerId);
+    }
+    if (moved) {
+      frame.classList.add("moving");
+      draw([from.box[0] - x * scale, from.box[1] - y * scale, from.box[2], from.box[3]]);
+    }
+  });
+  const stop = () => {
+    from = null;
+    frame.classList.remove("moving");
+  };
+  frame.addEventListener("pointerup", stop);
+  frame.addEventListener("pointercancel", stop);
+  frame.addEventListener("click", (event) => {
+    if (moved) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  }, true);
+  frame.addEventListener("dragstart", (event) => event.preventDefault());
+}
+
+/**
+ * Moves the focus along an arc: right to a next step, left to a previous one, up and down between
+ * steps of the same origin.
+ *
+ * @param {SVGSVGElement} svg
+ * @param {KeyboardEvent} event
+ */
+function walk(svg, event) {
+  const node = event.target instanceof Element ? event.target.closest("[data-step]") : null;
+  const step = node?.getAttribute("data-step");
+  if (!node || !step || !event.key.startsWith("Arrow") || event.altKey) {
+    return;
+  }
+  const arcs = [...svg.querySelectorAll("[data-from]")].map((arc) => ({
+    from: arc.getAttribute("data-from") ?? "",
+    to: arc.getAttribute("data-to") ?? "",
+  }));
+  const next = neighbour(arcs, step, event.key);
+  const found = [...svg.querySelectorAll("[data-step]")].find((it) =>
+    it.getAttribute("data-step") === next);
+  if (found instanceof SVGElement) {
+    event.preventDefault();
+    event.stopPropagation();
+    found.focus();
+  }
+}
+
+/**
+ * @param {{ from: string, to: string }[]} arcs
+ * @param {string} step
+ * @param {string} key
+ * @returns {string | undefined}
+ */
+function neighbour(arcs, step, key) {
+  if (key === "ArrowRight") {
+    return arcs.find((arc) => arc.from === step && arc.to !== step)?.to;
+  }
+  const origin = arcs.find((arc) => arc.to === step && arc.from !== step)?.from;
+  if (key === "ArrowLeft") {
+    return origin;
+  }
+  const beside = arcs.filter((arc) => arc.from === origin).map((arc) => arc.to);
+  const at = beside.indexOf(step) + (key === "ArrowDown" ? 1 : -1);
+  return beside[at];
+}

@@ -1,0 +1,68 @@
+//! One execution at a position of its log: graph, inspector, timeline, scrubber and tabs.
+
+mod address;
+mod attempts;
+mod drawn;
+mod events;
+mod expression;
+mod failure;
+mod forms;
+mod graph;
+mod head;
+mod inspector;
+mod parts;
+mod scrubber;
+mod sentence;
+mod source;
+mod template;
+mod timeline;
+mod variables;
+mod view;
+
+use axum::Extension;
+use axum::extract::{Path, Query};
+use noetl_app::PositionError;
+use noetl_model::ExecutionId;
+
+use crate::error::PageError;
+use crate::layout::{PageHead, Place};
+use crate::request::PageRequest;
+use crate::response::PageResult;
+use address::PositionQuery;
+pub(crate) use drawn::DrawnPlaybooks;
+pub(super) use forms::{again, fork, show_again, show_fork};
+pub(super) use parts::{compare, download, show_value, verify};
+use view::ExecutionView;
+
+pub(super) async fn show(
+    page: PageRequest,
+    Extension(drawn): Extension<DrawnPlaybooks>,
+    Path(id): Path<String>,
+    Query(query): Query<PositionQuery>,
+) -> PageResult {
+    let execution = execution_of(&id)?;
+    let view = ExecutionView::load(&page, &drawn, execution, query).await?;
+    let head = PageHead { title: &view.state.path, place: Place::Executions };
+    Ok(page.respond(&head, &template::execution(&page, &view)))
+}
+
+fn execution_of(text: &str) -> Result<ExecutionId, PageError> {
+    text.parse().map_err(|_| PageError::UnknownPage)
+}
+
+impl From<PositionError> for PageError {
+    fn from(error: PositionError) -> Self {
+        match error {
+            PositionError::NoSuchPosition { .. } | PositionError::NoSuchValue { .. } => {
+                Self::NotFound(error.to_string())
+            }
+            PositionError::NoOpenRun { .. }
+            | PositionError::InvalidTemplate(_)
+            | PositionError::TemplateTooLong { .. }
+            | PositionError::Buckets { .. }
+            | PositionError::PartReversed { .. }
+            | PositionError::TooManyExpanded { .. } => Self::Refused(error.to_string()),
+            PositionError::Load(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The commands of a run of a step, read from the part of the log that holds them.
+
+use std::collections::BTreeMap;
+
+use noetl_api::wire::PositionRun;
+use noetl_app::App;
+use noetl_model::{
+    Bindings, CommandId, Event, ExecutionId, Logs, Payload, Place, Recorded, RunId, Seq, StepName,
+    TaskAddress, Timestamp, ToolError,
+};
+
+use crate::error::PageError;
+
+/// Maximum number of commands that the page shows; the latest ones of a longer run.
+const COMMANDS_MAX: usize = 40;
+/// Number of events at the end of a run that are read.
+const RUN_TAIL: u64 = 900;
+
+/// The end of a command.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum CommandEnd {
+    Completed(Payload),
+    Failed(ToolError),
+    Cancelled(String),
+}
+
+/// A command with its latest claim.
+#[derive(Debug, Clone)]
+pub(super) struct CommandRecord {
+    pub(super) command: CommandId,
+    pub(super) task: TaskAddress,
+    pub(super) bindings: Bindings,
+    pub(super) issued_at: Timestamp,
+    pub(super) issued: Seq,
+    pub(super) claims: Vec<Claim>,
+    pub(super) ended_at: Option<Timestamp>,
+    pub(super) end: Option<CommandEnd>,
+    pub(super) logs: Logs,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    pub(super) worker: String,
+    pub(super) at: Timestamp,
+}
+
+/// The commands of a run up to a position, and the steps that led to it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RunRecord {
+    pub(super) from: Vec<StepName>,
+    pub(super) commands: Vec<CommandRecord>,
+    /// True if the run has more commands than are listed.
+    pub(super) is_partial: bool,
+}
+
+impl RunRecord {
+    /// Reads the run of a step: its beginning, and its end if the run is long.
+    pub(super) async fn load(
+        app: &App,
+        execution: ExecutionId,
+        run: &PositionRun,
+        position: u64,
+    ) -> Result<Self, PageError> {
+        let end = run.ended.unwrap_or(position).min(position);
+        let mut events = app.log(execution, Seq(run.entered.saturating_sub(1))).await?;
+        let read = events.last().map_or(run.entered, |last| last.seq.0);
+        if read < end {
+            let tail = app.log(execution, Seq(end.saturating_sub(RUN_TAIL).max(read))).await?;
+            events.extend(tail);
+        }
+        events.retain(|recorded| recorded.seq.0 <= end);
+        Ok(Self::of(RunId(run.run), &events))
+    }
+
+    fn of(run: RunId, events: &[Recorded]) -> Self {
+        let mut found = Self::default();
+        let mut commands: BTreeMap<CommandId, CommandRecord> = BTreeMap::new();
+        for recorded in events {
+            if let Event::StepEntered { run: entered, from, .. } = &recorded.event
+                && *entered == run
+            {
+                found.from.clone_from(from);
+            }
+            note(&mut commands, run, recorded);
+        }
+        found.is_partial = commands.len() > COMMANDS_MAX;
+        let skipped = commands.len().saturating_sub(COMMANDS_MAX);
+        let mut all: Vec<CommandRecord> = commands.into_values().collect();
+        all.sort_by_key(|command| (command.failed(), command.issued));
+        found.commands = all.into_iter().skip(skipped).collect();
+        found.commands.sort_by_key(|command| command.issued);
+        found
+    }
+
+    /// Returns the command that failed last, or the last command.
+    pub(super) fn telling(&self) -> Option<&CommandRecord> {
+        self.commands.iter().rev().find(|command| command.failed()).or(self.commands.last())
+    }
+}
+
+impl CommandRecord {
+    pub(super) fn failed(&self) -> bool {
+        matches!(self.end, Some(CommandEnd::Failed(_)))
+    }
+
+    /// Returns the index of the task that the command runs.
+    pub(super) fn task_index(&self) -> u32 {
+        match self.task.place {
+            Place::Task(task) | Place::Item { task, .. } => task,
+            Place::Claim { .. } => 0,
+        }
+    }
+}
+
+/// Adds an event of a command to its record.
+fn note(commands: &mut BTreeMap<CommandId, CommandRecord>, run: RunId, recorded: &Recorded) {
+    if let Event::CommandIssued { command, task, bindings, .. } = &recorded.event
+        && task.run == run
+    {
+        commands.insert(
+            *command,
+            CommandRecord {
+                command: *command,
+                task: *task,
+                bindings: bindings.clone(),
+                issued_at: recorded.at,
+                issued: recorded.seq,
+                claims: Vec::new(),
+                ended_at: None,
+                end: None,
+                logs: Logs::default(),
+            },
+        );
+    }
+    let Some((command, change)) = change_of(&recorded.event) else { return };
+    let Some(record) = commands.get_mut(&command) else { return };
+    match change {
+        Change::Claimed { worker } => {
+            record.claims.push(Claim { worker, at: recorded.at });
+        }
+        Change::Ended { end, logs } => {
+            record.ended_at = Some(recorded.at);
+            record.end = Some(end);
+            record.logs = logs;
+        }
+    }
+}
+
+enum Change {
+    Claimed { worker: String },
+    Ended { end: CommandEnd, logs: Logs },
+}
+
+fn change_of(event: &Event) -> Option<(CommandId, Change)> {
+    if let Event::CommandClaimed { command, worker, .. } = event {
+        let change = Change::Claimed { worker: worker.to_string() };
+        return Some((*command, change));
+    }
+    if let Event::CommandCompleted { command, output, logs, .. } = event {
+        let end = CommandEnd::Completed(output.clone());
+        return Some((*command, Change::Ended { end, logs: logs.clone() }));
+    }
+    if let Event::CommandFailed { command, error, logs, .. } = event {
+        let end = CommandEnd::Failed(error.clone());
+        return Some((*command, Change::Ended { end, logs: logs.clone() }));
+    }
+    if let Event::CommandCancelled { command, reason, .. } = event {
+        let end = CommandEnd::Cancelled(reason.clone());
+        return Some((*command, Change::Ended { end, logs: Logs::default() }));
+    }
+    None
+}

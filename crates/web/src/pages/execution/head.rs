@@ -1,0 +1,104 @@
+//! The head: status in words, playbook, times, descent, and the actions.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use noetl_model::ExecutionStatus;
+
+use super::sentence::sentences;
+use super::view::ExecutionView;
+use crate::components::action::{Action, action, confirmed_action};
+use crate::components::duration::duration;
+use crate::components::id::{execution_address, execution_link, playbook_link};
+use crate::components::status::execution_status;
+use crate::components::time::time;
+use crate::request::PageRequest;
+
+pub(super) fn head(page: &PageRequest, view: &ExecutionView) -> Markup {
+    let state = &view.state;
+    let said = sentences(page.words, view, page.now);
+    html! {
+        header.page-head {
+            h1 { (playbook_link(&state.path)) " " span.soft { "v" (state.version) } }
+            (execution_status(page.words, state.status))
+            div.end { (actions(page, view)) }
+        }
+        @if let (Some(hint), true) = (&view.hint, view.is_live()) {
+            p.says.attention { (hint) }
+        } @else {
+            @for sentence in &said { p.says class=[failure_class(state.status)] { (sentence) } }
+        }
+        (facts(page, view))
+    }
+}
+
+fn failure_class(status: ExecutionStatus) -> Option<&'static str> {
+    match status {
+        ExecutionStatus::Failed => Some("failure"),
+        ExecutionStatus::Running | ExecutionStatus::Completed | ExecutionStatus::Cancelled => None,
+    }
+}
+
+fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
+    let summary = &view.summary;
+    let until =
+        view.state.ended_at.unwrap_or(if view.is_live() { page.now } else { view.state.at });
+    let took: Duration = until.since(view.state.started_at);
+    html! {
+        dl.facts {
+            div { dt { (page.t("exec.id")) } dd { code { (summary.execution) } } }
+            div { dt { (page.t("exec.started")) } dd { (time(view.state.started_at)) } }
+            div { dt { (page.t("exec.took")) } dd { (duration(took)) } }
+            div { dt { (page.t("exec.started_by")) } dd { (started_by(page, view)) } }
+            @if let Some(fork) = summary.fork {
+                div { dt { (page.t("exec.fork_of")) } dd {
+                    (execution_link(fork.execution)) " "
+                    a href={ (execution_address(fork.execution)) "?at=" (fork.seq) } {
+                        (page.words.fill("exec.at_event", &[("seq", &fork.seq.to_string())]))
+                    }
+                } }
+            }
+            div { dt { (page.t("exec.children")) } dd {
+                a href={ "/ui/executions?parent=" (summary.execution) } { (page.t("exec.list")) }
+            } }
+        }
+    }
+}
+
+fn started_by(page: &PageRequest, view: &ExecutionView) -> Markup {
+    match view.summary.parent {
+        Some(parent) => {
+            html! { (page.t("exec.by_parent")) " " (execution_link(parent.execution())) }
+        }
+        None => html! { (page.t("exec.by_request")) },
+    }
+}
+
+fn actions(page: &PageRequest, view: &ExecutionView) -> Markup {
+    let base = execution_address(view.summary.execution);
+    let to = |name: &str| format!("{base}/{name}");
+    let may_run = page.visitor.may.run;
+    let is_running = view.summary.status == ExecutionStatus::Running;
+    let can_retry = match view.summary.status {
+        ExecutionStatus::Failed | ExecutionStatus::Cancelled => true,
+        ExecutionStatus::Running | ExecutionStatus::Completed => false,
+    };
+    html! {
+        @if may_run && can_retry {
+            (action(page, &Action { address: &to("retry"), label: page.t("exec.retry"), fields: &[] }))
+        }
+        @if may_run {
+            a.button href={ (base) "/fork?at=" (view.state.position) } { (page.t("exec.fork_here")) }
+            a.button href={ (base) "/again" } { (page.t("exec.rerun")) }
+        }
+        a.button href={ (base) "/verify" } { (page.t("exec.verify")) }
+        a.button href={ (base) "/log.jsonl" } download data-plain { (page.t("exec.download")) }
+        @if may_run && is_running {
+            (confirmed_action(
+                page,
+                &Action { address: &to("cancel"), label: page.t("exec.cancel"), fields: &[] },
+                page.t("exec.cancel_question"),
+            ))
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The inspector of a step: why it ran, its input and template, output, error, attempts and logs.
+
+use maud::{Markup, html};
+use noetl_api::wire::{PositionStep, PositionValue};
+use noetl_model::{Bindings, Payload, ToolError};
+use noetl_playbook::{Playbook, Step};
+use serde_json::{Map, Value, json};
+
+use super::attempts::{CommandEnd, CommandRecord, RunRecord};
+use super::sentence::{skip_reason, step_word, tone};
+use super::view::{ExecutionView, SelectedStep};
+use crate::components::duration::duration;
+use crate::components::json_tree::json_tree;
+use crate::components::status::{Tone, badge};
+use crate::components::table::{number, table, text, wide};
+use crate::request::PageRequest;
+
+/// Maximum number of bytes of a stream that the page shows.
+const LOG_SHOWN_MAX: usize = 8 * 1024;
+
+pub(super) fn inspector(page: &PageRequest, view: &ExecutionView) -> Markup {
+    let Some(selected) = &view.selected else {
+        return html! { p.soft { (page.t("exec.choose_step")) } };
+    };
+    let step = &selected.step;
+    let declared = declared(view, &step.name);
+    let telling = selected.run.as_ref().and_then(RunRecord::telling);
+    html! {
+        div.section-head {
+            h2 { code { (step.name) } }
+            (badge(tone(step), page.words.t(step_word(step))))
+            @if step.runs > 1 { span.soft { (page.words.count("exec.runs", step.runs.into())) } }
+        }
+        (why(page, view, selected))
+        @if let Some(error) = &step.error { (error_part(page, error)) }
+        @if let Some(telling) = telling {
+            (part(page.t("exec.input"), true, &json_tree(&bindings_value(&telling.bindings))))
+        }
+        @if let Some(declared) = declared {
+            (part(page.t("exec.template"), false, &template(declared, telling)))
+        }
+        (output(page, view, step))
+        @if let Some(run) = &selected.run { (attempts(page, view, run)) }
+        @if let Some(telling) = telling { (streams(page, telling)) }
+    }
+}
+
+pub(super) fn declared<'a>(view: &'a ExecutionView, name: &str) -> Option<&'a Step> {
+    let (playbook, _) = view.drawn.graph.as_ref()?;
+    playbook.index_of(name).map(|index| playbook.step(index))
+}
+
+fn part(title: &str, is_open: bool, content: &Markup) -> Markup {
+    html! { details.part open[is_open] { summary { h3 { (title) } } (content) } }
+}
+
+/// Draws why the step ran or was skipped: the arcs that led to it, with their guards.
+fn why(page: &PageRequest, view: &ExecutionView, selected: &SelectedStep) -> Markup {
+    let step = &selected.step;
+    let graph = view.drawn.graph.as_ref().map(|(playbook, _)| playbook);
+    let from: Vec<&str> = match &selected.run {
+        Some(run) => run.from.iter().map(|it| it.as_str()).collect(),
+        None => Vec::new(),
+    };
+    html! {
+        div.why {
+            @if let Some(reason) = step.skipped {
+                p { (page.words.t(skip_reason(reason)))
+                    @if let Some(guard) = declared(view, &step.name).and_then(|it| it.when.as_ref()) {
+                        " " code { (source_text(guard.source())) }
+                    }
+                }
+            } @else if step.status.is_none() {
+                p.soft { (page.t("exec.not_reached")) }
+            } @else if from.is_empty() {
+                p { (page.t("exec.is_entry")) }
+            } @else {
+                @for name in from {
+                    p { (page.t("exec.entered_from")) " "
+                        a href=(view.here.step(name).address()) { code { (name) } }
+                        @if let Some(guard) = graph.and_then(|it| guard_between(it, name, &step.name)) {
+                            ", " (page.t("exec.because")) " " code { (guard) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the guard of the first arc between two steps.
+fn guard_between(playbook: &Playbook, from: &str, to: &str) -> Option<String> {
+    let (from, to) = (playbook.index_of(from)?, playbook.index_of(to)?);
+    let arc = playbook.step(from).next.arcs.iter().find(|arc| arc.to == to)?;
+    arc.when.as_ref().map(|when| source_text(when.source()))
+}
+
+fn source_text(source: &Value) -> String {
+    match source {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn error_part(page: &PageRequest, error: &ToolError) -> Markup {
+    html! {
+        div.error-box {
+            p.kind { (error.kind.to_string())
+                @if let Some(code) = &error.code { " · " (code) }
+                @if let Some(status) = error.status { " · HTTP " (status) }
+                @if error.retryable { " · " (page.t("exec.retryable")) }
+            }
+            pre { (error.message) }
+            @if let Some(details) = &error.details {
+                details { summary { (page.t("exec.details")) }
+                    @match &**details {
+                        Value::String(text) => pre { (text) },
+                        other => (json_tree(other)),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the variables of a command as an object; large ones by their size.
+pub(super) fn bindings_value(bindings: &Bindings) -> Value {
+    let fields = bindings.0.iter().map(|(name, payload)| (name.clone(), payload_value(payload)));
+    Value::Object(fields.collect::<Map<String, Value>>())
+}
+
+pub(super) fn payload_value(payload: &Payload) -> Value {
+    match payload {
+        Payload::Inline(value) => (**value).clone(),
+        Payload::Ref(reference) => json!({ "_stored": format!("{} B", reference.size) }),
+    }
+}
+
+/// Draws the configuration of the task as written.
+fn template(declared: &Step, telling: Option<&CommandRecord>) -> Markup {
+    let index = telling.and_then(|it| usize::try_from(it.task_index()).ok()).unwrap_or(0);
+    let task = declared.tasks.get(index).or(declared.tasks.first());
+    html! {
+        @if let Some(input) = &declared.input { (json_tree(input.source())) }
+        @if let Some(task) = task { (json_tree(task.config.source())) }
+    }
+}
+
+fn output(page: &PageRequest, view: &ExecutionView, step: &PositionStep) -> Markup {
+    let has_ended = step.latest.as_ref().is_some_and(|run| run.ended.is_some());
+    match &step.output {
+        PositionValue::Inline { value: Value::Null } if !has_ended => html! {},
+        PositionValue::Inline { value } => {
+            part(page.t("exec.output"), step.error.is_none(), &json_tree(value))
+        }
+        PositionValue::LeftOut { bytes } => part(
+            page.t("exec.output"),
+            true,
+            &html! { (left_out(page, view, &format!("steps.{}", step.name), *bytes)) },
+        ),
+    }
+}
+
+/// Draws a link to a value that is too large for the page.
+pub(super) fn left_out(page: &PageRequest, view: &ExecutionView, name: &str, bytes: u64) -> Markup {
+    let address = crate::address::with_query(
+        &format!("{}/value", crate::components::id::execution_address(view.here.execution)),
+        &[("at", &view.state.position.to_string()), ("name", name)],
+    );
+    html! {
+        p { a href=(address) data-load { (page.words.fill("exec.load", &[("bytes", &page.words.number(bytes))])) } }
+    }
+}
+
+/// Draws the commands of the run, each with its worker, wait and run time.
+fn attempts(page: &PageRequest, view: &ExecutionView, run: &RunRecord) -> Markup {
+    let has_items = run.commands.iter().any(|command| command.task.place.item().is_some());
+    let mut columns = vec![
+        text(page.t("exec.attempt")),
+        text(page.t("exec.end")),
+        wide(page.t("exec.worker")),
+        number(page.t("exec.waited")),
+        number(page.t("exec.ran")),
+    ];
+    if has_items {
+        columns.insert(0, number(page.t("exec.item")));
+    }
+    let until = if view.is_live() { page.now } else { view.state.at };
+    let rows: Vec<Vec<Markup>> = run
+        .commands
+        .iter()
+        .map(|command| {
+            let claim = command.claims.last();
+            let ended = command.ended_at.unwrap_or(until);
+            let waited = claim.map_or(ended, |it| it.at).since(command.issued_at);
+            let mut cells = vec![
+                html! { (command.task.retry + 1)
+                    @if command.claims.len() > 1 { span.soft { " (" (command.claims.len()) ")" } } },
+                end_badge(page, command),
+                html! { @if let Some(claim) = claim { code.worker { (claim.worker) } } @else { span.soft { "–" } } },
+                duration(waited),
+                html! { @if let Some(claim) = claim { (duration(ended.since(claim.at))) } @else { span.soft { "–" } } },
+            ];
+            if has_items {
+                let item = command.task.place.item().map(|it| it.to_string()).unwrap_or_default();
+                cells.insert(0, html! { (item) });
+            }
+            cells
+        })
+        .collect();
+    let content = html! {
+        (table(page.t("exec.attempts"), &columns, &rows))
+        @if run.is_partial { p.soft { (page.t("exec.partial")) } }
+    };
+    part(page.t("exec.attempts"), true, &content)
+}
+
+fn end_badge(page: &PageRequest, command: &CommandRecord) -> Markup {
+    match &command.end {
+        Some(CommandEnd::Completed(_)) => badge(Tone::Good, page.t("exec.step_completed")),
+        Some(CommandEnd::Failed(error)) => html! {
+            span title=(error.message) { (badge(Tone::Bad, page.t("exec.step_failed"))) }
+        },
+        Some(CommandEnd::Cancelled(reason)) => html! {
+            span title=(reason) { (badge(Tone::Quiet, page.t("exec.step_cancelled"))) }
+        },
+        None if command.claims.is_empty() => badge(Tone::Warning, page.t("exec.waiting")),
+        None => badge(Tone::Active, page.t("exec.step_running")),
+    }
+}
+
+/// Draws what the tool wrote to its output streams.
+pub(super) fn streams(page: &PageRequest, command: &CommandRecord) -> Markup {
+    let named = [("stdout", &command.logs.stdout), ("stderr", &command.logs.stderr)];
+    html! {
+        @for (name, text) in named {
+            @if !text.is_empty() { (part(name, true, &html! { pre.log { (tail(text)) } })) }
+        }
+        @if command.logs.is_empty() && command.end.is_some() {
+            p.soft { (page.t("exec.no_logs")) }
+        }
+    }
+}
+
+/// Returns the end of a text, at a character boundary.
+fn tail(text: &str) -> &str {
+    let from = text.len().saturating_sub(LOG_SHOWN_MAX);
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[from..]
+}

@@ -1,0 +1,119 @@
+//! States in words: what an execution does or waits for, and why a step is in its state.
+
+use noetl_api::wire::{OpenWait, OpenWorkGroup, PositionStep, TimeLimitScope};
+use noetl_model::{ExecutionStatus, SkipReason, StepStatus, Timestamp};
+
+use super::view::ExecutionView;
+use crate::components::duration::short;
+use crate::components::status::Tone;
+use crate::words::Words;
+
+/// Maximum number of sentences in the head.
+const SENTENCES_MAX: usize = 3;
+
+/// Returns what the execution does or waits for at the position, at most a few sentences.
+pub(super) fn sentences(words: &Words, view: &ExecutionView, now: Timestamp) -> Vec<String> {
+    let until = if view.is_live() { now } else { view.state.at };
+    match view.state.status {
+        ExecutionStatus::Running => {
+            let groups = view.state.open.groups.iter();
+            let mut said: Vec<String> =
+                groups.take(SENTENCES_MAX).map(|group| waits(words, group, until)).collect();
+            let more = view.state.open.groups.len().saturating_sub(SENTENCES_MAX);
+            if more > 0 {
+                said.push(words.count("exec.more_waits", u64::try_from(more).unwrap_or(0)));
+            }
+            said
+        }
+        // The panel of the failure has the message.
+        ExecutionStatus::Failed if view.failed().is_some() => Vec::new(),
+        ExecutionStatus::Failed => view.state.error.iter().map(|it| it.message.clone()).collect(),
+        ExecutionStatus::Completed | ExecutionStatus::Cancelled => Vec::new(),
+    }
+}
+
+/// Returns a group of open work as a sentence.
+fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
+    let step = group.step.as_deref().unwrap_or_default();
+    let count = words.number(group.count);
+    let passed = |since: Timestamp| short(until.since(since));
+    let left = |due: Timestamp| short(due.since(until));
+    let say = |key: &str, values: &[(&str, &str)]| {
+        let all: Vec<(&str, &str)> =
+            [("step", step), ("count", count.as_str())].iter().chain(values).copied().collect();
+        words.fill(key, &all)
+    };
+    match &group.wait {
+        OpenWait::Worker { pool, since, is_served: Some(false) } => {
+            say("exec.wait_no_worker", &[("pool", pool), ("time", &passed(*since))])
+        }
+        OpenWait::Worker { pool, since, .. } => {
+            say("exec.wait_worker", &[("pool", pool), ("time", &passed(*since))])
+        }
+        OpenWait::Report { worker, since, .. } => {
+            say("exec.wait_report", &[("worker", worker), ("time", &passed(*since))])
+        }
+        OpenWait::Callback { since, .. } => say("exec.wait_callback", &[("time", &passed(*since))]),
+        OpenWait::Child { execution_id, since } => {
+            let id = execution_id.to_string();
+            say("exec.wait_child", &[("child", &id), ("time", &passed(*since))])
+        }
+        OpenWait::Retry { retry, due_at, .. } => {
+            say("exec.wait_retry", &[("retry", &retry.to_string()), ("time", &left(*due_at))])
+        }
+        OpenWait::TimeLimit { of, due_at, .. } => {
+            let key = match of {
+                TimeLimitScope::Execution => "exec.limit_execution",
+                TimeLimitScope::Step => "exec.limit_step",
+                TimeLimitScope::Task => "exec.limit_task",
+            };
+            say(key, &[("time", &left(*due_at))])
+        }
+        OpenWait::Branches { arrived } => {
+            say("exec.wait_branches", &[("arrived", &arrived.join(", "))])
+        }
+    }
+}
+
+/// Returns the appearance of a step.
+pub(super) fn tone(step: &PositionStep) -> Tone {
+    match step.status {
+        Some(StepStatus::Completed) => Tone::Good,
+        Some(StepStatus::Failed) => Tone::Bad,
+        Some(StepStatus::Running) => Tone::Active,
+        Some(StepStatus::Skipped | StepStatus::Cancelled) | None => Tone::Quiet,
+    }
+}
+
+/// Returns the key of the word for the state of a step.
+pub(super) fn step_word(step: &PositionStep) -> &'static str {
+    match step.status {
+        None => "exec.step_not_reached",
+        Some(StepStatus::Running) => "exec.step_running",
+        Some(StepStatus::Completed) => "exec.step_completed",
+        Some(StepStatus::Failed) => "exec.step_failed",
+        Some(StepStatus::Skipped) => "exec.step_skipped",
+        Some(StepStatus::Cancelled) => "exec.step_cancelled",
+    }
+}
+
+/// Returns a mark for the state of a step, so that it is not told by colour alone.
+pub(super) fn step_mark(step: &PositionStep) -> &'static str {
+    match step.status {
+        None => "○",
+        Some(StepStatus::Running) => "◐",
+        Some(StepStatus::Completed) => "✓",
+        Some(StepStatus::Failed) => "✕",
+        Some(StepStatus::Skipped) => "↷",
+        Some(StepStatus::Cancelled) => "⊘",
+    }
+}
+
+/// Returns the key of the reason why a step was skipped.
+pub(super) fn skip_reason(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::Guard => "exec.skip_guard",
+        SkipReason::Admission => "exec.skip_admission",
+        SkipReason::Stopped => "exec.skip_stopped",
+    }
+}

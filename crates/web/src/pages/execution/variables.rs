@@ -1,0 +1,129 @@
+//! Variables at the position, and their difference from another position.
+
+use maud::{Markup, html};
+use noetl_api::wire::{PositionChange, PositionState, PositionValue, ValueChange};
+use noetl_app::App;
+use serde_json::Value;
+
+use super::address::Here;
+use super::inspector::left_out;
+use super::view::ExecutionView;
+use crate::components::json_tree::json_tree;
+use crate::error::PageError;
+use crate::request::PageRequest;
+
+/// The changes that the tab of variables marks.
+pub(super) struct Variables {
+    /// The change that the event at the position made.
+    pub(super) last: PositionChange,
+    /// The difference between the two positions, if there are two.
+    pub(super) between: Option<PositionChange>,
+}
+
+impl Variables {
+    pub(super) async fn load(
+        app: &App,
+        here: &Here,
+        state: &PositionState,
+    ) -> Result<Self, PageError> {
+        let last = app.position_change(here.execution, Some(state.position)).await?;
+        let between = match here.to {
+            Some(to) => Some(app.position_difference(here.execution, state.position, to).await?),
+            None => None,
+        };
+        Ok(Self { last, between })
+    }
+}
+
+pub(super) fn variables(page: &PageRequest, view: &ExecutionView, variables: &Variables) -> Markup {
+    let state = &view.state;
+    let changed = |name: &str| variables.last.ctx.iter().any(|change| change.name == name);
+    let outputs = state.steps.iter().filter(|step| has_value(&step.output));
+    html! {
+        @if let Some(between) = &variables.between { (difference(page, between)) }
+        h3 { "ctx" }
+        @if state.ctx.is_empty() { p.soft { (page.t("exec.no_ctx")) } }
+        @for variable in &state.ctx {
+            (named(page, view, &format!("ctx.{}", variable.name), &variable.name, &variable.value,
+                changed(&variable.name)))
+        }
+        h3 { "workload" }
+        (named(page, view, "workload", "workload", &state.workload, false))
+        h3 { (page.t("exec.outputs")) }
+        @for step in outputs {
+            @let is_changed = variables.last.steps.iter()
+                .any(|change| change.name == step.name && change.has_other_output);
+            (named(page, view, &format!("steps.{}", step.name), &step.name, &step.output, is_changed))
+        }
+    }
+}
+
+fn has_value(value: &PositionValue) -> bool {
+    !matches!(value, PositionValue::Inline { value: Value::Null })
+}
+
+fn named(
+    page: &PageRequest,
+    view: &ExecutionView,
+    path: &str,
+    name: &str,
+    value: &PositionValue,
+    is_changed: bool,
+) -> Markup {
+    html! {
+        div.variable class=[is_changed.then_some("changed")] {
+            span.name { code { (name) } @if is_changed { " " span.mark { (page.t("exec.changed")) } } }
+            @match value {
+                PositionValue::Inline { value } => (json_tree(value)),
+                PositionValue::LeftOut { bytes } => (left_out(page, view, path, *bytes)),
+            }
+        }
+    }
+}
+
+/// Draws the difference between two positions: variables, steps and arcs.
+pub(super) fn difference(page: &PageRequest, change: &PositionChange) -> Markup {
+    let (from, to) = (change.from.to_string(), change.to.to_string());
+    let is_same = change.ctx.is_empty() && change.steps.is_empty() && change.workload.is_none();
+    html! {
+        section.difference {
+            h3 { (page.words.fill("exec.between", &[("from", &from), ("to", &to)])) }
+            @if is_same { p.soft { (page.t("exec.no_difference")) } }
+            @if let Some((before, after)) = change.status {
+                p { (page.t("exec.status")) ": " code { (before) } " → " code { (after) } }
+            }
+            @for value in change.workload.iter().chain(&change.ctx) { (value_change(value)) }
+            @for step in &change.steps {
+                @let states = [&step.before, &step.after].map(|it| it.as_ref());
+                p.step-change { code { (step.name) } " "
+                    @for (index, state) in states.into_iter().enumerate() {
+                        @if index > 0 { " → " }
+                        @match state {
+                            Some(state) => { (page.words.t(super::sentence::step_word(state)))
+                                span.soft { " ×" (state.runs) } },
+                            None => span.soft { (page.t("exec.step_not_reached")) },
+                        }
+                    }
+                    @if step.has_other_output { " · " (page.t("exec.other_output")) }
+                }
+            }
+        }
+    }
+}
+
+fn value_change(change: &ValueChange) -> Markup {
+    html! {
+        div.value-change {
+            code { (change.name) }
+            @if let Some(before) = &change.before { div.before { (short_value(before)) } }
+            @if let Some(after) = &change.after { div.after { (short_value(after)) } }
+        }
+    }
+}
+
+fn short_value(value: &PositionValue) -> Markup {
+    match value {
+        PositionValue::Inline { value } => json_tree(value),
+        PositionValue::LeftOut { bytes } => html! { span.soft { (bytes) " B" } },
+    }
+}

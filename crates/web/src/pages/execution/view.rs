@@ -1,0 +1,122 @@
+//! The values of the page, loaded for a position.
+
+use std::sync::Arc;
+
+use noetl_api::wire::{PositionState, PositionStep};
+use noetl_app::KnownExecution;
+use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepStatus, Summary};
+
+use super::address::{Here, PositionQuery, Tab};
+use super::attempts::RunRecord;
+use super::drawn::{DrawnPlaybook, DrawnPlaybooks};
+use super::events::EventWindow;
+use super::expression::TriedExpression;
+use super::variables::Variables;
+use crate::error::PageError;
+use crate::request::PageRequest;
+
+pub(super) struct ExecutionView {
+    pub(super) here: Here,
+    pub(super) summary: Summary,
+    /// The reason why the execution does not advance.
+    pub(super) hint: Option<String>,
+    pub(super) state: PositionState,
+    pub(super) drawn: Arc<DrawnPlaybook>,
+    /// The event at the position.
+    pub(super) event: Option<Recorded>,
+    pub(super) selected: Option<SelectedStep>,
+    pub(super) content: TabContent,
+}
+
+/// The selected step, with its latest run at the position.
+pub(super) struct SelectedStep {
+    pub(super) step: PositionStep,
+    pub(super) run: Option<RunRecord>,
+}
+
+/// The content of the chosen tab, beyond the state.
+pub(super) enum TabContent {
+    Step,
+    Variables(Box<Variables>),
+    Events(EventWindow),
+    Try(Box<TriedExpression>),
+    Logs,
+    Source,
+}
+
+impl ExecutionView {
+    pub(super) async fn load(
+        page: &PageRequest,
+        drawn: &DrawnPlaybooks,
+        execution: ExecutionId,
+        query: PositionQuery,
+    ) -> Result<Self, PageError> {
+        let app = page.app();
+        let mut here = Here::of(execution, &query);
+        let summary = app.execution(execution).await?;
+        let known = KnownExecution { origin: LogOrigin::Native, summary: summary.clone() };
+        let hint = app.hint_of(&known).await?;
+        let state = app.position_state(execution, here.at).await?;
+        let drawn = drawn.load(app, state.catalog_id.into()).await?;
+        if here.step.is_none() {
+            here.step = telling_step(&state);
+        }
+        let before = Seq(state.position.saturating_sub(1));
+        let event = app.log(execution, before).await?.into_iter().next();
+        let selected = match here.step.as_deref() {
+            Some(name) => SelectedStep::load(page, &state, execution, name).await?,
+            None => None,
+        };
+        let content = match here.tab {
+            Tab::Step => TabContent::Step,
+            Tab::Logs => TabContent::Logs,
+            Tab::Source => TabContent::Source,
+            Tab::Variables => {
+                TabContent::Variables(Box::new(Variables::load(app, &here, &state).await?))
+            }
+            Tab::Try => TabContent::Try(Box::new(TriedExpression::load(app, &here, &query).await?)),
+            Tab::Events => {
+                TabContent::Events(EventWindow::load(app, execution, &state, &query).await?)
+            }
+        };
+        Ok(Self { here, summary, hint, state, drawn, event, selected, content })
+    }
+
+    /// True if the page follows the execution: it runs, and the position is the end of its log.
+    pub(super) fn is_live(&self) -> bool {
+        self.here.at.is_none() && self.summary.status == ExecutionStatus::Running
+    }
+
+    /// Returns the failed step at the position, if the execution has failed there.
+    pub(super) fn failed(&self) -> Option<&SelectedStep> {
+        let has_failed = self.state.status == ExecutionStatus::Failed;
+        self.selected.as_ref().filter(|it| has_failed && it.step.status == Some(StepStatus::Failed))
+    }
+}
+
+/// Returns the step that a visitor asks about first: the failed one, else the one entered last.
+fn telling_step(state: &PositionState) -> Option<String> {
+    let failed = state.steps.iter().find(|step| step.status == Some(StepStatus::Failed));
+    match failed {
+        Some(step) if state.status == ExecutionStatus::Failed => Some(step.name.clone()),
+        Some(_) | None => state.current_step.clone(),
+    }
+}
+
+impl SelectedStep {
+    async fn load(
+        page: &PageRequest,
+        state: &PositionState,
+        execution: ExecutionId,
+        name: &str,
+    ) -> Result<Option<Self>, PageError> {
+        let Some(step) = state.steps.iter().find(|step| step.name == name).cloned() else {
+            return Ok(None);
+        };
+        let run = match &step.latest {
+            Some(run) => Some(RunRecord::load(page.app(), execution, run, state.position).await?),
+            None => None,
+        };
+        Ok(Some(Self { step, run }))
+    }
+}
