@@ -38,6 +38,18 @@ const PROGRAMS: &[Program] = &[
         why: "the NATS bus is tested on a real one",
         needed_by: "crates/bus-nats",
     },
+    Program {
+        name: "chromedriver",
+        package: "chromium-driver",
+        why: "pages are tested in a real browser",
+        needed_by: "crates/web",
+    },
+    Program {
+        name: "chromium",
+        package: "chromium",
+        why: "pages are tested in a real browser",
+        needed_by: "crates/web",
+    },
 ];
 
 /// Installs the missing programs that tests call; fails if that needs privileges this user lacks.

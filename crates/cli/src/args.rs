@@ -117,6 +117,8 @@ pub(crate) enum CliCommand {
     Catalog(CatalogCommand),
     /// Serve the HTTP API and run the executions started through it
     Server(ServerArgs),
+    /// Open the web interface in a browser; starts a server if none runs
+    Ui(UiArgs),
     /// Run commands for a server
     Worker(WorkerArgs),
     /// List, retry and drop pending messages (outbox)
@@ -261,6 +263,19 @@ pub(crate) struct ServerArgs {
     pub(crate) payload_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = UI_EXAMPLES)]
+pub(crate) struct UiArgs {
+    /// Execution to show: an id [default: the overview]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) execution: Option<ExecutionId>,
+    /// Print the address only, open no browser
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -425,6 +440,12 @@ Examples:
   noetl graph examples/branching.yaml --format mermaid
   noetl graph examples/branching.yaml --format svg > branching.svg
   noetl graph demo/pipeline@3 --format dot | dot -Tpng > pipeline.png";
+
+const UI_EXAMPLES: &str = "\
+Examples:
+  noetl ui
+  noetl ui 380888861418373120
+  noetl ui --server https://noetl.example --no-browser";
 
 const SERVER_EXAMPLES: &str = "\
 Anyone who can start a playbook can run programs on this machine. If other machines can reach the

@@ -19,6 +19,7 @@ mod server;
 mod status;
 mod subscription;
 mod tools;
+mod ui;
 mod validate;
 mod verify;
 mod worker;
@@ -78,6 +79,7 @@ pub(crate) async fn dispatch(
             }
         },
         CliCommand::Server(args) => server::server(args, config, terminal).await,
+        CliCommand::Ui(args) => ui::ui(args, config, terminal).await,
         CliCommand::Worker(args) => worker::worker(args, config, terminal).await,
         CliCommand::Outbox(command) => outbox::outbox(command, config, terminal).await,
         CliCommand::Feed(command) => feed::feed(command, config, terminal).await,
@@ -118,6 +120,7 @@ fn needs_settings(command: &CliCommand) -> bool {
         | CliCommand::Register(_)
         | CliCommand::Catalog(_)
         | CliCommand::Server(_)
+        | CliCommand::Ui(_)
         | CliCommand::Worker(_)
         | CliCommand::Outbox(_)
         | CliCommand::Feed(_)

@@ -181,6 +181,11 @@ impl AppState {
         &self.parts.settings
     }
 
+    /// True if the web interface is served.
+    pub fn shows_pages(&self) -> bool {
+        self.settings().pages == Pages::Shown
+    }
+
     pub(crate) fn uptime(&self) -> Duration {
         self.parts.started.elapsed()
     }

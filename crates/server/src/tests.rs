@@ -26,6 +26,7 @@ mod network;
 mod objects;
 mod openapi;
 mod outbox;
+mod pages;
 mod positions;
 mod postgres;
 mod projector;

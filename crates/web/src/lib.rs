@@ -47,3 +47,6 @@ pub fn router<S: Clone + Send + Sync + 'static>(state: WebState) -> Router<S> {
 
 /// Draws the page for a request that was refused before it reached the pages.
 pub use error::refused_page;
+
+#[cfg(test)]
+mod tests;

@@ -26,6 +26,16 @@ pub(crate) async fn server(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
+    serve_then(args, config, terminal, |_, _| {}).await
+}
+
+/// Runs a server and calls `listening` with its URL once it accepts requests.
+pub(super) async fn serve_then(
+    args: &ServerArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+    listening: impl FnOnce(&str, &mut Terminal),
+) -> Result<Exit, Failure> {
     let listen = args.listen.clone().unwrap_or_else(|| config.listen());
     let listener = TcpListener::bind(&listen)
         .await
@@ -38,6 +48,7 @@ pub(crate) async fn server(
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (parts, history) = server_parts::build(args, address, config).await?;
     let url = format!("{scheme}://{}", reachable(address));
+    let base = url.clone();
     let (id, announced) = match &parts.sharing {
         Sharing::Alone { database } => (embedded_worker(), Announcement::new(database, &url)),
         Sharing::WithOthers => (worker_of_process(config), None),
@@ -60,6 +71,10 @@ pub(crate) async fn server(
     let delivering =
         tokio::spawn(deliver_feeds(state.app().clone(), holder.to_string(), stop.clone()));
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
+    if state.shows_pages() {
+        terminal.say(format!("web interface: {base}/ui/"));
+    }
+    listening(&base, terminal);
     let served = serve(listener, state, config.server_drain(), stop).await;
     delivering.abort();
     Box::new(session).close().await;

@@ -138,7 +138,7 @@ impl Drop for Announcement {
 
 /// Returns the URL of the server that has a database open. Valid only while the database is in use:
 /// a killed server leaves the file behind.
-fn served_at(database: &Path) -> Option<Url> {
+pub(crate) fn served_at(database: &Path) -> Option<Url> {
     let path = announcement_of(database);
     // The token may be sent to that URL, so only this user or root may have written the file.
     let owner = std::fs::metadata(&path).ok()?.uid();

@@ -26,6 +26,7 @@ fn the_help_of_every_command_shows_an_example() {
         "config show",
         "config trust",
         "server",
+        "ui",
         "worker",
         "schema",
         "completions",

@@ -1,5 +1,6 @@
 //! Integration tests of the binary: arguments in, output streams and exit code out.
 
+mod browser;
 mod catalog;
 mod chaos;
 mod client;

@@ -47,7 +47,7 @@ pub(crate) fn execution_table(page: &PageRequest, executions: &[ListedExecution]
         wide(page.t("executions.now")),
     ];
     let rows: Vec<Vec<Markup>> = executions.iter().map(|it| row(page, it)).collect();
-    table(page.t("nav.executions"), &columns, &rows)
+    html! { div.executions { (table(page.t("nav.executions"), &columns, &rows)) } }
 }
 
 fn row(page: &PageRequest, listed: &ListedExecution) -> Vec<Markup> {

@@ -36,7 +36,9 @@ fn is_key(text: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty() && word.chars().all(|it| it.is_ascii_lowercase() || it == '_')
     };
-    text.split_once('.').is_some_and(|(section, name)| is_word(section) && is_word(name))
+    let is_file = ["js", "css", "rs"].iter().any(|kind| text.ends_with(&format!(".{kind}")));
+    let parts = text.split_once('.').filter(|_| !is_file);
+    parts.is_some_and(|(section, name)| is_word(section) && is_word(name))
 }
 
 #[test]

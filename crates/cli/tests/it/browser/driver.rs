@@ -1,0 +1,156 @@
+//! A browser for one test: chromedriver on a port of its own, spoken to by WebDriver.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::server::Process;
+
+/// The execution of scripts in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scripts {
+    On,
+    Off,
+}
+
+/// The value of Chromium's setting that blocks scripts.
+const BLOCKED: u8 = 2;
+/// The key under which WebDriver returns elements.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+pub(super) struct Browser {
+    port: u16,
+    session: String,
+    _driver: Process,
+}
+
+impl Browser {
+    pub(super) fn new(scripts: Scripts) -> Self {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver is installed: see `cargo xtask test`");
+        let output = BufReader::new(driver.stdout.take().expect("it is piped"));
+        let driver = Process(driver);
+        let port = output
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| line.rsplit_once("on port ")?.1.trim_end_matches('.').parse().ok());
+        let port = port.expect("chromedriver says its port");
+        let blocked = match scripts {
+            Scripts::On => json!({}),
+            Scripts::Off => {
+                json!({ "profile.managed_default_content_settings.javascript": BLOCKED })
+            }
+        };
+        let options = json!({
+            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--lang=en"],
+            "prefs": blocked,
+        });
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": { "browser": "ALL" },
+        } } });
+        let begun = call(port, "POST", "/session", &wanted);
+        let session = begun["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {begun}"));
+        Self { port, session: session.to_owned(), _driver: driver }
+    }
+
+    pub(super) fn open(&self, address: &str) {
+        self.post("/url", &json!({ "url": address }));
+    }
+
+    pub(super) fn reload(&self) {
+        self.post("/refresh", &json!({}));
+    }
+
+    pub(super) fn address(&self) -> String {
+        let answer = call(self.port, "GET", &self.path("/url"), &Value::Null);
+        answer.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the text of the first element that matches; empty if there is none.
+    pub(super) fn text(&self, selector: &str) -> String {
+        let Some(element) = self.find(selector) else { return String::new() };
+        let path = self.path(&format!("/element/{element}/text"));
+        call(self.port, "GET", &path, &Value::Null).as_str().unwrap_or_default().to_owned()
+    }
+
+    pub(super) fn click(&self, selector: &str) {
+        let element = self.find(selector).unwrap_or_else(|| panic!("there is no {selector}"));
+        self.post(&format!("/element/{element}/click"), &json!({}));
+    }
+
+    /// Presses keys on the page.
+    pub(super) fn press(&self, keys: &str) {
+        let presses = keys.chars().flat_map(|key| {
+            [json!({ "type": "keyDown", "value": key }), json!({ "type": "keyUp", "value": key })]
+        });
+        let presses: Vec<Value> = presses.collect();
+        let actions = json!({ "actions": [{ "type": "key", "id": "keys", "actions": presses }] });
+        self.post("/actions", &actions);
+    }
+
+    /// Returns the errors in the console since the last call.
+    pub(super) fn console_errors(&self) -> Vec<String> {
+        let entries = self.post("/se/log", &json!({ "type": "browser" }));
+        let entries = entries.as_array().cloned().unwrap_or_default();
+        let errors = entries.iter().filter(|entry| entry["level"] == "SEVERE");
+        errors.map(|entry| entry["message"].to_string()).collect()
+    }
+
+    fn find(&self, selector: &str) -> Option<String> {
+        let wanted = json!({ "using": "css selector", "value": selector });
+        let found = self.post("/elements", &wanted);
+        found[0][ELEMENT].as_str().map(str::to_owned)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        call(self.port, "POST", &self.path(path), body)
+    }
+
+    fn path(&self, path: &str) -> String {
+        format!("/session/{}{path}", self.session)
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        call(self.port, "DELETE", &self.path(""), &Value::Null);
+    }
+}
+
+/// Sends a request of WebDriver; returns the value of its answer.
+fn call(port: u16, method: &str, path: &str, body: &Value) -> Value {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let length = body.len();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("chromedriver listens");
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+    .expect("chromedriver reads");
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("chromedriver answers");
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().expect("a length");
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("chromedriver answers");
+    let answer: Value = serde_json::from_slice(&body).expect("chromedriver speaks JSON");
+    answer["value"].clone()
+}

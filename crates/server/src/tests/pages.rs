@@ -1,0 +1,114 @@
+//! Tests of the web interface behind the server's checks.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+
+use super::{Answer, Server, settings};
+use crate::{Authentication, Hosts, Pages, Scope, ServerSettings, Token};
+
+fn guarded() -> Server {
+    let tokens = vec![Token::new("reader", [Scope::Read]), Token::new("runner", [Scope::Run])];
+    Server::with(Authentication::Tokens(tokens), Hosts::Any)
+}
+
+/// A browser: it keeps the cookies that it is given.
+struct Browser<'a> {
+    server: &'a Server,
+    cookies: Vec<String>,
+}
+
+impl Browser<'_> {
+    async fn get(&mut self, path: &str) -> Answer {
+        self.send(Request::get(path), String::new()).await
+    }
+
+    async fn post(&mut self, path: &str, fields: &str) -> Answer {
+        let page = self.get("/ui/login").await.body.as_str().unwrap_or_default().to_owned();
+        let token = page.split("name=\"form_token\" value=\"").nth(1);
+        let token = token.and_then(|rest| rest.split('"').next()).unwrap_or_default();
+        let request =
+            Request::post(path).header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send(request, format!("form_token={token}&{fields}")).await
+    }
+
+    async fn send(&mut self, request: axum::http::request::Builder, body: String) -> Answer {
+        let request = request
+            .header(header::COOKIE, self.cookies.join("; "))
+            .header(header::ACCEPT, "text/html")
+            .body(Body::from(body));
+        let answer = self.server.send(request.expect("a request")).await;
+        let stored = answer.headers.get_all(header::SET_COOKIE).into_iter();
+        let stored = stored.filter_map(|it| it.to_str().ok()?.split(';').next());
+        self.cookies.extend(stored.map(str::to_owned));
+        answer
+    }
+}
+
+fn location(answer: &Answer) -> &str {
+    answer.headers.get(header::LOCATION).map_or("", |it| it.to_str().expect("text"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_without_a_session_is_led_to_the_login_and_back() {
+    let server = guarded();
+    let mut browser = Browser { server: &server, cookies: Vec::new() };
+    let refused = browser.get("/ui/executions?status=FAILED").await;
+    assert_eq!(location(&refused), "/ui/login?next=/ui/executions%3Fstatus%3DFAILED");
+    let admitted = browser.post("/ui/login", "token=reader&next=/ui/executions").await;
+    assert_eq!((admitted.status, location(&admitted)), (StatusCode::SEE_OTHER, "/ui/executions"));
+    assert_eq!(browser.get("/ui/executions").await.status, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_has_the_scopes_of_its_token_and_changes_nothing_through_the_api() {
+    let server = guarded();
+    let mut reader = Browser { server: &server, cookies: Vec::new() };
+    reader.post("/ui/login", "token=reader").await;
+    let refused = reader.post("/ui/example", "").await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN);
+    assert!(refused.body.as_str().unwrap_or_default().contains("lacks the scope `run`"));
+    assert_eq!(reader.get("/api/executions").await.status, StatusCode::OK);
+    let mut runner = Browser { server: &server, cookies: Vec::new() };
+    runner.post("/ui/login", "token=runner").await;
+    assert_eq!(runner.post("/ui/example", "").await.status, StatusCode::SEE_OTHER);
+    let request = Request::post("/api/execute").header(header::CONTENT_TYPE, "application/json");
+    let through_the_api = runner.send(request, "{}".to_owned()).await;
+    assert_eq!(through_the_api.problem(), "401 unauthorized");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_of_another_origin_is_refused_even_with_a_session() {
+    let server = guarded();
+    let mut browser = Browser { server: &server, cookies: Vec::new() };
+    browser.post("/ui/login", "token=runner").await;
+    let request = Request::post("/ui/example")
+        .header(header::HOST, "noetl.example")
+        .header(header::ORIGIN, "https://evil.example");
+    assert_eq!(browser.send(request, String::new()).await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_root_leads_browsers_to_the_pages_and_tells_others_nothing() {
+    let server = Server::new();
+    let mut browser = Browser { server: &server, cookies: Vec::new() };
+    assert_eq!(location(&browser.get("/").await), "/ui/");
+    assert_eq!(server.get("/").await.problem(), "404 unknown-path");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_can_be_turned_off() {
+    let settings = settings(Authentication::Open, Hosts::Any);
+    let server = Server::set(ServerSettings { pages: Pages::Hidden, ..settings });
+    assert_eq!(server.get("/ui/").await.problem(), "404 unknown-path");
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_of_pages_are_kept_for_ever_under_their_digest() {
+    let server = guarded();
+    let page = server.get("/ui/login").await.body.as_str().unwrap_or_default().to_owned();
+    let style = page.split("rel=\"stylesheet\" href=\"").nth(1).and_then(|it| it.split('"').next());
+    let answer = server.get(style.expect("a style sheet")).await;
+    assert_eq!(answer.headers[header::CACHE_CONTROL], "public, max-age=31536000, immutable");
+    let other = server.get("/ui/assets/0/page.css").await;
+    assert_eq!(other.headers[header::CACHE_CONTROL], "no-store");
+}

@@ -1,0 +1,287 @@
+//! The pages of an empty store and of a seeded one.
+
+use axum::http::{StatusCode, header};
+use expect_test::{Expect, expect};
+use noetl_control::{PlaybookChoice, StartRequest};
+use serde_json::Map;
+
+use super::Site;
+use super::text::content_text;
+
+const REFUND: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: refund, path: billing/refund}
+workload: {amount: 42, customer: ACME, notify: true, lines: [1]}
+workflow:
+  - step: start
+    tool: {kind: python, code: 'pass'}
+";
+
+/// A site with a playbook in two versions and an execution that waits for a worker.
+async fn seeded() -> Site {
+    let site = Site::new();
+    site.app.register(REFUND).await.expect("a playbook");
+    site.app.register(&REFUND.replace("ACME", "Globex")).await.expect("a second version");
+    let playbook = PlaybookChoice::Path { path: "billing/refund".to_owned(), version: None };
+    site.app.start(StartRequest::new(playbook, Map::new())).await.expect("an execution");
+    site
+}
+
+async fn check(site: &Site, path: &str, expected: Expect) {
+    let shown = site.get(path).await;
+    assert_eq!(shown.status, StatusCode::OK, "{path}: {}", shown.body);
+    expected.assert_eq(&content_text(&shown.body));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_overview_of_a_new_machine_offers_an_example() {
+    check(
+        &Site::new(),
+        "/ui/",
+        expect![[r#"
+        Overview
+        No execution yet
+        An execution is one run of a playbook.
+        Run an example
+        Or in a terminal:
+        noetl run examples/hello_world.yaml
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_overview_names_a_pool_without_a_worker_first() {
+    check(
+        &seeded().await,
+        "/ui/",
+        expect![[r#"
+        Overview
+        Needs attention
+        No worker is connected for pool shared: 1 command waiting.
+        noetl worker --pool shared
+        Running nowAll
+        Executions
+        | Status | Playbook | Execution | Started | Took | Now
+        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start
+        Recent executionsAll
+        Executions
+        | Status | Playbook | Execution | Started | Took | Now
+        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn executions_are_listed_with_the_step_they_are_at() {
+    check(
+        &seeded().await,
+        "/ui/executions?status=RUNNING",
+        expect![[r#"
+        Executions
+        Status
+        Any
+        Running
+        Completed
+        Failed
+        Cancelled
+        Playbook
+        From (UTC)
+        Until (UTC)
+        Live
+        ShowClear
+        Executions
+        | Status | Playbook | Execution | Started | Took | Now
+        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_without_a_match_says_so() {
+    check(
+        &seeded().await,
+        "/ui/executions?status=FAILED&playbook=x",
+        expect![[r#"
+        Executions
+        Status
+        Any
+        Running
+        Completed
+        Failed
+        Cancelled
+        Playbook
+        From (UTC)
+        Until (UTC)
+        Live
+        ShowClear
+        No execution matches
+        Widen the filter or clear it.
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_catalog_is_a_tree() {
+    check(
+        &seeded().await,
+        "/ui/playbooks",
+        expect![[r#"
+        Playbooks
+        Path
+        Archived
+        Show
+        billing/ 1
+        refundv22027-01-15 08:00:00 UTC
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_playbook_shows_the_difference_of_versions_and_a_form() {
+    check(&seeded().await, "/ui/playbooks/billing/refund?compare=1", expect![[r#"
+        billing/refundv2 · playbook · <date> 08:00:00 UTC
+        Archive
+        An archived playbook is not listed and starts nothing until it is restored. Its executions stay.
+        Archive
+        Source
+        Version
+        v2
+        v1
+        Compare with
+        –
+        v1
+        Show
+        | 1 | 1 |   apiVersion: noetl.io/v2
+        | 2 | 2 |   kind: Playbook
+        | 3 | 3 |   metadata: {name: refund, path: billing/refund}
+        | 4 |  | − workload: {amount: 42, customer: ACME, notify: true, lines: [1]}
+        |  | 4 | + workload: {amount: 42, customer: Globex, notify: true, lines: [1]}
+        | 5 | 5 |   workflow:
+        | 6 | 6 |     - step: start
+        | 7 | 7 |       tool: {kind: python, code: 'pass'}
+        Run
+        amount
+        customer
+        notify
+        lines
+        [
+        1
+        ]
+        Worker pool
+        Start
+        Last executions
+        Executions
+        | Status | Playbook | Execution | Started | Took | Now
+        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start
+    "#]]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_begin_with_the_pool_that_has_none() {
+    check(
+        &seeded().await,
+        "/ui/workers",
+        expect![[r#"
+        Workers
+        No worker is connected for pool shared: 1 command waiting.
+        noetl worker --pool shared
+        Pools
+        Pools
+        | Pool | Status | Waiting commands | Workers
+        | shared | No worker | 1 | 0
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn empty_places_say_how_to_fill_them() {
+    let site = Site::new();
+    for place in
+        ["executions", "playbooks", "schedules", "subscriptions", "feeds", "workers", "credentials"]
+    {
+        let shown = site.get(&format!("/ui/{place}")).await;
+        assert_eq!(shown.status, StatusCode::OK, "{place}");
+        assert!(shown.body.contains("class=\"empty\""), "{place}");
+        assert!(shown.body.contains("<code>noetl "), "{place}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_system_shows_its_parts() {
+    check(
+        &Site::new(),
+        "/ui/system",
+        expect![[r#"
+        Systemnoetl 0.1.0
+        Database
+        Answers | Yes
+        Can be written | Yes
+        Shards | 1
+        Running | 0
+        Completed | 0
+        Failed | 0
+        Cancelled | 0
+        Server
+        Message bus | Inside this process
+        Outbox | 0 messages
+        Workers | 0
+        Playbooks | 0
+        Clock of the database | <date> 08:00:00 UTC
+        Encryption key | <key>
+        API | /api/docs
+        Accesses to secrets
+        No secret was accessed
+        Every access to a credential is recorded here.
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_page_has_the_policy_and_no_code_or_style_inside() {
+    let site = seeded().await;
+    for path in
+        ["/ui/", "/ui/executions", "/ui/playbooks/billing/refund", "/ui/none", "/ui/components"]
+    {
+        let shown = site.get(path).await;
+        let policy = shown.headers[header::CONTENT_SECURITY_POLICY].to_str().expect("text");
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}");
+        for inline in [" style=", " onclick=", "<style", "javascript:", "://"] {
+            assert!(!shown.body.contains(inline), "{path} has {inline}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_follows_the_language_of_the_browser() {
+    let site = Site::new();
+    let request = axum::http::Request::get("/ui/executions").header(header::ACCEPT_LANGUAGE, "de");
+    let shown = site.send(request.body(axum::body::Body::empty()).expect("a request")).await;
+    assert!(shown.body.contains("<html lang=\"de\"") && shown.body.contains("Ausführungen"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_page_is_an_error_page() {
+    let shown = Site::new().get("/ui/nowhere").await;
+    assert_eq!(shown.status, StatusCode::NOT_FOUND);
+    assert!(shown.body.contains("There is no such page"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn search_finds_pages_playbooks_and_executions() {
+    let site = seeded().await;
+    let shown = site.get("/ui/find?q=refund").await;
+    assert!(shown.body.contains("href=\"/ui/playbooks/billing/refund\""));
+    let newest = site.app.newest_executions().await.expect("executions").executions;
+    let id = newest[0].execution;
+    let shown = site.get(&format!("/ui/find?q={id}")).await;
+    assert!(shown.body.contains(&format!("href=\"/ui/executions/{id}\"")));
+    assert_eq!(newest.len(), 1);
+}
