@@ -28,7 +28,7 @@ pub use catalog::{
 };
 pub use change::{
     ArcChange, EvaluateAnswer, EvaluateRequest, EventLinks, EventMark, GuardResultView,
-    GuardSubjectView, GuardView, GuardsAnswer, PositionChange, StepChange, TemplateRead,
+    GuardSubjectView, GuardView, GuardsAnswer, PositionChange, PositionStepChange, TemplateRead,
     TemplateResult, ValueChange,
 };
 pub use execute::{

@@ -59,7 +59,8 @@ pub use objects::{ObjectError, ObjectName};
 pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
 pub use pool_queues::PoolQueue;
 pub use positions::{
-    LiveUpdates, LogPartQuery, PositionError, PositionValueName, TimelineQuery, UnknownValueName,
+    LiveUpdates, LogPartQuery, PositionError, PositionValueName, TimelineWindowQuery,
+    UnknownValueName,
 };
 pub use projected_events::{EnvelopePage, ProjectError, PurgeAges, PurgedData, StoredEnvelopes};
 pub use replay::{

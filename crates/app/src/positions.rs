@@ -21,7 +21,7 @@ use crate::app::App;
 
 pub use density::LogPartQuery;
 pub use live::LiveUpdates;
-pub use timeline::TimelineQuery;
+pub use timeline::TimelineWindowQuery;
 pub use values::{PositionValueName, UnknownValueName};
 
 /// The reason why the state at a position is not shown.

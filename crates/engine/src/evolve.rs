@@ -9,6 +9,7 @@ use noetl_model::{
     Attempt, CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint,
     ItemCounts, ItemSource, Origin, Payload, PayloadRef, Place, Recorded, RunId, ScopeTarget, Seq,
     SkipReason, StepCounts, StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError,
+    WorkerId,
 };
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -156,17 +157,14 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.iteration_ended(*run, *index, ItemEnd::Failed(error))
         }
         Event::CommandIssued { command, task, step, tool, pool, bindings } => {
-            let issued = (state.seq, at);
-            let given = (*tool, pool, bindings);
+            let (issued, given) = ((state.seq, at), (*tool, pool, bindings));
             let open = CommandState::waiting(*command, issued, *task, step, given);
             state.command_issued(*command, open)
         }
         Event::CommandClaimed { command, attempt, worker, lease_until, after } => {
             let (worker, claimed, since) = (worker.clone(), state.seq, at);
-            let (attempt, lease_until, after) = (*attempt, *lease_until, *after);
-            let holder =
-                CommandHolder::Worker { worker, attempt, lease_until, claimed, since, after };
-            state.command_claimed(*command, attempt, holder)
+            let (attempt, until, after) = (*attempt, *lease_until, *after);
+            state.command_claimed(*command, (worker, attempt, until), (claimed, since, after))
         }
         Event::CommandCompleted { command, attempt, output, logs: _ } => {
             state.command_ended(*command, *attempt, (Some(output), None), at)
@@ -426,14 +424,14 @@ impl Execution {
     fn command_claimed(
         &mut self,
         command: CommandId,
-        attempt: Attempt,
-        holder: CommandHolder,
+        (worker, attempt, lease_until): (WorkerId, Attempt, Timestamp),
+        (claimed, since, after): (Seq, Timestamp, Option<CommandId>),
     ) -> Result<(), String> {
         let open = self.command_mut(command)?;
         if attempt != open.attempt().next() {
             return Err(format!("attempt {} is next", open.attempt().next()));
         }
-        open.holder = holder;
+        open.holder = CommandHolder::Worker { worker, attempt, lease_until, claimed, since, after };
         let run = open.task.run;
         self.run_mut(run)?.attempts += 1;
         Ok(())

@@ -68,7 +68,7 @@ pub struct ArcCount {
 /// A part of the open work of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenPart<'a> {
-    Command(OpenCommand<'a>),
+    Command(CommandView<'a>),
     /// A task that is repeated once a timer fires.
     Retry {
         timer: TimerId,
@@ -103,7 +103,7 @@ pub enum TimeLimit {
 
 /// A command that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenCommand<'a> {
+pub struct CommandView<'a> {
     pub command: CommandId,
     pub task: TaskAddress,
     pub step: &'a StepName,
@@ -200,7 +200,7 @@ impl Execution {
     }
 
     /// Returns an open command.
-    pub fn open_command(&self, command: CommandId) -> Option<OpenCommand<'_>> {
+    pub fn open_command(&self, command: CommandId) -> Option<CommandView<'_>> {
         self.commands.get(&command).map(|open| open.view(command))
     }
 
@@ -262,7 +262,7 @@ impl Run {
 }
 
 impl CommandState {
-    fn view(&self, command: CommandId) -> OpenCommand<'_> {
+    fn view(&self, command: CommandId) -> CommandView<'_> {
         let waits_for = match &self.holder {
             CommandHolder::Nobody => CommandWait::Worker,
             CommandHolder::Worker { worker, attempt, lease_until, claimed, since, after: _ } => {
@@ -278,7 +278,7 @@ impl CommandState {
                 CommandWait::Child { execution: *execution, started: *started, since: *since }
             }
         };
-        OpenCommand {
+        CommandView {
             command,
             task: self.task,
             step: &self.step,

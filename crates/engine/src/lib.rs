@@ -44,7 +44,7 @@ pub use explain::{
 };
 pub use input::{CommandResult, Input, Refusal, StartInput};
 pub use inspect::{
-    ArcCount, CommandWait, LatestRun, OpenCommand, OpenPart, RunEnd, StepSkip, StepState, TimeLimit,
+    ArcCount, CommandView, CommandWait, LatestRun, OpenPart, RunEnd, StepSkip, StepState, TimeLimit,
 };
 pub use lease::{
     ChildCall, ChildPlaybook, ChildRequest, HolderStatus, child_request, held_at, holder_status,

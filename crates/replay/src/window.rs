@@ -77,7 +77,7 @@ pub struct WindowRow {
 pub struct WindowFold {
     rows: BTreeMap<StepName, OpenRow>,
     expanded: BTreeSet<StepName>,
-    commands: BTreeMap<CommandId, OpenSpan>,
+    commands: BTreeMap<CommandId, OpenAttempt>,
     timers: BTreeMap<TimerId, StepName>,
     /// The step of each run that is open.
     runs: BTreeMap<RunId, StepName>,
@@ -93,7 +93,7 @@ struct OpenRow {
 }
 
 #[derive(Debug)]
-struct OpenSpan {
+struct OpenAttempt {
     step: StepName,
     run: RunId,
     item: Option<u64>,
@@ -211,7 +211,7 @@ impl WindowFold {
     ) {
         self.change(step, None, Some(activity), at);
         let (step, run, item) = (step.clone(), task.run, task.place.item());
-        let open = OpenSpan { step, run, item, activity, span: None };
+        let open = OpenAttempt { step, run, item, activity, span: None };
         self.commands.insert(command, open);
         self.open_span(command, at);
     }

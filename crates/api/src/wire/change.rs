@@ -23,7 +23,7 @@ pub struct PositionChange {
     #[schema(value_type = Option<Vec<String>>)]
     pub status: Option<(ExecutionStatus, ExecutionStatus)>,
     /// The steps that differ, by name.
-    pub steps: Vec<StepChange>,
+    pub steps: Vec<PositionStepChange>,
     /// The variables of `ctx` that differ, by name.
     pub ctx: Vec<ValueChange>,
     /// The workload, if it differs: a fork may change it.
@@ -50,7 +50,7 @@ pub struct EventMark {
 
 /// A step at two positions; `None` where it was not reached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct StepChange {
+pub struct PositionStepChange {
     pub name: String,
     pub before: Option<PositionStep>,
     pub after: Option<PositionStep>,

@@ -119,7 +119,7 @@ pub struct TimelineRow {
     pub groups: Vec<TimelineItemGroup>,
 }
 
-/// What a step does or waits for; of several at once, the first of this order counts.
+/// The activity of a step; of several at once, the first of this order counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimelineActivity {

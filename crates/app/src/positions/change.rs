@@ -1,6 +1,6 @@
 //! The change that an event made, and the difference between two positions.
 
-use noetl_api::wire::{ArcChange, EventMark, PositionChange, StepChange, ValueChange};
+use noetl_api::wire::{ArcChange, EventMark, PositionChange, PositionStepChange, ValueChange};
 use noetl_engine::{ArcCount, Execution};
 use noetl_model::{ExecutionId, Recorded, Seq, StepName};
 use noetl_playbook::Playbook;
@@ -149,9 +149,9 @@ fn step_change(
     step: &StepDifference<'_>,
     playbook: &Playbook,
     shown: &mut ShownValues,
-) -> StepChange {
+) -> PositionStepChange {
     let declared = playbook.index_of(step.name.as_str()).map(|index| playbook.step(index));
-    StepChange {
+    PositionStepChange {
         name: step.name.to_string(),
         before: step.before.map(|before| step_of(step.name, declared, Some(before), shown)),
         after: step.after.map(|after| step_of(step.name, declared, Some(after), shown)),

@@ -23,7 +23,7 @@ const EXPANDED_MAX: usize = 20;
 
 /// Selects rows of a timeline and a part of the log.
 #[derive(Debug, Clone, Default)]
-pub struct TimelineQuery {
+pub struct TimelineWindowQuery {
     pub part: LogPartQuery,
     /// The number of rows to leave out.
     pub offset: usize,
@@ -37,7 +37,7 @@ impl App {
     pub async fn timeline_window(
         &self,
         execution: ExecutionId,
-        query: &TimelineQuery,
+        query: &TimelineWindowQuery,
     ) -> Result<TimelineWindow, PositionError> {
         if query.expanded.len() > EXPANDED_MAX {
             return Err(PositionError::TooManyExpanded { max: EXPANDED_MAX });

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_api::wire::{OpenWait, OpenWorkGroup, OpenWorkPart, PositionOpen, TimeLimitScope};
 use noetl_control::LoadError;
-use noetl_engine::{CommandWait, OpenCommand, OpenPart, TimeLimit};
+use noetl_engine::{CommandView, CommandWait, OpenPart, TimeLimit};
 use noetl_model::{CommandId, Pool, StepName, Timestamp, ToolKind};
 use noetl_store::{Holder, OpenWork};
 
@@ -148,7 +148,7 @@ fn part_of(part: &OpenPart<'_>, present: &Present) -> OpenWorkPart {
     }
 }
 
-fn wait_of(open: &OpenCommand<'_>, present: &Present) -> OpenWait {
+fn wait_of(open: &CommandView<'_>, present: &Present) -> OpenWait {
     match open.waits_for {
         CommandWait::Worker => OpenWait::Worker {
             pool: open.pool.to_string(),

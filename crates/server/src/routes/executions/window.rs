@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
 use noetl_api::AnyId;
 use noetl_api::wire::{LiveUpdate, LogAxis, LogDensity, TimelineWindow};
-use noetl_app::{LiveUpdates, LogPartQuery, TimelineQuery};
+use noetl_app::{LiveUpdates, LogPartQuery, TimelineWindowQuery};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -110,7 +110,7 @@ async fn timeline_window(
     let WindowQuery { from, to, offset, limit, expand } = query;
     let names = expand.as_deref().unwrap_or_default().split(',');
     let expanded = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let query = TimelineQuery { part: LogPartQuery { from, to }, offset, limit, expanded };
+    let query = TimelineWindowQuery { part: LogPartQuery { from, to }, offset, limit, expanded };
     Ok(Json(state.app().timeline_window(id.into(), &query).await?))
 }
 
