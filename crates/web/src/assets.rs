@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use noetl_model::Digest;
 
 /// A file with its content type.
-struct Asset {
+struct EmbeddedFile {
     name: &'static str,
     kind: &'static str,
     content: &'static str,
@@ -23,12 +23,12 @@ const SVG: &str = "image/svg+xml";
 
 macro_rules! assets {
     ($($name:literal: $kind:ident,)+) => {
-        &[$(Asset { name: $name, kind: $kind, content: include_str!(concat!("../assets/", $name)) },)+]
+        &[$(EmbeddedFile { name: $name, kind: $kind, content: include_str!(concat!("../assets/", $name)) },)+]
     };
 }
 
 /// All files, in the order in which they are digested.
-const ASSETS: &[Asset] = assets![
+const ASSETS: &[EmbeddedFile] = assets![
     "page.css": CSS,
     "execution.css": CSS,
     "page.js": JAVASCRIPT,

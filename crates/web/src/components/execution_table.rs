@@ -5,7 +5,7 @@ use noetl_app::{ExecutionList, ExecutionQuery, KnownExecution, ListError};
 
 use super::duration::duration;
 use super::id::{execution_link, playbook_link};
-use super::progress::{ListedExecution, progress, took};
+use super::progress::{ExecutionLine, progress, took};
 use super::status::execution_status;
 use super::table::{number, table, text, wide};
 use super::time::time;
@@ -27,17 +27,17 @@ pub(crate) async fn query_executions(
 pub(crate) async fn listed(
     page: &PageRequest,
     executions: Vec<KnownExecution>,
-) -> Result<Vec<ListedExecution>, PageError> {
+) -> Result<Vec<ExecutionLine>, PageError> {
     let mut listed = Vec::with_capacity(executions.len());
     for known in executions {
         let hint = page.app().hint_of(&known).await?;
-        listed.push(ListedExecution { summary: known.summary, hint });
+        listed.push(ExecutionLine { summary: known.summary, hint });
     }
     Ok(listed)
 }
 
 /// Draws executions, each with its status, its times and what it does.
-pub(crate) fn execution_table(page: &PageRequest, executions: &[ListedExecution]) -> Markup {
+pub(crate) fn execution_table(page: &PageRequest, executions: &[ExecutionLine]) -> Markup {
     let columns = [
         text(page.t("executions.status")),
         text(page.t("executions.playbook")),
@@ -50,7 +50,7 @@ pub(crate) fn execution_table(page: &PageRequest, executions: &[ListedExecution]
     html! { div.executions { (table(page.t("nav.executions"), &columns, &rows)) } }
 }
 
-fn row(page: &PageRequest, listed: &ListedExecution) -> Vec<Markup> {
+fn row(page: &PageRequest, listed: &ExecutionLine) -> Vec<Markup> {
     let summary = &listed.summary;
     vec![
         execution_status(page.words, summary.status),

@@ -14,13 +14,13 @@ const ERROR_MAX: usize = 160;
 
 /// An execution with the reason why it does not advance, if it does not.
 #[derive(Debug)]
-pub(crate) struct ListedExecution {
+pub(crate) struct ExecutionLine {
     pub(crate) summary: Summary,
     pub(crate) hint: Option<String>,
 }
 
 /// Draws what an execution does or waits for, or how it ended.
-pub(crate) fn progress(words: &Words, listed: &ListedExecution) -> Markup {
+pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
     let summary = &listed.summary;
     match summary.status {
         ExecutionStatus::Running => match &listed.hint {

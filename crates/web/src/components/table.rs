@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Column<'a> {
+pub(crate) struct TableColumn<'a> {
     pub(crate) heading: &'a str,
     pub(crate) kind: ColumnKind,
 }
@@ -32,24 +32,24 @@ impl ColumnKind {
     }
 }
 
-pub(crate) const fn text(heading: &str) -> Column<'_> {
-    Column { heading, kind: ColumnKind::Text }
+pub(crate) const fn text(heading: &str) -> TableColumn<'_> {
+    TableColumn { heading, kind: ColumnKind::Text }
 }
 
-pub(crate) const fn number(heading: &str) -> Column<'_> {
-    Column { heading, kind: ColumnKind::Number }
+pub(crate) const fn number(heading: &str) -> TableColumn<'_> {
+    TableColumn { heading, kind: ColumnKind::Number }
 }
 
-pub(crate) const fn wide(heading: &str) -> Column<'_> {
-    Column { heading, kind: ColumnKind::Wide }
+pub(crate) const fn wide(heading: &str) -> TableColumn<'_> {
+    TableColumn { heading, kind: ColumnKind::Wide }
 }
 
-pub(crate) const fn actions(heading: &str) -> Column<'_> {
-    Column { heading, kind: ColumnKind::Actions }
+pub(crate) const fn actions(heading: &str) -> TableColumn<'_> {
+    TableColumn { heading, kind: ColumnKind::Actions }
 }
 
 /// Draws a table. Each row has a cell per column; a narrow screen shows the heading before the cell.
-pub(crate) fn table(caption: &str, columns: &[Column<'_>], rows: &[Vec<Markup>]) -> Markup {
+pub(crate) fn table(caption: &str, columns: &[TableColumn<'_>], rows: &[Vec<Markup>]) -> Markup {
     html! {
         div.table-frame {
             table {

@@ -25,7 +25,7 @@ pub(super) struct FindQuery {
 
 /// A result: where it leads, its name, and the word for its kind.
 #[derive(Debug)]
-struct Finding {
+struct SearchResult {
     address: String,
     name: String,
     kind: String,
@@ -37,13 +37,13 @@ pub(super) async fn show(page: PageRequest, Query(query): Query<FindQuery>) -> P
     Ok(page.respond(&head, &template(&page, &query.q, &findings)))
 }
 
-async fn find(page: &PageRequest, text: &str) -> Result<Vec<Finding>, PageError> {
+async fn find(page: &PageRequest, text: &str) -> Result<Vec<SearchResult>, PageError> {
     let mut findings = Vec::new();
     if let Ok(id) = text.parse::<ExecutionId>()
         && let Some(known) = page.app().find_known(id).await?
     {
         let status = page.t(status_word(known.summary.status));
-        findings.push(Finding {
+        findings.push(SearchResult {
             address: execution_address(id),
             name: format!("{id} · {}", known.summary.playbook.path),
             kind: status.to_owned(),
@@ -52,14 +52,14 @@ async fn find(page: &PageRequest, text: &str) -> Result<Vec<Finding>, PageError>
     let lower = text.to_lowercase();
     let named = places().map(|(address, word)| (address, page.words.t(word)));
     let named = named.filter(|(_, name)| name.to_lowercase().contains(&lower));
-    findings.extend(named.map(|(address, name)| Finding {
+    findings.extend(named.map(|(address, name)| SearchResult {
         address: address.to_owned(),
         name: name.to_owned(),
         kind: page.t("find.page").to_owned(),
     }));
     let entries = page.app().newest_entries(PAGE_MAX).await?;
     let entries = entries.iter().filter(|entry| entry.path.to_lowercase().contains(&lower));
-    findings.extend(entries.map(|entry| Finding {
+    findings.extend(entries.map(|entry| SearchResult {
         address: playbook_address(&entry.path),
         name: entry.path.clone(),
         kind: entry.kind.clone(),
@@ -68,7 +68,7 @@ async fn find(page: &PageRequest, text: &str) -> Result<Vec<Finding>, PageError>
     Ok(findings)
 }
 
-fn template(page: &PageRequest, text: &str, findings: &[Finding]) -> Markup {
+fn template(page: &PageRequest, text: &str, findings: &[SearchResult]) -> Markup {
     html! {
         header.page-head { h1 { (page.t("find.title")) } }
         @if findings.is_empty() {

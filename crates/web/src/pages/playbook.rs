@@ -1,6 +1,7 @@
 //! One playbook: source, versions, last executions, and the form to run it.
 
 mod diff;
+mod graph;
 mod inputs;
 mod template;
 mod view;
@@ -21,7 +22,7 @@ use view::PlaybookView;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct PlaybookQuery {
+pub(super) struct VersionChoice {
     /// The version that is shown; the newest if empty.
     version: String,
     /// The version that it is compared with.
@@ -31,7 +32,7 @@ pub(super) struct PlaybookQuery {
 pub(super) async fn show(
     page: PageRequest,
     Path(path): Path<String>,
-    Query(query): Query<PlaybookQuery>,
+    Query(query): Query<VersionChoice>,
 ) -> PageResult {
     let view = PlaybookView::load(&page, path, &query).await?;
     let head = PageHead { title: &view.entry.path, place: Place::Playbooks };

@@ -175,6 +175,8 @@ async fn a_playbook_shows_the_difference_of_versions_and_a_form() {
         ]
         Worker pool
         Start
+        Steps
+        startstart
         Last executions
         Executions
         | Status | Playbook | Execution | Started | Took | Now

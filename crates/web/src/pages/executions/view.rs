@@ -4,14 +4,14 @@ use noetl_model::ExecutionId;
 
 use super::filter::ListFilter;
 use crate::components::execution_table::{listed, query_executions};
-use crate::components::progress::ListedExecution;
+use crate::components::progress::ExecutionLine;
 use crate::error::PageError;
 use crate::request::PageRequest;
 
 #[derive(Debug)]
 pub(super) struct ExecutionsView {
     pub(super) filter: ListFilter,
-    pub(super) executions: Vec<ListedExecution>,
+    pub(super) executions: Vec<ExecutionLine>,
     /// The last execution of this page, if there are more.
     pub(super) next: Option<ExecutionId>,
 }

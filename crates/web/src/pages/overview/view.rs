@@ -7,7 +7,7 @@ use noetl_app::{ExecutionFilter, ExecutionQuery, PoolQueue};
 use noetl_model::{ExecutionStatus, Timestamp};
 
 use crate::components::execution_table::{listed, query_executions};
-use crate::components::progress::ListedExecution;
+use crate::components::progress::ExecutionLine;
 use crate::error::PageError;
 use crate::request::PageRequest;
 
@@ -21,14 +21,14 @@ const FAILED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug)]
 pub(super) struct OverviewView {
     pub(super) attention: Attention,
-    pub(super) running: Vec<ListedExecution>,
-    pub(super) recent: Vec<ListedExecution>,
+    pub(super) running: Vec<ExecutionLine>,
+    pub(super) recent: Vec<ExecutionLine>,
 }
 
 /// Everything that asks for attention.
 #[derive(Debug)]
 pub(super) struct Attention {
-    pub(super) failed: Vec<ListedExecution>,
+    pub(super) failed: Vec<ExecutionLine>,
     /// Pools with commands and no worker.
     pub(super) pools: Vec<PoolQueue>,
     /// Schedules that cannot start executions.
@@ -88,6 +88,6 @@ fn with_status(status: Option<ExecutionStatus>, limit: usize) -> ExecutionQuery 
 async fn executions(
     page: &PageRequest,
     query: ExecutionQuery,
-) -> Result<Vec<ListedExecution>, PageError> {
+) -> Result<Vec<ExecutionLine>, PageError> {
     listed(page, query_executions(page, &query).await?.executions).await
 }

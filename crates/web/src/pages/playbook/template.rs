@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use noetl_model::Pool;
 
 use super::diff::{DiffLine, LineChange};
+use super::graph::graph;
 use super::inputs::{FieldKind, InputField, PREFIX};
 use super::view::{Comparison, PlaybookView};
 use crate::components::action::{Action, action, confirmed_action};
@@ -34,6 +35,12 @@ pub(super) fn playbook(page: &PageRequest, view: &PlaybookView) -> Markup {
             div {
                 @if view.is_playbook() && page.visitor.may.run && view.entry.archived_at.is_none() {
                     (run_form(page, view))
+                }
+                @if view.is_playbook() {
+                    section {
+                        div.section-head { h2 { (page.t("playbook.graph")) } }
+                        (graph(page, &view.entry.content))
+                    }
                 }
             }
         }

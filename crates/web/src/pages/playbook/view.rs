@@ -2,11 +2,11 @@
 
 use noetl_app::{CatalogEntry, EntryChoice, ExecutionFilter, ExecutionQuery, PathFilter};
 
-use super::PlaybookQuery;
+use super::VersionChoice;
 use super::diff::{DiffLine, diff};
 use super::inputs::{InputField, fields};
 use crate::components::execution_table::{listed, query_executions};
-use crate::components::progress::ListedExecution;
+use crate::components::progress::ExecutionLine;
 use crate::error::PageError;
 use crate::request::PageRequest;
 
@@ -21,7 +21,7 @@ pub(super) struct PlaybookView {
     pub(super) newest: u32,
     pub(super) compared: Option<Comparison>,
     pub(super) inputs: Vec<InputField>,
-    pub(super) executions: Vec<ListedExecution>,
+    pub(super) executions: Vec<ExecutionLine>,
 }
 
 /// The differences of the shown version from another.
@@ -35,7 +35,7 @@ impl PlaybookView {
     pub(super) async fn load(
         page: &PageRequest,
         path: String,
-        query: &PlaybookQuery,
+        query: &VersionChoice,
     ) -> Result<Self, PageError> {
         let newest = entry(page, path.clone(), None).await?;
         let newest_version = newest.version;
@@ -85,7 +85,7 @@ pub(super) async fn entry(
 async fn last_executions(
     page: &PageRequest,
     path: String,
-) -> Result<Vec<ListedExecution>, PageError> {
+) -> Result<Vec<ExecutionLine>, PageError> {
     let filter =
         ExecutionFilter { path: Some(PathFilter::Whole(path)), ..ExecutionFilter::default() };
     let query = ExecutionQuery { filter, limit: Some(EXECUTIONS), ..ExecutionQuery::default() };
