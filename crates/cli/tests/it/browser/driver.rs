@@ -1,8 +1,9 @@
 //! A browser for one test: chromedriver on a port of its own, spoken to by WebDriver.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Lines, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::num::NonZeroU16;
+use std::process::{ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -23,6 +24,8 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 pub(super) struct Browser {
     port: u16,
     session: String,
+    /// The output of the driver, which ends if nobody reads it.
+    _output: Lines<BufReader<ChildStdout>>,
     _driver: Process,
 }
 
@@ -34,13 +37,14 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .expect("chromedriver is installed: see `cargo xtask test`");
-        let output = BufReader::new(driver.stdout.take().expect("it is piped"));
+        let mut output = BufReader::new(driver.stdout.take().expect("it is piped")).lines();
         let driver = Process(driver);
-        let port = output
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| line.rsplit_once("on port ")?.1.trim_end_matches('.').parse().ok());
-        let port = port.expect("chromedriver says its port");
+        // The first line has the port that was asked for, which is zero.
+        let port = output.by_ref().map_while(Result::ok).find_map(|line| {
+            let port = line.rsplit_once("on port ")?.1.trim_end_matches('.');
+            port.parse::<NonZeroU16>().ok()
+        });
+        let port = port.expect("chromedriver says its port").get();
         let blocked = match scripts {
             Scripts::On => json!({}),
             Scripts::Off => {
@@ -57,7 +61,7 @@ impl Browser {
         } } });
         let begun = call(port, "POST", "/session", &wanted);
         let session = begun["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {begun}"));
-        Self { port, session: session.to_owned(), _driver: driver }
+        Self { port, session: session.to_owned(), _output: output, _driver: driver }
     }
 
     pub(super) fn open(&self, address: &str) {
