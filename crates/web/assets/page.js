@@ -8,6 +8,7 @@
 import { startForms } from "./forms.js";
 import { startGraph } from "./graph.js";
 import { startKeys } from "./keys.js";
+import { followLive } from "./live.js";
 import { startPalette } from "./palette.js";
 import { onReplaced, startReplacing } from "./replace.js";
 import { startScrubber } from "./scrubber.js";
@@ -21,6 +22,7 @@ import { drawTimes, startTimes } from "./times.js";
 function prepare(part) {
   drawTimes(part);
   startGraph(part);
+  followLive();
   startScrubber(part);
   for (const hidden of part.querySelectorAll("[data-copy], [data-open]")) {
     hidden.removeAttribute("hidden");

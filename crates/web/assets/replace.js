@@ -117,7 +117,7 @@ function swap(id, page) {
 }
 
 /** Fetches this page again and replaces its live parts, unless the visitor is using them. */
-async function refresh() {
+export async function refresh() {
   const live = [...document.querySelectorAll("[data-refresh]")].filter((part) => !isInUse(part));
   if (live.length === 0) {
     return;

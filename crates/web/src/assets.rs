@@ -35,6 +35,7 @@ const ASSETS: &[EmbeddedFile] = assets![
     "forms.js": JAVASCRIPT,
     "graph.js": JAVASCRIPT,
     "keys.js": JAVASCRIPT,
+    "live.js": JAVASCRIPT,
     "palette.js": JAVASCRIPT,
     "replace.js": JAVASCRIPT,
     "scrubber.js": JAVASCRIPT,

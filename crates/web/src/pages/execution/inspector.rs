@@ -1,12 +1,13 @@
 //! The inspector of a step: why it ran, its input and template, output, error, attempts and logs.
 
 use maud::{Markup, html};
-use noetl_api::wire::{PositionStep, PositionValue};
+use noetl_api::wire::{GuardResultView, GuardSubjectView, GuardView, PositionStep, PositionValue};
 use noetl_model::{Bindings, Payload, ToolError};
 use noetl_playbook::{Playbook, Step};
 use serde_json::{Map, Value, json};
 
 use super::attempts::{CommandEnd, CommandRecord, RunRecord};
+use super::graph::cut;
 use super::sentence::{skip_reason, step_word, tone};
 use super::view::{ExecutionView, SelectedStep};
 use crate::components::duration::duration;
@@ -17,6 +18,8 @@ use crate::request::PageRequest;
 
 /// Maximum number of bytes of a stream that the page shows.
 const LOG_SHOWN_MAX: usize = 8 * 1024;
+/// Maximum number of characters of a value that a guard reads.
+const READ_MAX: usize = 120;
 
 pub(super) fn inspector(page: &PageRequest, view: &ExecutionView) -> Markup {
     let Some(selected) = &view.selected else {
@@ -40,6 +43,7 @@ pub(super) fn inspector(page: &PageRequest, view: &ExecutionView) -> Markup {
             (part(page.t("exec.template"), false, &template(declared, telling)))
         }
         (output(page, view, step))
+        @if !selected.guards.is_empty() { (guards(page, view, &selected.guards)) }
         @if let Some(run) = &selected.run { (attempts(page, view, run)) }
         @if let Some(telling) = telling { (streams(page, telling)) }
     }
@@ -169,6 +173,42 @@ pub(super) fn left_out(page: &PageRequest, view: &ExecutionView, name: &str, byt
     );
     html! {
         p { a href=(address) data-load { (page.words.fill("exec.load", &[("bytes", &page.words.number(bytes))])) } }
+    }
+}
+
+/// Draws the guards of the step's arcs, with their results and the values they read.
+fn guards(page: &PageRequest, view: &ExecutionView, guards: &[GuardView]) -> Markup {
+    let content = html! {
+        @for guard in guards {
+            div.guard {
+                @if let GuardSubjectView::Arc { to, .. } = &guard.subject {
+                    "→ " a href=(view.here.step(to).address()) { code { (to) } } " "
+                }
+                (guard_result(page, &guard.result))
+                @if let Some(when) = &guard.when { div { code { (source_text(when)) } } }
+                @for read in &guard.reads {
+                    div.read { code { (read.path) } " = "
+                        @match &read.value {
+                            Some(PositionValue::Inline { value }) => code { (cut(&value.to_string(), READ_MAX)) },
+                            Some(PositionValue::LeftOut { bytes }) => span.soft { (bytes) " B" },
+                            None => span.soft { (page.t("exec.undefined")) },
+                        }
+                    }
+                }
+            }
+        }
+    };
+    part(page.t("exec.arcs"), true, &content)
+}
+
+fn guard_result(page: &PageRequest, result: &GuardResultView) -> Markup {
+    match result {
+        GuardResultView::Held => badge(Tone::Good, page.t("exec.guard_held")),
+        GuardResultView::NotHeld => badge(Tone::Quiet, page.t("exec.guard_not_held")),
+        GuardResultView::NotEvaluated => badge(Tone::Quiet, page.t("exec.guard_not_evaluated")),
+        GuardResultView::Error { message } => html! {
+            span title=(message) { (badge(Tone::Bad, page.t("exec.step_failed"))) }
+        },
     }
 }
 

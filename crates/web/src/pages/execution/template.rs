@@ -12,7 +12,8 @@ use crate::request::PageRequest;
 
 pub(super) fn execution(page: &PageRequest, view: &ExecutionView) -> Markup {
     html! {
-        div.execution #execution data-refresh=[view.is_live().then_some("500")] {
+        div.execution #execution data-refresh=[view.is_live().then_some("2000")]
+            data-live=[view.is_live().then(|| live_address(view))] {
             (head::head(page, view))
             @if let Some(failed) = view.failed() { (failure::failure(page, view, failed)) }
             div.run {
@@ -21,11 +22,16 @@ pub(super) fn execution(page: &PageRequest, view: &ExecutionView) -> Markup {
                     (tabs(page, view))
                     div.tab-content { (content(page, view)) }
                 }
+                (timeline::timeline(page, view))
             }
-            (timeline::timeline(page, view))
             (scrubber::scrubber(page, view))
         }
     }
+}
+
+/// Returns the address of the updates after the position.
+fn live_address(view: &ExecutionView) -> String {
+    format!("/api/executions/{}/live?after={}", view.here.execution, view.state.position)
 }
 
 fn tabs(page: &PageRequest, view: &ExecutionView) -> Markup {

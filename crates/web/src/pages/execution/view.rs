@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use noetl_api::wire::{PositionState, PositionStep};
-use noetl_app::KnownExecution;
+use noetl_api::wire::{
+    GuardView, LogAxis, LogDensity, PositionState, PositionStep, TimelineWindow,
+};
+use noetl_app::{KnownExecution, LogPartQuery, TimelineWindowQuery};
 use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepStatus, Summary};
 
 use super::address::{Here, PositionQuery, Tab};
@@ -15,6 +17,11 @@ use super::variables::Variables;
 use crate::error::PageError;
 use crate::request::PageRequest;
 
+/// Number of rows of the timeline.
+const ROWS: usize = 200;
+/// Number of buckets of the density.
+const BUCKETS: u64 = 120;
+
 pub(super) struct ExecutionView {
     pub(super) here: Here,
     pub(super) summary: Summary,
@@ -24,6 +31,11 @@ pub(super) struct ExecutionView {
     pub(super) drawn: Arc<DrawnPlaybook>,
     /// The event at the position.
     pub(super) event: Option<Recorded>,
+    pub(super) timeline: TimelineWindow,
+    /// The density of events over time, up to the position.
+    pub(super) density: LogDensity,
+    /// The marks of the whole log.
+    pub(super) marks: LogDensity,
     pub(super) selected: Option<SelectedStep>,
     pub(super) content: TabContent,
 }
@@ -32,6 +44,8 @@ pub(super) struct ExecutionView {
 pub(super) struct SelectedStep {
     pub(super) step: PositionStep,
     pub(super) run: Option<RunRecord>,
+    /// The guards of the step's arcs, with the values they read when the step ended.
+    pub(super) guards: Vec<GuardView>,
 }
 
 /// The content of the chosen tab, beyond the state.
@@ -63,6 +77,13 @@ impl ExecutionView {
         }
         let before = Seq(state.position.saturating_sub(1));
         let event = app.log(execution, before).await?.into_iter().next();
+        let part = LogPartQuery { from: None, to: Some(state.position) };
+        let rows =
+            TimelineWindowQuery { part, limit: Some(ROWS), ..TimelineWindowQuery::default() };
+        let timeline = app.timeline_window(execution, &rows).await?;
+        let density = app.log_density(execution, part, LogAxis::Time, Some(BUCKETS)).await?;
+        let whole = LogPartQuery::default();
+        let marks = app.log_density(execution, whole, LogAxis::Seq, Some(1)).await?;
         let selected = match here.step.as_deref() {
             Some(name) => SelectedStep::load(page, &state, execution, name).await?,
             None => None,
@@ -79,7 +100,19 @@ impl ExecutionView {
                 TabContent::Events(EventWindow::load(app, execution, &state, &query).await?)
             }
         };
-        Ok(Self { here, summary, hint, state, drawn, event, selected, content })
+        Ok(Self {
+            here,
+            summary,
+            hint,
+            state,
+            drawn,
+            event,
+            timeline,
+            density,
+            marks,
+            selected,
+            content,
+        })
     }
 
     /// True if the page follows the execution: it runs, and the position is the end of its log.
@@ -117,6 +150,11 @@ impl SelectedStep {
             Some(run) => Some(RunRecord::load(page.app(), execution, run, state.position).await?),
             None => None,
         };
-        Ok(Some(Self { step, run }))
+        let ended = step.latest.as_ref().and_then(|run| run.ended);
+        let guards = match ended.filter(|seq| *seq <= state.position) {
+            Some(seq) => page.app().guards_at(execution, seq).await?.guards,
+            None => Vec::new(),
+        };
+        Ok(Some(Self { step, run, guards }))
     }
 }

@@ -1,0 +1,433 @@
+//! The page of an execution that has failed, at several positions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use expect_test::{Expect, expect};
+use noetl_api::LeaseRequest;
+use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_model::{
+    ErrorKind, ExecutionId, LeaseScope, Logs, Outcome, Pool, Report, ToolError, WorkerId,
+};
+use serde_json::{Map, json};
+
+use super::Site;
+use super::text::content_text;
+
+const ORDERS: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: orders, path: shop/orders}
+workload: {minimum: 10}
+workflow:
+  - step: load
+    tool: {kind: python, code: 'pass'}
+    set: {ctx.total: '{{ output.total }}'}
+    next:
+      spec: {mode: inclusive}
+      arcs:
+        - {step: bill, when: '{{ ctx.total > workload.minimum }}'}
+        - {step: alert, when: '{{ ctx.total > 1000 }}'}
+  - step: bill
+    tool: {kind: python, code: 'pass', input: {amount: '{{ ctx.total }}'}}
+  - step: alert
+    tool: {kind: python, code: 'pass'}
+";
+
+/// Leases the next command and reports its end.
+async fn work(site: &Site, outcome: Outcome, stderr: &str) {
+    let worker = WorkerId::new("w");
+    let request = LeaseRequest {
+        worker: worker.clone(),
+        pool: Pool::new("shared"),
+        scope: LeaseScope::All,
+        max: 1,
+        wait: Duration::ZERO,
+    };
+    let leases = site.app.lease_commands(request).await.expect("a lease");
+    let lease = leases.first().expect("a command");
+    let report = Report {
+        execution: lease.execution,
+        command: lease.command,
+        attempt: lease.attempt,
+        worker,
+        outcome,
+        logs: Logs { stdout: String::new(), stderr: stderr.to_owned() },
+        next: None,
+    };
+    site.app.report_commands(vec![report]).await.expect("an answer");
+}
+
+/// A site with an execution whose second step has failed.
+async fn failed() -> (Site, ExecutionId) {
+    let site = Site::new();
+    site.app.register(ORDERS).await.expect("a playbook");
+    let playbook = PlaybookChoice::Path { path: "shop/orders".to_owned(), version: None };
+    let started = site.app.start(StartRequest::new(playbook, Map::new())).await;
+    let execution = started.expect("an execution").execution;
+    work(&site, Outcome::Completed { output: Arc::new(json!({ "total": 42 })) }, "").await;
+    let error = ToolError::new(ErrorKind::Exception, "no address <b>");
+    work(&site, Outcome::Failed { error, output: None }, "bill: no address").await;
+    (site, execution)
+}
+
+async fn check(query: &str, expected: Expect) {
+    let (site, execution) = failed().await;
+    let shown = site.get(&format!("/ui/executions/{execution}{query}")).await;
+    assert_eq!(shown.status, StatusCode::OK, "{query}: {}", shown.body);
+    assert!(!shown.body.contains("<b>"), "{query}");
+    expected.assert_eq(&content_text(&shown.body));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_execution_opens_at_its_failure() {
+    check(
+        "",
+        expect![[r#"
+        shop/orders v1Failed
+        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+        Execution | 402371326771204097
+        Started | <date> 08:00:00 UTC
+        Took | 0 ms
+        Started by | a request
+        Children | List
+        Failed in step bill, attempt 1
+        exceptionno address <b>
+        Input
+        {1}
+        ctx{1}
+        total42
+        From upstreamload
+        {1}
+        total42
+        stderrbill: no address
+        Retry from the failed stepRetry with an edited playbookRetry with changed variables
+        +
+        −
+        Fitload → bill
+        {{ ctx.total > workload.minimum }}
+        taken onceload → alert
+        {{ ctx.total > 1000 }}
+        taken 0 timesload
+        completed, 1 run✓loadpython · completedbill
+        failed, 1 run✕billpython · failedalert
+        not reached, 0 runs○alertpython · not reached
+        StepVariablesEventsTry an expressionLogsSource
+        billfailed
+        Entered from load, because of {{ ctx.total > workload.minimum }}
+        exceptionno address <b>
+        Input
+        {1}
+        ctx{1}
+        total42
+        Template
+        {2}
+        codepass
+        input{1}
+        amount{{ ctx.total }}
+        Output
+        null
+        Commands
+        Commands
+        | Try | End | Worker | Waited | Ran
+        | 1 | failed | w | 0 ms | 0 ms
+        stderrbill: no address
+        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+        Events
+        ✓load completed0 ms
+        ✕bill failed0 ms
+        |◀◀
+        Play▶▶|
+        11: failure 12: failure bill13: failure
+        Position
+        Show
+        Event 13 of 13 execution.failed +0 ms
+        Compare from here
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
+    check(
+        "?at=6&tab=variables&to=3",
+        expect![[r#"
+        shop/orders v1Running
+        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+        Execution | 402371326771204097
+        Started | <date> 08:00:00 UTC
+        Took | 0 ms
+        Started by | a request
+        Children | List
+        +
+        −
+        Fitload → bill
+        {{ ctx.total > workload.minimum }}
+        taken 0 timesload → alert
+        {{ ctx.total > 1000 }}
+        taken 0 timesload
+        running, 1 run◐loadpython · runningbill
+        not reached, 0 runs○billpython · not reachedalert
+        not reached, 0 runs○alertpython · not reached
+        StepVariablesEventsTry an expressionLogsSource
+        From event 3 to event 6
+        total
+        42
+        load running ×1 → running ×1
+        ctx
+        total changed by this event
+        42
+        workload
+        workload
+        {1}
+        minimum10
+        Outputs of steps
+        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+        Events
+        ◐load running0 ms
+        |◀◀
+        Play▶▶|
+        11: failure 12: failure bill13: failure
+        Position
+        Show
+        Event 6 of 13 context.updated +0 ms Go to the end
+        Compared with event 3. Show the difference End the comparison
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_says_which_arcs_it_took_and_why() {
+    check(
+        "?step=load",
+        expect![[r#"
+        shop/orders v1Failed
+        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+        no address <b>
+        Execution | 402371326771204097
+        Started | <date> 08:00:00 UTC
+        Took | 0 ms
+        Started by | a request
+        Children | List
+        +
+        −
+        Fitload → bill
+        {{ ctx.total > workload.minimum }}
+        taken onceload → alert
+        {{ ctx.total > 1000 }}
+        taken 0 timesload
+        completed, 1 run✓loadpython · completedbill
+        failed, 1 run✕billpython · failedalert
+        not reached, 0 runs○alertpython · not reached
+        StepVariablesEventsTry an expressionLogsSource
+        loadcompleted
+        Entered first: the execution begins here.
+        Input
+        {}
+        Template
+        {1}
+        codepass
+        Output
+        {1}
+        total42
+        Arcs after it
+        → bill taken
+        {{ ctx.total > workload.minimum }}
+        ctx.total = 42
+        workload.minimum = 10
+        → alert condition was false
+        {{ ctx.total > 1000 }}
+        ctx.total = 42
+        Commands
+        Commands
+        | Try | End | Worker | Waited | Ran
+        | 1 | completed | w | 0 ms | 0 ms
+        Nothing was written.
+        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+        Events
+        ✓load completed0 ms
+        ✕bill failed0 ms
+        |◀◀
+        Play▶▶|
+        11: failure 12: failure bill13: failure
+        Position
+        Show
+        Event 13 of 13 execution.failed +0 ms
+        Compare from here
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_a_table_with_filters() {
+    check(
+        "?tab=events&kind=command.claimed",
+        expect![[r#"
+        shop/orders v1Failed
+        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+        Execution | 402371326771204097
+        Started | <date> 08:00:00 UTC
+        Took | 0 ms
+        Started by | a request
+        Children | List
+        Failed in step bill, attempt 1
+        exceptionno address <b>
+        Input
+        {1}
+        ctx{1}
+        total42
+        From upstreamload
+        {1}
+        total42
+        stderrbill: no address
+        Retry from the failed stepRetry with an edited playbookRetry with changed variables
+        +
+        −
+        Fitload → bill
+        {{ ctx.total > workload.minimum }}
+        taken onceload → alert
+        {{ ctx.total > 1000 }}
+        taken 0 timesload
+        completed, 1 run✓loadpython · completedbill
+        failed, 1 run✕billpython · failedalert
+        not reached, 0 runs○alertpython · not reached
+        StepVariablesEventsTry an expressionLogsSource
+        All events
+        execution.started
+        execution.forked
+        step.entered
+        step.skipped
+        step.awaited
+        loop.opened
+        frame.opened
+        iteration.completed
+        iteration.failed
+        command.issued
+        command.claimed
+        command.completed
+        command.failed
+        command.cancelled
+        attempt.superseded
+        child.started
+        context.updated
+        timer.set
+        timer.fired
+        timer.cancelled
+        step.completed
+        step.failed
+        execution.completed
+        execution.failed
+        execution.cancelled
+        execution.stalled
+        execution.rewound
+        reported
+        Show
+        4command.claimed+0 ms
+        {5}
+        typecommand.claimed
+        command0
+        attempt1
+        workerw
+        lease_until1800000030000000
+        10command.claimed+0 ms
+        {5}
+        typecommand.claimed
+        command1
+        attempt1
+        workerw
+        lease_until1800000030000000
+        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+        Events
+        ✓load completed0 ms
+        ✕bill failed0 ms
+        |◀◀
+        Play▶▶|
+        11: failure 12: failure bill13: failure
+        Position
+        Show
+        Event 13 of 13 execution.failed +0 ms
+        Compare from here
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expression_is_evaluated_at_the_position() {
+    check(
+        "?at=7&tab=try&expression=ctx.total*2",
+        expect![[r#"
+        shop/orders v1Running
+        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+        Execution | 402371326771204097
+        Started | <date> 08:00:00 UTC
+        Took | 0 ms
+        Started by | a request
+        Children | List
+        +
+        −
+        Fitload → bill
+        {{ ctx.total > workload.minimum }}
+        taken 0 timesload → alert
+        {{ ctx.total > 1000 }}
+        taken 0 timesload
+        completed, 1 run✓loadpython · completedbill
+        not reached, 0 runs○billpython · not reachedalert
+        not reached, 0 runs○alertpython · not reached
+        StepVariablesEventsTry an expressionLogsSource
+        Template or expression
+        Evaluate
+        Result number
+        84
+        Values it reads
+        ctx.total
+        42
+        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+        Events
+        ✓load completed0 ms
+        |◀◀
+        Play▶▶|
+        11: failure 12: failure bill13: failure
+        Position
+        Show
+        Event 7 of 13 step.completed load +0 ms Go to the end
+        Compare from here
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_page_about_an_execution_answers() {
+    let (site, execution) = failed().await;
+    let parts = [
+        "/fork?at=4",
+        "/again",
+        "/compare?at=8&to=2",
+        "/verify",
+        "/value?name=ctx.total",
+        "?tab=source",
+    ];
+    for part in parts {
+        let shown = site.get(&format!("/ui/executions/{execution}{part}")).await;
+        assert_eq!(shown.status, StatusCode::OK, "{part}: {}", shown.body);
+    }
+    let log = site.get(&format!("/ui/executions/{execution}/log.jsonl")).await;
+    assert!(log.body.lines().count() > 8 && log.body.ends_with('\n'));
+    let missing = site.get(&format!("/ui/executions/{execution}?at=999")).await;
+    assert_eq!(missing.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_with_changed_variables_opens_the_new_execution() {
+    let (site, execution) = failed().await;
+    let base = format!("/ui/executions/{execution}");
+    let fields = "at=4&ctx=%7B%22total%22%3A7%7D&workload=%7B%22minimum%22%3A1%7D";
+    let shown = site.submit(&format!("{base}/fork?at=4"), &format!("{base}/fork"), fields).await;
+    assert_eq!(shown.status, StatusCode::SEE_OTHER, "{}", shown.body);
+    assert!(shown.location().starts_with("/ui/executions/") && shown.location() != base);
+}
