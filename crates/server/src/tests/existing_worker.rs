@@ -82,6 +82,7 @@ pub(super) async fn it_runs_a_playbook_to_its_end(server: Server) {
             },
             "args": {},
             "render_context": {
+              "name": "world",
               "workload": {
                 "name": "world"
               },
