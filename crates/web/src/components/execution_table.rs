@@ -2,12 +2,14 @@
 
 use maud::{Markup, html};
 use noetl_app::{ExecutionList, ExecutionQuery, KnownExecution, ListError};
+use noetl_model::{ExecutionStatus, Summary};
 
+use super::action::{Action, action, confirmed_action};
 use super::duration::duration;
-use super::id::{execution_link, playbook_link};
+use super::id::{execution_address, execution_link, playbook_link};
 use super::progress::{ExecutionLine, progress, took};
 use super::status::execution_status;
-use super::table::{number, table, text, wide};
+use super::table::{actions, number, table, text, wide};
 use super::time::time;
 use crate::error::PageError;
 use crate::request::PageRequest;
@@ -45,6 +47,7 @@ pub(crate) fn execution_table(page: &PageRequest, executions: &[ExecutionLine]) 
         text(page.t("executions.started")),
         number(page.t("executions.took")),
         wide(page.t("executions.now")),
+        actions(page.t("schedules.actions")),
     ];
     let rows: Vec<Vec<Markup>> = executions.iter().map(|it| row(page, it)).collect();
     html! { div.executions { (table(page.t("nav.executions"), &columns, &rows)) } }
@@ -59,5 +62,33 @@ fn row(page: &PageRequest, listed: &ExecutionLine) -> Vec<Markup> {
         time(summary.started_at),
         duration(took(summary, page.now)),
         progress(page.words, listed),
+        html! { @if page.visitor.may.run { (act(page, summary)) } },
     ]
+}
+
+/// Draws the action that the status of an execution suggests.
+fn act(page: &PageRequest, summary: &Summary) -> Markup {
+    let address = |name: &str| format!("{}/{name}", execution_address(summary.execution));
+    match summary.status {
+        ExecutionStatus::Running => {
+            let address = address("cancel");
+            let cancel =
+                Action { address: &address, label: page.t("executions.cancel"), fields: &[] };
+            confirmed_action(page, &cancel, page.t("executions.cancel_question"))
+        }
+        ExecutionStatus::Failed => {
+            let address = address("retry");
+            action(
+                page,
+                &Action { address: &address, label: page.t("executions.retry"), fields: &[] },
+            )
+        }
+        ExecutionStatus::Completed | ExecutionStatus::Cancelled => {
+            let address = address("rerun");
+            action(
+                page,
+                &Action { address: &address, label: page.t("executions.rerun"), fields: &[] },
+            )
+        }
+    }
 }

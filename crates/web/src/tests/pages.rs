@@ -57,19 +57,25 @@ async fn the_overview_names_a_pool_without_a_worker_first() {
         &seeded().await,
         "/ui/",
         expect![[r#"
-        Overview
-        Needs attention
-        No worker is connected for pool shared: 1 command waiting.
-        noetl worker --pool shared
-        Running nowAll
-        Executions
-        | Status | Playbook | Execution | Started | Took | Now
-        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start
-        Recent executionsAll
-        Executions
-        | Status | Playbook | Execution | Started | Took | Now
-        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start
-    "#]],
+            Overview
+            Needs attention
+            No worker is connected for pool shared: 1 command waiting.
+            noetl worker --pool shared
+            Running nowAll
+            Executions
+            | Status | Playbook | Execution | Started | Took | Now | Actions
+            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
+            Cancel
+            Its running steps and its children are cancelled too.
+            Cancel
+            Recent executionsAll
+            Executions
+            | Status | Playbook | Execution | Started | Took | Now | Actions
+            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
+            Cancel
+            Its running steps and its children are cancelled too.
+            Cancel
+        "#]],
     )
     .await;
 }
@@ -80,22 +86,25 @@ async fn executions_are_listed_with_the_step_they_are_at() {
         &seeded().await,
         "/ui/executions?status=RUNNING",
         expect![[r#"
-        Executions
-        Status
-        Any
-        Running
-        Completed
-        Failed
-        Cancelled
-        Playbook
-        From (UTC)
-        Until (UTC)
-        Live
-        ShowClear
-        Executions
-        | Status | Playbook | Execution | Started | Took | Now
-        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start
-    "#]],
+            Executions
+            Status
+            Any
+            Running
+            Completed
+            Failed
+            Cancelled
+            Playbook
+            From (UTC)
+            Until (UTC)
+            Live
+            ShowClear
+            Executions
+            | Status | Playbook | Execution | Started | Took | Now | Actions
+            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
+            Cancel
+            Its running steps and its children are cancelled too.
+            Cancel
+        "#]],
     )
     .await;
 }
@@ -179,8 +188,11 @@ async fn a_playbook_shows_the_difference_of_versions_and_a_form() {
         startstart
         Last executions
         Executions
-        | Status | Playbook | Execution | Started | Took | Now
-        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start
+        | Status | Playbook | Execution | Started | Took | Now | Actions
+        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
+        Cancel
+        Its running steps and its children are cancelled too.
+        Cancel
     "#]]).await;
 }
 
