@@ -58,3 +58,57 @@ fn places_are_reached_by_keys_and_no_page_has_an_error() {
     eventually("the keys are listed", || browser.text("#keys h2").contains("Keys"));
     assert_eq!(browser.console_errors(), Vec::<String>::new());
 }
+
+/// A playbook whose second step fails until a file exists.
+const REPAIRED: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: ship, path: tests/ship}
+workload: {file: missing}
+workflow:
+  - step: count
+    tool: {kind: noop, result: 7}
+    set: {ctx.total: '{{ output }}'}
+    next: {arcs: [{step: ship}]}
+  - step: ship
+    tool: {kind: shell, command: 'cat {{ workload.file }}'}
+";
+
+#[test]
+fn a_failure_is_found_scrubbed_through_and_repaired_on_one_page() {
+    let sandbox = Sandbox::new().with("ship.yaml", REPAIRED);
+    let server = Server::new(&sandbox, &[]);
+    let file = sandbox.path("address.txt").display().to_string();
+    let ended = sandbox.noetl(&[
+        "run",
+        "ship.yaml",
+        "--set",
+        &format!("file={file}"),
+        "--server",
+        &server.url(),
+    ]);
+    assert_ne!(ended.code, Some(0), "the file does not exist yet");
+    let browser = Browser::new(Scripts::On);
+    browser.open(&format!("{}/ui/executions", server.url()));
+    browser.click("tbody a.id");
+    eventually("the failure is shown", || {
+        browser.text("#failure-title").contains("Failed in step ship")
+    });
+    assert!(browser.text(".failure-panel").contains("No such file"));
+    let failed = browser.address();
+
+    browser.press("\u{E011}");
+    eventually("the first event is shown", || browser.text(".says-event").contains("Event 1 of"));
+    assert!(browser.address().contains("at=1"), "{}", browser.address());
+    browser.press("\u{E010}");
+    eventually("the failure is shown again", || {
+        browser.text("#failure-title").contains("Failed in step ship")
+    });
+
+    std::fs::write(&file, "Main Street 1").expect("the file is written");
+    browser.click(".repairs form button");
+    eventually("the fork completes", || {
+        browser.address() != failed && browser.text(".page-head .status").contains("Completed")
+    });
+    assert_eq!(browser.console_errors(), Vec::<String>::new());
+}
