@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use noetl_control::NotificationSender;
 use url::Url;
 
 use crate::input::nearest::nearest;
@@ -334,6 +335,14 @@ impl Config {
     /// limit.
     pub(crate) fn backlog_max(&self) -> Option<u64> {
         Some(self.number(Setting::BacklogMax)).filter(|max| *max > 0)
+    }
+
+    /// Returns the sender of a server's notifications.
+    pub(crate) fn notification_sender(&self) -> NotificationSender {
+        match self.text(Setting::OutboxNotifications) {
+            Some("external") => NotificationSender::External,
+            Some(_) | None => NotificationSender::Relay,
+        }
     }
 
     pub(crate) fn worker_pool(&self) -> &str {

@@ -33,7 +33,7 @@ pub use loops::schedules::{BACKFILL_MAX, Fired, ScheduleAction, ScheduleError};
 pub use loops::subscriptions::SubscriptionError;
 pub use read::follow::Follow;
 pub use read::verify::{Fault, LogVerification, verify};
-pub use settings::{BACKLOG_DEFAULT, ControlSettings};
+pub use settings::{BACKLOG_DEFAULT, ControlSettings, NotificationSender};
 pub use starts::admission::{Admission, BacklogFull};
 pub use starts::catalog::Registered;
 pub use starts::catalog_name::EntryNameError;

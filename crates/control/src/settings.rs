@@ -6,6 +6,15 @@ use std::time::Duration;
 /// The default limit of executions that wait in a pool: a few seconds' worth of small ones.
 pub const BACKLOG_DEFAULT: u64 = 4000;
 
+/// The program that sends the notifications of the outbox to the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotificationSender {
+    /// The relay of the control plane.
+    Relay,
+    /// A program that claims them; they wait in the outbox until it has sent them.
+    External,
+}
+
 /// The settings of the control plane; the defaults suit both a laptop and a server.
 #[derive(Debug, Clone)]
 pub struct ControlSettings {
@@ -40,6 +49,8 @@ pub struct ControlSettings {
     /// The number of executions that may wait for a worker in a pool before further starts are
     /// refused; `None` for no limit.
     pub backlog_max: Option<u64>,
+    /// The sender of notifications to workers that do not poll.
+    pub notifications: NotificationSender,
     /// The memory limit of the cache of large values, in bytes.
     pub payload_bytes_max: usize,
 }
@@ -62,6 +73,7 @@ impl Default for ControlSettings {
             events_max: noetl_engine::EVENTS_MAX,
             attempts_max: noetl_engine::ATTEMPTS_MAX,
             backlog_max: Some(BACKLOG_DEFAULT),
+            notifications: NotificationSender::Relay,
             payload_bytes_max: 64 * 1024 * 1024,
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_bus::LocalBus;
-use noetl_control::{Control, ControlSettings};
+use noetl_control::{Control, ControlSettings, NotificationSender};
 use noetl_model::IdGenerator;
 use noetl_store::{MemoryStore, Outbox as _, WorkQueue as _};
 use tokio::task::JoinHandle;
@@ -176,6 +176,7 @@ fn settings(rng: &mut Rng) -> ControlSettings {
         events_max: EVENTS_MAX,
         attempts_max: *rng.pick(&[3, 20]),
         backlog_max: None,
+        notifications: NotificationSender::Relay,
         payload_bytes_max: *rng.pick(&[0, 30_000, 1_000_000]),
     }
 }

@@ -26,6 +26,9 @@ const RETRY_SHARE: usize = 4;
 pub enum Taker {
     /// The control plane's relay loop: all messages, fresh ones first, in no guaranteed order.
     Relay,
+    /// The relay loop where an external program publishes the notifications: all other messages,
+    /// taken like those of [`Taker::Relay`].
+    InternalRelay,
     /// An external program that publishes notifications: only notifications, and in order within
     /// one execution.
     Publisher,

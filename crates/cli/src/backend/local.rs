@@ -219,7 +219,8 @@ impl Session {
     /// Creates the control plane of a server.
     pub(crate) fn serving(parts: ServerParts, config: &Config) -> Self {
         let ServerParts { kept, bus, sharing: _, upkeep, machine } = parts;
-        let settings = settings(config);
+        let settings =
+            ControlSettings { notifications: config.notification_sender(), ..settings(config) };
         let given = given(config);
         let mut session = Self::new(kept, bus, settings, machine, (HistoryLocation::Memory, given));
         let (app, stop) = (session.app.clone(), session.loops.stop.clone());

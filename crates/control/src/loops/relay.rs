@@ -1,5 +1,7 @@
 //! The relay: sends the messages of the outbox at least once; receivers ignore repetitions.
 //!
+//! Where an external program sends the notifications, the relay leaves them in the outbox.
+//!
 //! Invariant: without the bus only notifications wait; everything else continues.
 
 use std::collections::BTreeSet;
@@ -20,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LoadError;
 use crate::tasks::pause;
-use crate::{Control, SubmitError};
+use crate::{Control, NotificationSender, SubmitError};
 
 /// The largest number of messages taken at once.
 const RELAY_MAX: usize = 256;
@@ -106,7 +108,11 @@ impl Control {
 
     /// Sends the pending messages and returns their number.
     async fn relay_owed(&self, outage: &mut Outage) -> Result<usize, StoreError> {
-        let take = Take { taker: Taker::Relay, limit: RELAY_MAX, hold: outage.visibility() };
+        let taker = match self.parts.settings.notifications {
+            NotificationSender::Relay => Taker::Relay,
+            NotificationSender::External => Taker::InternalRelay,
+        };
+        let take = Take { taker, limit: RELAY_MAX, hold: outage.visibility() };
         let rows = self.parts.store.take(take).await?;
         let count = rows.len();
         let pools: BTreeSet<&Pool> = rows.iter().filter_map(ready_pool).collect();

@@ -5,11 +5,12 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use noetl_bus::{Bus, BusError, Hint, HintReceiver, Notification, NotificationReason, Reach};
-use noetl_store::Outbox as _;
+use noetl_store::{Outbox as _, Take, Taker};
 use serde_json::json;
 use tokio::sync::watch;
 
 use super::*;
+use crate::NotificationSender;
 use crate::loops::relay::VISIBILITY_MAX;
 
 const CHAIN: &str = r#"
@@ -99,6 +100,29 @@ fn plane_with(world: &World, bus: Arc<BrokeredBus>) -> Running {
     let ids = Arc::new(IdGenerator::new(1));
     let settings = ControlSettings::default();
     Running::of(Control::new(world.store.clone(), bus, world.clock.clone(), ids, settings))
+}
+
+#[tokio::test(start_paused = true)]
+async fn notifications_left_to_an_external_program_wait_for_it_in_order() {
+    let world = World::new();
+    let bus = BrokeredBus::new(Broker::Up);
+    let settings = ControlSettings {
+        notifications: NotificationSender::External,
+        ..ControlSettings::default()
+    };
+    let ids = Arc::new(IdGenerator::new(1));
+    let control =
+        Control::new(world.store.clone(), bus.clone(), world.clock.clone(), ids, settings);
+    let plane = Running::of(control);
+    register(&plane.control, CHAIN).await;
+    let execution = start(&plane.control).await;
+    assert_eq!(work(&plane.control, execution).await, ExecutionStatus::Completed);
+    let take = Take { taker: Taker::Publisher, limit: 9, hold: VISIBILITY_MAX };
+    let rows = world.store.take(take).await.unwrap();
+    let steps: Vec<String> =
+        rows.iter().filter_map(crate::notification).map(|it| it.command.step.to_string()).collect();
+    assert_eq!(steps, ["start", "each", "each", "end"]);
+    assert!(bus.heard.borrow().is_empty(), "the relay has sent none of them");
 }
 
 /// Runs a playbook and checks the `count` notifications sent on `bus`.

@@ -279,6 +279,7 @@ async fn only_what_may_be_forgotten_leaves_the_disk_behind() {
         "release_leases.sql",
         "remove_messages.sql",
         "renew_leases.sql",
+        "take_internal_messages.sql",
         "take_messages.sql",
     ];
     assert_eq!(lazy, expected);

@@ -252,6 +252,20 @@ pub async fn publishers_are_given_notifications_in_the_order_of_each_execution(s
     assert_eq!(commands(&of(B).collect::<Vec<_>>()), [4, 5]);
 }
 
+pub async fn an_internal_relay_leaves_notifications_to_publishers(subject: Subject) {
+    let cancelled = |command| Message::CommandCancelled { command: CommandId(command) };
+    let outbox = vec![notification(1), cancelled(2), notification(3), cancelled(4)];
+    assert_eq!(subject.append(Append { outbox, ..start(A) }).await, Ok(()));
+    assert_eq!(commands(&take(&subject, Taker::InternalRelay, 1).await), [2]);
+    assert_eq!(commands(&take(&subject, Taker::InternalRelay, 9).await), [4]);
+    assert_eq!(take(&subject, Taker::InternalRelay, 9).await, []);
+    assert_eq!(commands(&take(&subject, Taker::Publisher, 9).await), [1, 3]);
+    subject.at(11);
+    let again = take(&subject, Taker::InternalRelay, 9).await;
+    assert_eq!(commands(&again), [2, 4], "their holds are over");
+    assert_eq!(commands(&take(&subject, Taker::Publisher, 9).await), [1, 3]);
+}
+
 pub async fn takers_at_the_same_time_never_share_a_message(subject: Subject) {
     const EACH: u64 = 40;
     for execution in 0..4 {

@@ -74,17 +74,22 @@ impl OutboxTable {
 
     fn takeable(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
         match take.taker {
-            Taker::Relay => self.for_relay(take, now),
+            Taker::Relay => self.for_relay(take, now, |_| true),
+            Taker::InternalRelay => self.for_relay(take, now, |it| !is_for_bus(it)),
             Taker::Publisher => self.for_publisher(take, now),
         }
     }
 
-    fn for_relay(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
-        let fresh = self.rows.iter().filter(|(_, owed)| owed.hold == Hold::Nothing);
+    fn for_relay(
+        &self,
+        take: Take,
+        now: Timestamp,
+        sends: impl Fn(&Message) -> bool,
+    ) -> BTreeSet<i64> {
+        let rows = || self.rows.iter().filter(|(_, owed)| sends(&owed.row.message));
+        let fresh = rows().filter(|(_, owed)| owed.hold == Hold::Nothing);
         let fresh: Vec<i64> = fresh.map(|(id, _)| *id).collect();
-        let mut due: Vec<(Option<Timestamp>, i64)> = self
-            .rows
-            .iter()
+        let mut due: Vec<(Option<Timestamp>, i64)> = rows()
             .filter(|(_, owed)| owed.hold.is_due(now))
             .map(|(id, owed)| (owed.hold.until(), *id))
             .collect();

@@ -18,15 +18,20 @@ pub async fn take<D: SqlDatabase>(database: &D, take: Take) -> Result<Vec<Outbox
     let (now, until) = (SqlArgument::Now, SqlArgument::After(take.hold));
     let limit = at_most(take.limit, OUTBOX_TAKE_MAX).into();
     let attempts_max = OUTBOX_ATTEMPTS_MAX.into();
+    let retries_first = at_most(take.retries_first(), OUTBOX_TAKE_MAX).into();
+    let sql = database.sql();
     let rows = match take.taker {
         Taker::Relay => {
-            let retries_first = at_most(take.retries_first(), OUTBOX_TAKE_MAX).into();
             let arguments = [now, until, limit, retries_first, attempts_max];
-            database.rows(&database.sql().take_messages, &arguments).await?
+            database.rows(&sql.take_messages, &arguments).await?
+        }
+        Taker::InternalRelay => {
+            let arguments = [now, until, limit, retries_first, attempts_max];
+            database.rows(&sql.take_internal_messages, &arguments).await?
         }
         Taker::Publisher => {
             let arguments = [now, until, limit, attempts_max];
-            database.rows(&database.sql().claim_messages, &arguments).await?
+            database.rows(&sql.claim_messages, &arguments).await?
         }
     };
     taken_messages(&rows)

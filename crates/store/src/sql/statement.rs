@@ -148,6 +148,7 @@ macro_rules! each_statement {
             Read sealed_keychain_entries;
             Write set_archived;
             Read stalled_executions;
+            Lazy take_internal_messages;
             Lazy take_messages;
             Lazy take_turn;
             Read waiting_schedules;
