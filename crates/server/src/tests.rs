@@ -5,6 +5,7 @@ mod abuse;
 mod access;
 mod callback;
 mod catalog;
+mod compat_views;
 mod contract;
 mod credentials;
 mod dashboard;
