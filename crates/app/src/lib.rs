@@ -56,7 +56,7 @@ pub use keychain::{KeychainError, KeychainExpiry, KeychainName, KeychainPut, Key
 pub use listeners::Listener;
 pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError};
 pub use objects::{ObjectError, ObjectName};
-pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
+pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, MarkedSent, OutboxError};
 pub use pool_queues::PoolQueue;
 pub use positions::{
     LiveUpdates, LogPartQuery, PositionError, PositionValueName, TimelineWindowQuery,

@@ -2,6 +2,7 @@
 //!
 //! Only notifications are handed out; messages between executions are delivered by the relay alone.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use noetl_api::wire::{OutboxMessage, OutboxPage};
@@ -15,6 +16,8 @@ use crate::app::App;
 
 /// Time after which a claimed message that is not marked may be claimed again.
 const CLAIM_HOLD: Duration = Duration::from_secs(60);
+/// Maximum number of messages that one request may name.
+const IDS_MAX: usize = 10_000;
 /// Default number of messages per page.
 const PAGE_SIZE: usize = 100;
 
@@ -23,12 +26,10 @@ const PAGE_SIZE: usize = 100;
 pub enum OutboxError {
     #[error("name at least one message in `outbox_ids`")]
     NoIds,
-    #[error("name at most {OUTBOX_TAKE_MAX} messages in `outbox_ids`")]
+    #[error("name at most {IDS_MAX} messages in `outbox_ids`")]
     TooManyIds,
     #[error("say in `error` why the message could not be sent")]
     NoReason,
-    #[error("there never was a message {0}")]
-    Unknown(i64),
     #[error("{0}")]
     UnknownState(String),
     #[error(transparent)]
@@ -62,6 +63,19 @@ pub enum AfterFailure {
     Dead,
     /// The message was sent already.
     Sent,
+    /// No message ever had this id.
+    Unknown,
+}
+
+/// The result of marking messages as sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MarkedSent {
+    /// The number of messages that are sent, now or by an earlier request.
+    pub marked: u64,
+    /// The number of them that were pending until this request.
+    pub newly: u64,
+    /// The ids that no message ever had.
+    pub unknown: Vec<i64>,
 }
 
 impl App {
@@ -90,8 +104,17 @@ impl App {
     }
 
     /// Marks messages as sent.
-    pub async fn mark_sent(&self, ids: &[i64]) -> Result<Sent, OutboxError> {
-        Ok(self.store().sent(checked(ids)?).await?)
+    pub async fn mark_sent(&self, ids: &[i64]) -> Result<MarkedSent, OutboxError> {
+        let ids: BTreeSet<i64> = checked(ids)?.iter().copied().collect();
+        let ids: Vec<i64> = ids.into_iter().collect();
+        let mut sum = MarkedSent::default();
+        for part in ids.chunks(OUTBOX_TAKE_MAX) {
+            let Sent { marked, unknown } = self.store().sent(part).await?;
+            sum.newly += marked;
+            sum.marked += (part.len() - unknown.len()) as u64;
+            sum.unknown.extend(unknown);
+        }
+        Ok(sum)
     }
 
     /// Marks a message as failed and schedules the next try.
@@ -105,7 +128,7 @@ impl App {
             Some(Fate::RetryIn(delay)) => Ok(AfterFailure::RetryIn(*delay)),
             Some(Fate::Dead) => Ok(AfterFailure::Dead),
             Some(Fate::Over) => Ok(AfterFailure::Sent),
-            Some(Fate::Unknown) | None => Err(OutboxError::Unknown(id)),
+            Some(Fate::Unknown) | None => Ok(AfterFailure::Unknown),
         }
     }
 
@@ -137,19 +160,27 @@ impl App {
 
     /// Retries failed and dead messages at once; returns their number.
     pub async fn retry_messages(&self, ids: &[i64]) -> Result<u64, OutboxError> {
-        Ok(self.store().revive(checked(ids)?).await?)
+        let mut revived = 0;
+        for part in checked(ids)?.chunks(OUTBOX_TAKE_MAX) {
+            revived += self.store().revive(part).await?;
+        }
+        Ok(revived)
     }
 
     /// Deletes dead messages; returns their number.
     pub async fn drop_messages(&self, ids: &[i64]) -> Result<u64, OutboxError> {
-        Ok(self.store().discard(checked(ids)?).await?)
+        let mut discarded = 0;
+        for part in checked(ids)?.chunks(OUTBOX_TAKE_MAX) {
+            discarded += self.store().discard(part).await?;
+        }
+        Ok(discarded)
     }
 }
 
 fn checked(ids: &[i64]) -> Result<&[i64], OutboxError> {
     match ids.len() {
         0 => Err(OutboxError::NoIds),
-        1..=OUTBOX_TAKE_MAX => Ok(ids),
+        1..=IDS_MAX => Ok(ids),
         _ => Err(OutboxError::TooManyIds),
     }
 }

@@ -76,7 +76,7 @@ fn view(row: SubscriptionRow) -> SubscriptionView {
         subscription_id: row.id.to_string(),
         state: row.state().to_string(),
         last_event_type: row.last_event.as_str().to_owned(),
-        updated_at: row.updated_at.to_string(),
+        updated_at: noetl_compat::time_with_offset(row.updated_at),
         catalog_id: row.catalog_id.to_string(),
         path: row.path,
     }

@@ -18,6 +18,7 @@ mod names;
 mod projection;
 mod projector;
 mod public_event;
+mod time;
 mod worker;
 
 pub use catalog_payload::catalog_payload;
@@ -40,6 +41,7 @@ pub use projector::{
     ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
 };
 pub use public_event::{PublicEvents, command_id};
+pub use time::time_with_offset;
 pub use worker::{
     AttemptSource, BadFact, Callback, CallbackAnswer, ClaimRequest, ClaimedCommand, EventAccepted,
     EventBatch, EventBatchAccepted, Issued, JobState, LatestClaim, NAME_MAX, PostedEvent,

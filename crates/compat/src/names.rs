@@ -3,12 +3,14 @@
 //! Invariant: every event has exactly one public name; events that other programs may report are
 //! distinct from those that only the control plane writes.
 
-use noetl_model::{Event, EventTag};
+use noetl_model::{Event, EventTag, ExecutionStatus};
 
-/// Returns the public name and status of an event.
-pub fn public_name(event: &Event) -> (&str, &'static str) {
-    if let Event::Reported { name, .. } = event {
-        return (name, "REPORTED");
+/// Returns the public name and status of an event. A reported event keeps the status that its
+/// reporter gave it.
+pub fn public_name(event: &Event) -> (&str, &str) {
+    if let Event::Reported { name, body, .. } = event {
+        let status = body.get("status").and_then(serde_json::Value::as_str);
+        return (name, status.unwrap_or(name_of(EventTag::Reported).1));
     }
     name_of(event.tag())
 }
@@ -64,6 +66,12 @@ pub enum EventMeaning {
     CommandFailed,
     /// A worker is done with a command; its result was reported before.
     CommandCompleted,
+    /// A worker has entered a step, as old logs say it. It is recorded; the control plane's own
+    /// entry has another name.
+    StepEntered,
+    /// The execution has ended with this status, as old logs say it. It is recorded if the
+    /// execution has ended so, see [`EventMeaning::forges`].
+    ExecutionEnded(ExecutionStatus),
     /// An event that only the control plane may write.
     Reserved,
     /// An event that is recorded and has no other effect.
@@ -80,15 +88,16 @@ impl EventMeaning {
             "call.done" | "action_done" => EventMeaning::ToolReturned,
             "call.error" | "command.failed" | "action_failed" => EventMeaning::CommandFailed,
             "command.completed" | "action_completed" => EventMeaning::CommandCompleted,
+            "step_enter" | "step_started" => EventMeaning::StepEntered,
+            "playbook_completed" => EventMeaning::ExecutionEnded(ExecutionStatus::Completed),
+            "playbook_failed" => EventMeaning::ExecutionEnded(ExecutionStatus::Failed),
+            "playbook_cancelled" => EventMeaning::ExecutionEnded(ExecutionStatus::Cancelled),
             "playbook_started"
             | "playbook.started"
             | "playbook.initialized"
             | "playbook.completed"
-            | "playbook_completed"
             | "playbook.failed"
-            | "playbook_failed"
             | "playbook.cancelled"
-            | "playbook_cancelled"
             | "execution.started"
             | "execution.completed"
             | "execution.failed"
@@ -99,12 +108,25 @@ impl EventMeaning {
             | "command.issued"
             | "command.cancelled"
             | "step.enter"
-            | "step_enter"
-            | "step_started"
             | "step.skipped"
             | "step_skipped"
             | "ctx.updated" => EventMeaning::Reserved,
             _ => EventMeaning::Fact,
+        }
+    }
+
+    /// True if the event would pass for one that only the control plane writes, in an execution
+    /// with this status: a reserved name, or an end that the execution has not come to.
+    pub fn forges(self, status: ExecutionStatus) -> bool {
+        match self {
+            EventMeaning::Reserved => true,
+            EventMeaning::ExecutionEnded(told) => told != status,
+            EventMeaning::Working
+            | EventMeaning::ToolReturned
+            | EventMeaning::CommandFailed
+            | EventMeaning::CommandCompleted
+            | EventMeaning::StepEntered
+            | EventMeaning::Fact => false,
         }
     }
 }
@@ -185,9 +207,48 @@ mod tests {
     #[test]
     fn nobody_else_can_end_an_execution() {
         check(
-            &["playbook.completed", "playbook_failed", "execution.cancelled"],
+            &["playbook.completed", "playbook.failed", "execution.cancelled", "step.enter"],
             EventMeaning::Reserved,
         );
+    }
+
+    #[test]
+    fn an_end_of_an_old_log_is_taken_only_where_the_execution_has_come_to_it() {
+        use ExecutionStatus::{Cancelled, Completed, Failed, Running};
+        for (name, told) in [
+            ("playbook_completed", Completed),
+            ("playbook_failed", Failed),
+            ("playbook_cancelled", Cancelled),
+        ] {
+            for status in [Running, Completed, Failed, Cancelled] {
+                let meaning = EventMeaning::of(name);
+                assert_eq!(meaning.forges(status), told != status, "{name} at {status}");
+            }
+        }
+    }
+
+    #[test]
+    fn steps_of_an_old_log_forge_nothing_and_our_own_names_always_do() {
+        for status in ExecutionStatus::ALL {
+            for name in ["step_enter", "step_started", "step_completed", "step_failed", "note"] {
+                assert!(!EventMeaning::of(name).forges(*status), "{name} at {status}");
+            }
+            for name in ["step.enter", "playbook_started", "playbook.completed", "command.issued"] {
+                assert!(EventMeaning::of(name).forges(*status), "{name} at {status}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reported_event_keeps_its_status() {
+        for (body, expected) in [
+            (serde_json::json!({ "status": "FAILED" }), "FAILED"),
+            (serde_json::json!({ "status": null }), "REPORTED"),
+            (serde_json::json!({}), "REPORTED"),
+        ] {
+            let event = Event::Reported { name: "step_completed".to_owned(), step: None, body };
+            assert_eq!(public_name(&event), ("step_completed", expected));
+        }
     }
 
     #[test]

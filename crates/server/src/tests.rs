@@ -36,6 +36,7 @@ mod remote;
 mod replay;
 mod results;
 mod schedules;
+mod seed_differences;
 mod start_keys;
 mod status;
 mod stored;

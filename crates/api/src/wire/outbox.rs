@@ -72,8 +72,10 @@ pub struct MarkPublished {
 
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct MarkedPublished {
-    /// Number of messages that were pending until this request.
+    /// Number of messages that are sent, now or by an earlier request.
     pub marked: u64,
+    /// Number of them that were pending until this request.
+    pub newly: u64,
     /// Ids that no message ever had.
     pub unknown: Vec<i64>,
 }
@@ -82,9 +84,9 @@ pub struct MarkedPublished {
 pub struct MarkFailed {
     pub outbox_id: AnyId,
     pub error: String,
-    /// Number of tries; the message's own count if left out.
+    /// Number of tries, at least 0; the message's own count if left out.
     #[serde(default)]
-    pub attempts: Option<u32>,
+    pub attempts: Option<i64>,
     #[serde(default = "delay_seconds_max")]
     pub max_delay_seconds: i64,
 }
@@ -99,7 +101,8 @@ pub struct MarkedFailed {
     pub marked: bool,
     /// Seconds until the next try; absent if there is none.
     pub available_at_in: Option<u64>,
-    /// `FAILED`, `DEAD`, or `PUBLISHED` for a message that was sent already.
+    /// `FAILED`, `DEAD`, `PUBLISHED` for a message that was sent already, or `UNKNOWN` if there
+    /// never was one.
     pub status: &'static str,
 }
 

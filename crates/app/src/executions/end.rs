@@ -57,7 +57,8 @@ impl App {
         Ok(cancelled)
     }
 
-    /// Ends an execution manually, as completed or failed.
+    /// Ends an execution manually, as completed or failed. An execution that has ended so already
+    /// stays as it is.
     pub async fn finalize(
         &self,
         execution: ExecutionId,
@@ -72,7 +73,10 @@ impl App {
         }
         let reason = reason_of(reason, "finalized by request")?;
         self.execution(execution).await.map_err(SubmitError::Load)?;
-        accepted(self.control().finalize(execution, status, reason).await?)
+        match accepted(self.control().finalize(execution, status, reason).await?) {
+            Err(EndError::Refused(Refusal::Finished(ended))) if ended == status => Ok(()),
+            result => result,
+        }
     }
 
     /// Cancels or lists the executions that have been running for longer than `minutes`.

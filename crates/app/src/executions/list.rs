@@ -82,8 +82,11 @@ impl App {
         if query.offset > LOOKED_AT_MAX {
             return Err(ListError::OffsetTooLarge);
         }
-        let limit = query.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
+        let limit = query.limit.unwrap_or(LIMIT).min(LIMIT_MAX);
         let mut executions = Vec::new();
+        if limit == 0 {
+            return Ok(ExecutionList { executions, next: None });
+        }
         let mut left_out = query.offset;
         let mut before = query.cursor.into_iter().chain(query.newest()).min();
         for _page in 0..LOOKED_AT_MAX / PAGE_MAX {

@@ -87,7 +87,17 @@ impl App {
                 let issued = self.reported_command(execution, &item).await?;
                 self.end_command(&issued, &item, outcome, Logs::default()).await?;
             }
-            EventMeaning::Reserved => return Err(PostEventError::ReservedName(item.event_type)),
+            EventMeaning::StepEntered => {
+                self.renew_leases(&item).await?;
+                self.record_fact(execution, item, event_id).await?;
+            }
+            meaning @ (EventMeaning::ExecutionEnded(_) | EventMeaning::Reserved) => {
+                let status = self.execution(execution).await?.status;
+                if meaning.forges(status) {
+                    return Err(PostEventError::ReservedName(item.event_type));
+                }
+                self.record_fact(execution, item, event_id).await?;
+            }
             EventMeaning::Fact => self.record_fact(execution, item, event_id).await?,
         }
         Ok(event_id)

@@ -32,7 +32,6 @@ fn failed(error: OutboxError) -> Failure {
         OutboxError::NoIds
         | OutboxError::TooManyIds
         | OutboxError::NoReason
-        | OutboxError::Unknown(_)
         | OutboxError::UnknownState(_) => Failure::bad_input(error),
         OutboxError::Store(_) => Failure::broken(error),
     }

@@ -19,7 +19,7 @@ use crate::response::error::ApiError;
 use crate::state::AppState;
 
 /// Maximum number of events per request.
-const BATCH_MAX: usize = 1000;
+const BATCH_MAX: usize = 10_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(post_event)).routes(routes!(post_events))

@@ -14,7 +14,7 @@ use noetl_api::wire::{
     ClaimedMessage, MarkFailed, MarkPublished, MarkedFailed, MarkedPublished, OutboxChanged,
     OutboxClaim, OutboxClaimed, OutboxIds, OutboxPage, OutboxPending, PayloadCodec,
 };
-use noetl_app::{AfterFailure, ClaimedNotification, FailedSend, OutboxError};
+use noetl_app::{AfterFailure, ClaimedNotification, FailedSend, MarkedSent, OutboxError};
 use noetl_bus::wire;
 use serde::Deserialize;
 use serde_json::Value;
@@ -94,7 +94,8 @@ async fn mark_published(
     Body(request): Body<MarkPublished>,
 ) -> Result<Json<MarkedPublished>, ApiError> {
     let sent = state.app().mark_sent(&ids_of(&request.outbox_ids)).await?;
-    Ok(Json(MarkedPublished { marked: sent.marked, unknown: sent.unknown }))
+    let MarkedSent { marked, newly, unknown } = sent;
+    Ok(Json(MarkedPublished { marked, newly, unknown }))
 }
 
 fn ids_of(ids: &[AnyId]) -> Vec<i64> {
@@ -114,13 +115,14 @@ async fn mark_failed(
     let failed = FailedSend {
         id: request.outbox_id.0,
         reason: request.error,
-        attempts: request.attempts,
+        attempts: request.attempts.map(|tries| u32::try_from(tries.max(0)).unwrap_or(u32::MAX)),
         delay_max: Duration::from_secs(seconds),
     };
     let (marked, available_at_in, status) = match state.app().mark_send_failed(failed).await? {
         AfterFailure::RetryIn(delay) => (true, Some(delay.as_secs()), "FAILED"),
         AfterFailure::Dead => (true, None, "DEAD"),
         AfterFailure::Sent => (false, None, "PUBLISHED"),
+        AfterFailure::Unknown => (false, None, "UNKNOWN"),
     };
     Ok(Json(MarkedFailed { marked, available_at_in, status }))
 }
@@ -192,7 +194,6 @@ impl From<OutboxError> for ApiError {
                 Self::new(StatusCode::BAD_REQUEST, "outbox-ids", detail)
             }
             OutboxError::NoReason => Self::new(StatusCode::BAD_REQUEST, "no-error", detail),
-            OutboxError::Unknown(_) => Self::not_found("unknown-message", detail),
             OutboxError::UnknownState(_) => Self::invalid("unknown-status", detail),
             OutboxError::Store(error) => error.into(),
         }

@@ -218,16 +218,42 @@ contract! {
     windows::live_updates_tell_what_has_changed_and_end,
     windows::live_updates_resume_after_a_position,
     windows::what_is_no_part_of_a_log_says_why,
+    seed_differences::cancelling_what_has_ended_is_400,
+    seed_differences::finalizing_again_alike_is_200_and_otherwise_409,
+    seed_differences::more_than_a_thousand_events_and_ids_are_taken_at_once,
+    seed_differences::a_list_of_no_rows_is_empty_and_an_unknown_status_is_refused,
+    seed_differences::a_body_that_is_no_json_cancels_nothing,
+    seed_differences::a_replaced_subscription_stays_replaced,
+    seed_differences::a_replay_keeps_tenants_apart_and_counts_places_in_the_log,
+    seed_differences::a_step_that_waits_for_a_worker_counts_as_running,
+    seed_differences::internal_routes_are_open_where_everything_is,
+    seed_differences::times_of_a_subscription_spell_out_their_offset,
+    seed_differences::names_of_old_logs_are_read_where_they_forge_nothing,
 }
 
-/// Cases for a server whose loops do not run.
-const IDLE_CASES: &[Case] = &[("outbox::another_program_sends_what_is_owed", |server| {
-    Box::pin(outbox::another_program_sends_what_is_owed(server))
-})];
+macro_rules! idle_contract {
+    ($($file:ident::$case:ident,)*) => {
+        /// Cases for a server whose loops do not run.
+        const IDLE_CASES: &[Case] = &[
+            $((concat!(stringify!($file), "::", stringify!($case)), |server| {
+                Box::pin($file::$case(server))
+            }),)*
+        ];
 
-#[tokio::test(start_paused = true)]
-async fn another_program_sends_what_is_owed() {
-    outbox::another_program_sends_what_is_owed(Server::without_loops()).await;
+        $(
+            #[tokio::test(start_paused = true)]
+            async fn $case() {
+                $file::$case(Server::without_loops()).await;
+            }
+        )*
+    };
+}
+
+idle_contract! {
+    outbox::another_program_sends_what_is_owed,
+    outbox::marks_may_be_repeated_and_may_name_what_never_was,
+    outbox::a_failure_without_a_count_waits_longer_each_time,
+    outbox::a_claim_says_the_codec_of_its_payload,
 }
 
 /// Runs every case on one kind of store; fails with the cases that do not hold and the operations

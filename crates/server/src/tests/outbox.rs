@@ -125,9 +125,9 @@ async fn a_claim_is_sent_or_fails_or_comes_back() {
 
     let ids = json!({ "outbox_ids": [1, "2", 99] });
     let answer = server.post("/api/internal/outbox/mark-published", ids.clone()).await;
-    assert_eq!(answer.body, json!({ "marked": 2, "unknown": [99] }));
+    assert_eq!(answer.body, json!({ "marked": 2, "newly": 2, "unknown": [99] }));
     let answer = server.post("/api/internal/outbox/mark-published", ids).await;
-    assert_eq!(answer.body, json!({ "marked": 0, "unknown": [99] }));
+    assert_eq!(answer.body, json!({ "marked": 2, "newly": 0, "unknown": [99] }));
 
     tokio::time::advance(std::time::Duration::from_secs(60)).await;
     let rows = claim(&server, 100).await;
@@ -149,16 +149,39 @@ async fn a_failed_message_waits_as_long_as_its_sender_has_tried() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_was_published_never_fails_and_what_never_was_is_not_found() {
-    let server = owing().await;
-    claim(&server, 1).await;
-    server.post("/api/internal/outbox/mark-published", json!({ "outbox_ids": [1] })).await;
-    let over = json!({ "marked": false, "available_at_in": null, "status": "PUBLISHED" });
-    assert_eq!(fail(&server, 1, json!({})).await, over);
-    let body = json!({ "outbox_id": 99, "error": "no broker" });
-    let answer = server.post("/api/internal/outbox/mark-failed", body).await;
-    assert_eq!(answer.problem(), "404 unknown-message");
+pub(super) async fn marks_may_be_repeated_and_may_name_what_never_was(server: Server) {
+    const NEVER: i64 = 1 << 40;
+    let server = owe(server).await;
+    let id = claim(&server, 1).await[0]["outbox_id"].as_i64().expect("an id");
+    let mark = async || {
+        let ids = json!({ "outbox_ids": [id, id, NEVER] });
+        server.post("/api/internal/outbox/mark-published", ids).await.body
+    };
+    assert_eq!(mark().await, json!({ "marked": 1, "newly": 1, "unknown": [NEVER] }));
+    assert_eq!(mark().await, json!({ "marked": 1, "newly": 0, "unknown": [NEVER] }));
+    let over = |status: &str| json!({ "marked": false, "available_at_in": null, "status": status });
+    assert_eq!(fail(&server, id, json!({})).await, over("PUBLISHED"));
+    assert_eq!(fail(&server, NEVER, json!({})).await, over("UNKNOWN"));
+}
+
+pub(super) async fn a_failure_without_a_count_waits_longer_each_time(server: Server) {
+    let server = owe(server).await;
+    let id = claim(&server, 1).await[0]["outbox_id"].as_i64().expect("an id");
+    let waits = async |more: Value| fail(&server, id, more).await["available_at_in"].clone();
+    assert_eq!(waits(json!({ "attempts": -3 })).await, 1, "fewer than none is none");
+    let at_once = json!({ "attempts": 1, "max_delay_seconds": 0 });
+    for expected in [1, 2, 4] {
+        assert_eq!(waits(json!({})).await, expected);
+        assert_eq!(waits(at_once.clone()).await, 0);
+        claim(&server, 1).await;
+    }
+}
+
+pub(super) async fn a_claim_says_the_codec_of_its_payload(server: Server) {
+    let server = owe(server).await;
+    let row = claim(&server, 1).await[0].clone();
+    assert_eq!(row["payload_codec"], "json");
+    assert!(row["payload"].is_object(), "{row}");
 }
 
 #[tokio::test(start_paused = true)]

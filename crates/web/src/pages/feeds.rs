@@ -63,7 +63,6 @@ impl From<OutboxError> for PageError {
             | OutboxError::TooManyIds
             | OutboxError::NoReason
             | OutboxError::UnknownState(_) => Self::Refused(error.to_string()),
-            OutboxError::Unknown(_) => Self::NotFound(error.to_string()),
             OutboxError::Store(error) => error.into(),
         }
     }

@@ -38,10 +38,10 @@ struct ExecutionListQuery {
     started_after: Option<String>,
     /// List executions started before this time, in RFC 3339.
     started_before: Option<String>,
-    /// At most 1,000; 200 if left out.
-    limit: Option<usize>,
+    /// At most 1,000, and 200 if left out; nothing is listed if it is 0 or negative.
+    limit: Option<i64>,
     #[serde(default)]
-    offset: usize,
+    offset: i64,
     /// Start of the page: the header `X-Next-Cursor` of the previous one.
     cursor: Option<AnyId>,
 }
@@ -64,8 +64,8 @@ async fn list_executions(
         },
         started_after: instant_of("started_after", query.started_after.as_deref())?,
         started_before: instant_of("started_before", query.started_before.as_deref())?,
-        limit: query.limit,
-        offset: query.offset,
+        limit: query.limit.map(not_negative),
+        offset: not_negative(query.offset),
         cursor: query.cursor.map(ExecutionId::from),
     };
     let ExecutionList { executions, next } = state.app().list_executions(&query).await?;
@@ -74,6 +74,11 @@ async fn list_executions(
         headers.insert(NEXT_CURSOR.clone(), next.0.into());
     }
     Ok((headers, Json(executions.into_iter().map(|it| item_of(it, state.now())).collect())))
+}
+
+/// Returns a number of rows, with 0 for a negative one.
+fn not_negative(number: i64) -> usize {
+    usize::try_from(number.max(0)).unwrap_or(usize::MAX)
 }
 
 /// Returns the filter on paths; the whole path takes precedence over a part.
