@@ -103,6 +103,7 @@ macro_rules! conformance {
             letters::dead_messages_are_tried_again_or_dropped_on_request_only,
             letters::publishers_are_given_notifications_in_the_order_of_each_execution,
             letters::an_internal_relay_leaves_notifications_to_publishers,
+            letters::a_reminder_is_added_unless_a_notification_of_its_command_is_pending,
             letters::takers_at_the_same_time_never_share_a_message,
             feed::a_feed_shows_every_event_once_in_the_order_of_its_execution,
             feed::a_feed_goes_on_after_any_event_that_it_has_shown,

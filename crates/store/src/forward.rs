@@ -90,6 +90,11 @@ macro_rules! each_port {
                 Write across shared sent(ids: &[i64]) -> Sent;
                 Write across shared failed(failures: &[Failure]) -> Vec<Fate>;
                 Write across shared postpone(ids: &[i64], delay: Duration) -> ();
+                Write shard shared remind(
+                    execution: ExecutionId,
+                    command: CommandId,
+                    notification: &Message
+                ) -> bool;
                 Read across shared owed() -> u64;
                 Read across shared pending() -> u64;
                 Read across shared letters(page: LetterPage) -> Vec<Letter>;

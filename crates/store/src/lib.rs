@@ -52,8 +52,8 @@ pub use noetl_model::Held;
 pub use open_work::OpenWork;
 pub use outbox::{
     Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,
-    OUTBOX_TAKE_MAX, Sent, Take, Taker, UnknownMessageState, backoff, fates, is_for_bus,
-    missing_ids,
+    OUTBOX_TAKE_MAX, Sent, Take, Taker, UnknownMessageState, backoff, fates, missing_ids,
+    ready_command,
 };
 pub use plan::{CommandKey, ExecutionChange, KeyName, LogEnd, Plan, StoredRows, TimerKey};
 pub use port::{

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use noetl_model::{Message, Timestamp};
+use noetl_model::{CommandId, Message, Timestamp};
 
 use crate::OutboxRow;
 
@@ -202,14 +202,15 @@ pub struct Sent {
     pub unknown: Vec<i64>,
 }
 
-/// True if the message goes to the bus, where an external program can publish it as well.
-pub fn is_for_bus(message: &Message) -> bool {
+/// Returns the command that a notification announces. All other messages, which an external program
+/// cannot publish, have `None`.
+pub fn ready_command(message: &Message) -> Option<CommandId> {
     match message {
-        Message::CommandReady { .. } => true,
+        Message::CommandReady { command, .. } => Some(*command),
         Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
         | Message::CancelChild { .. }
-        | Message::CancelLinked { .. } => false,
+        | Message::CancelLinked { .. } => None,
     }
 }
 

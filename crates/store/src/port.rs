@@ -186,6 +186,15 @@ pub trait Outbox: Send + Sync {
     /// count.
     async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError>;
 
+    /// Adds the notification of a command once more. Returns false and changes nothing if a
+    /// notification of this command is still pending.
+    async fn remind(
+        &self,
+        execution: ExecutionId,
+        command: CommandId,
+        notification: &Message,
+    ) -> Result<bool, StoreError>;
+
     /// Returns the number of pending messages, without dead ones.
     async fn owed(&self) -> Result<u64, StoreError>;
 

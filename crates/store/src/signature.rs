@@ -4,8 +4,8 @@ pub use std::sync::Arc;
 pub use std::time::Duration;
 
 pub use noetl_model::{
-    CatalogId, CommandId, Digest, Envelope, EventId, ExecutionId, ExecutionStatus, Pool, Recorded,
-    ScheduleEvent, Seq, Summary, Timestamp, WorkerId,
+    CatalogId, CommandId, Digest, Envelope, EventId, ExecutionId, ExecutionStatus, Message, Pool,
+    Recorded, ScheduleEvent, Seq, Summary, Timestamp, WorkerId,
 };
 
 pub use crate::{

@@ -32,7 +32,7 @@ pub use layout::{check_writable, tables};
 pub use log::{
     find, furthest_replay, latest, own_events, payload, read, save, save_replay, saved_replays,
 };
-pub use outbox::{discard, failed, letters, owed, pending, postpone, revive, sent, take};
+pub use outbox::{discard, failed, letters, owed, pending, postpone, remind, revive, sent, take};
 pub use projected::{
     forget_projected, imported, list_imported, project, projected, projected_from, projected_within,
 };

@@ -3,21 +3,22 @@
 //!
 //! A broker may lose notifications, and the outbox sends each one only once. So ready commands are
 //! checked periodically, and one that has been ready for too long is announced like a new one; the
-//! first claim wins.
+//! first claim wins. Where an external program publishes the notifications, the reminder is put into
+//! the outbox, unless the program has not published the previous notification yet.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use noetl_bus::{BusError, Notification, NotificationReason, Reach};
-use noetl_model::{Attempt, CommandName, Event, Pool, Seq};
+use noetl_model::{Attempt, CommandId, CommandName, Event, Message, Pool, Seq};
 use noetl_store::{ReadyCommand, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Control;
 use crate::loops::relay::is_notified;
 use crate::tasks::rest;
 use crate::work::lease::ReadyKey;
+use crate::{Control, NotificationSender};
 
 /// The number of commands watched per pool: the first to be leased.
 const WATCHED_MAX: usize = 256;
@@ -73,11 +74,15 @@ impl Control {
     pub(crate) async fn remind_workers(self, stop: CancellationToken) {
         let mut watch = Watch::default();
         while rest(&stop, self.parts.settings.remind_every).await {
-            match self.parts.bus.reach() {
+            match (self.parts.settings.notifications, self.parts.bus.reach()) {
                 // No worker is notified here, or the relay still has to send the first
                 // notification.
-                Reach::Process | Reach::Disconnected => continue,
-                Reach::Connected => {}
+                (NotificationSender::Relay, Reach::Process | Reach::Disconnected) => continue,
+                (NotificationSender::Relay, Reach::Connected)
+                | (
+                    NotificationSender::External,
+                    Reach::Process | Reach::Disconnected | Reach::Connected,
+                ) => {}
             }
             if let Err(error) = self.remind(&mut watch).await {
                 let error: &dyn std::error::Error = &error;
@@ -108,7 +113,17 @@ impl Control {
     async fn announce(&self, row: &ReadyCommand, count: u32) -> Result<(), Unannounced> {
         let Some(notification) = self.reminder(row, count).await? else { return Ok(()) };
         tracing::debug!(command = %notification.command, count, "command announced again");
-        self.parts.bus.notify(&notification).await.map_err(Unannounced::Bus)
+        match self.parts.settings.notifications {
+            NotificationSender::Relay => {
+                self.parts.bus.notify(&notification).await.map_err(Unannounced::Bus)
+            }
+            NotificationSender::External => {
+                let (execution, command) = (row.execution, row.command);
+                let message = message_of(command, notification);
+                self.parts.store.remind(execution, command, &message).await?;
+                Ok(())
+            }
+        }
     }
 
     /// Returns the notification about a command; `None` if it is not open any more.
@@ -138,6 +153,13 @@ impl Control {
     }
 }
 
+/// Returns a notification as a message of the outbox.
+fn message_of(command: CommandId, notification: Notification) -> Message {
+    let Notification { reason: _, pool, command: name, trace } = notification;
+    let CommandName { execution: _, step, event_id, item } = name;
+    Message::CommandReady { pool, command, event_id, step, item, trace }
+}
+
 /// The reason why a command was not announced.
 enum Unannounced {
     Bus(BusError),
@@ -152,7 +174,7 @@ impl From<StoreError> for Unannounced {
 
 #[cfg(test)]
 mod tests {
-    use noetl_model::{CommandId, ExecutionId};
+    use noetl_model::ExecutionId;
 
     use super::*;
 

@@ -12,7 +12,7 @@ use noetl_model::{
     PAYLOAD_INLINE_MAX, Payload, PayloadRef, Recorded, Seq, Timestamp,
 };
 use noetl_playbook::Playbook;
-use noetl_store::{Append, Clock, QueueChange, TimerChange};
+use noetl_store::{Append, Clock, QueueChange, TimerChange, ready_command};
 use serde_json::Value;
 
 use crate::state::payloads::{BINDING_INLINE_MAX, Large, json_len_within};
@@ -189,17 +189,6 @@ fn leased_at_once(change: &QueueChange) -> Option<CommandId> {
         | QueueChange::Park { .. }
         | QueueChange::Expire { .. }
         | QueueChange::Remove { .. } => None,
-    }
-}
-
-/// Returns the command of a `CommandReady` message.
-fn ready_command(message: &Message) -> Option<CommandId> {
-    match message {
-        Message::CommandReady { command, .. } => Some(*command),
-        Message::CommandCancelled { .. }
-        | Message::ChildEnded { .. }
-        | Message::CancelChild { .. }
-        | Message::CancelLinked { .. } => None,
     }
 }
 

@@ -106,14 +106,7 @@ fn plane_with(world: &World, bus: Arc<BrokeredBus>) -> Running {
 async fn notifications_left_to_an_external_program_wait_for_it_in_order() {
     let world = World::new();
     let bus = BrokeredBus::new(Broker::Up);
-    let settings = ControlSettings {
-        notifications: NotificationSender::External,
-        ..ControlSettings::default()
-    };
-    let ids = Arc::new(IdGenerator::new(1));
-    let control =
-        Control::new(world.store.clone(), bus.clone(), world.clock.clone(), ids, settings);
-    let plane = Running::of(control);
+    let plane = externally_notified(&world, bus.clone());
     register(&plane.control, CHAIN).await;
     let execution = start(&plane.control).await;
     assert_eq!(work(&plane.control, execution).await, ExecutionStatus::Completed);
@@ -123,6 +116,39 @@ async fn notifications_left_to_an_external_program_wait_for_it_in_order() {
         rows.iter().filter_map(crate::notification).map(|it| it.command.step.to_string()).collect();
     assert_eq!(steps, ["start", "each", "each", "end"]);
     assert!(bus.heard.borrow().is_empty(), "the relay has sent none of them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_whose_worker_died_is_left_to_an_external_program_once_more() {
+    let world = World::new();
+    let plane = externally_notified(&world, world.bus.clone());
+    register(&plane.control, CHAIN).await;
+    start(&plane.control).await;
+    let publish = async || {
+        let take = Take { taker: Taker::Publisher, limit: 9, hold: VISIBILITY_MAX };
+        let rows = world.store.take(take).await.unwrap();
+        let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+        world.store.sent(&ids).await.unwrap();
+        rows.iter().filter_map(crate::notification).map(|it| it.command).collect::<Vec<_>>()
+    };
+    let first = publish().await;
+    assert_eq!(first.len(), 1);
+    assert_eq!(lease(&plane.control, "dies", 1).await.len(), 1);
+    tokio::time::sleep(Duration::from_secs(29)).await;
+    assert_eq!(publish().await, [], "the worker may live");
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(publish().await, first);
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(publish().await, first, "one reminder waits, however long it takes to publish it");
+    plane.stop().await;
+}
+
+/// Runs a control plane whose notifications an external program publishes.
+fn externally_notified(world: &World, bus: Arc<dyn Bus>) -> Running {
+    let notifications = NotificationSender::External;
+    let settings = ControlSettings { notifications, ..ControlSettings::default() };
+    let ids = Arc::new(IdGenerator::new(1));
+    Running::of(Control::new(world.store.clone(), bus, world.clock.clone(), ids, settings))
 }
 
 /// Runs a playbook and checks the `count` notifications sent on `bus`.

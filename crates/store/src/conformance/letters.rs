@@ -266,6 +266,34 @@ pub async fn an_internal_relay_leaves_notifications_to_publishers(subject: Subje
     assert_eq!(commands(&take(&subject, Taker::Publisher, 9).await), [1, 3]);
 }
 
+pub async fn a_reminder_is_added_unless_a_notification_of_its_command_is_pending(subject: Subject) {
+    owe(&subject, A, &[1]).await;
+    owe(&subject, B, &[2]).await;
+    let remind = async |execution: ExecutionId, command: u64| {
+        let notification = notification(command);
+        let added = subject.store.remind(execution, CommandId(command), &notification).await;
+        added.expect("the store adds reminders")
+    };
+    assert!(!remind(A, 1).await, "nobody has taken the first one");
+    assert!(remind(A, 2).await, "the pending one is of another execution");
+    assert!(!remind(A, 2).await);
+    let taken = take(&subject, Taker::Publisher, 9).await;
+    assert!(!remind(A, 1).await, "the first one is being sent");
+    let ids: Vec<i64> = taken.iter().map(|row| row.id).collect();
+    subject.store.sent(&ids).await.expect("the store forgets messages");
+    assert!(remind(A, 1).await);
+    let again = take(&subject, Taker::Publisher, 9).await;
+    assert_eq!(again.len(), 1);
+    assert_eq!((again[0].execution, &again[0].message), (A, &notification(1)));
+    assert!(!ids.contains(&again[0].id), "a reminder has an id of its own");
+    for attempt in 1..=u64::from(OUTBOX_ATTEMPTS_MAX) {
+        subject.at(attempt * LATER);
+        take(&subject, Taker::Publisher, 9).await;
+    }
+    assert_eq!(states(&subject).await, [(1, MessageState::Dead)]);
+    assert!(remind(A, 1).await, "a dead message is not pending");
+}
+
 pub async fn takers_at_the_same_time_never_share_a_message(subject: Subject) {
     const EACH: u64 = 40;
     for execution in 0..4 {

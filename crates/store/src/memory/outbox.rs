@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use noetl_model::{ExecutionId, Message, Timestamp};
+use noetl_model::{CommandId, ExecutionId, Message, Timestamp};
 
 use super::MemoryStore;
 use crate::{
     Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX,
-    OutboxRow, Sent, StoreError, Take, Taker, is_for_bus,
+    OutboxRow, Sent, StoreError, Take, Taker, ready_command,
 };
 
 #[derive(Clone, Default)]
@@ -75,7 +75,7 @@ impl OutboxTable {
     fn takeable(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
         match take.taker {
             Taker::Relay => self.for_relay(take, now, |_| true),
-            Taker::InternalRelay => self.for_relay(take, now, |it| !is_for_bus(it)),
+            Taker::InternalRelay => self.for_relay(take, now, |it| ready_command(it).is_none()),
             Taker::Publisher => self.for_publisher(take, now),
         }
     }
@@ -102,7 +102,8 @@ impl OutboxTable {
     fn for_publisher(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
         let mut blocked = BTreeSet::new();
         let mut found = BTreeSet::new();
-        let for_bus = self.rows.iter().filter(|(_, owed)| is_for_bus(&owed.row.message));
+        let for_bus =
+            self.rows.iter().filter(|(_, owed)| ready_command(&owed.row.message).is_some());
         for (id, owed) in for_bus.filter(|(_, owed)| owed.hold != Hold::Dead) {
             if owed.hold.until().is_some_and(|until| until > now) {
                 blocked.insert(owed.row.execution);
@@ -196,6 +197,25 @@ impl MemoryStore {
             }
         }
         Ok(())
+    }
+
+    pub(crate) async fn remind(
+        &self,
+        execution: ExecutionId,
+        command: CommandId,
+        notification: &Message,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let outbox = &mut self.lock().outbox;
+        let is_pending = outbox.rows.values().any(|owed| {
+            owed.hold != Hold::Dead
+                && owed.row.execution == execution
+                && ready_command(&owed.row.message) == Some(command)
+        });
+        if !is_pending {
+            outbox.add(execution, notification.clone(), now);
+        }
+        Ok(!is_pending)
     }
 
     pub(crate) async fn owed(&self) -> Result<u64, StoreError> {

@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use noetl_model::{CommandId, ExecutionId, Message};
+
 use super::{
     SqlArgument, SqlColumn, SqlDatabase, SqlTransaction as _, TransactionKind, all_of, count_of,
     one_of,
 };
 use crate::from_row::{self, Columns as _, taken_messages};
-use crate::to_row::at_most;
+use crate::to_row::{at_most, to_json};
 use crate::{
     Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, OutboxRow, Sent,
     StoreError, Take, Taker, fates, missing_ids,
@@ -99,6 +101,17 @@ pub async fn postpone<D: SqlDatabase>(
     let arguments = [SqlArgument::ids(ids), SqlArgument::After(delay), SqlArgument::Now];
     database.write(&database.sql().postpone_messages, &arguments).await?;
     Ok(())
+}
+
+pub async fn remind<D: SqlDatabase>(
+    database: &D,
+    execution: ExecutionId,
+    command: CommandId,
+    notification: &Message,
+) -> Result<bool, StoreError> {
+    let message = to_json(notification);
+    let arguments = [execution.into(), command.into(), message.into(), SqlArgument::Now];
+    Ok(database.write(&database.sql().put_reminder, &arguments).await? > 0)
 }
 
 pub async fn owed<D: SqlDatabase>(database: &D) -> Result<u64, StoreError> {

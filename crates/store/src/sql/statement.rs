@@ -118,6 +118,7 @@ macro_rules! each_statement {
             Write put_keychain_entry;
             Write put_object;
             Write put_playbook;
+            Write put_reminder;
             Lazy put_replay_fold;
             Write put_result;
             Write put_runtime;
