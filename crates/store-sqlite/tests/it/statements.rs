@@ -132,7 +132,8 @@ fn is_walk(detail: &str) -> bool {
     ];
     detail.strip_prefix("SCAN ").is_some_and(|rest| {
         let table = rest.split(' ').next().unwrap_or_default();
-        grows.contains(&table) && !rest.ends_with("outbox_fresh")
+        let wanted_only = ["outbox_fresh", "outbox_fresh_internal"];
+        grows.contains(&table) && !wanted_only.iter().any(|index| rest.ends_with(index))
     })
 }
 
