@@ -50,7 +50,7 @@ impl Parent {
 }
 
 /// The last event that a fork shares with its origin execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ForkPoint {
     pub execution: ExecutionId,
     pub seq: Seq,

@@ -136,7 +136,7 @@ impl SimulatedWorld {
             (deaths.into_iter().flatten().sum(), restored)
         };
         let settled = tokio::time::timeout_at(self.storm_end + CALM_MAX, settled).await;
-        let settled = settled.map_err(|_| "not everything has come to its end".to_owned())?;
+        let Ok(settled) = settled else { return Err(unended(&self.store).await) };
         self.closing.cancel();
         let closed = tokio::time::timeout(CLOSING_MAX, join_all(tasks.workers)).await;
         closed.map_err(|_| "a worker waits for an answer for ever".to_owned())?;
@@ -179,6 +179,20 @@ fn settings(rng: &mut Rng) -> ControlSettings {
         notifications: NotificationSender::Relay,
         payload_bytes_max: *rng.pick(&[0, 30_000, 1_000_000]),
     }
+}
+
+/// Describes the executions that have not ended.
+async fn unended(store: &MemoryStore) -> String {
+    let mut told = "not everything has come to its end".to_owned();
+    for summary in oracle::summaries(store).await {
+        if !summary.status.is_terminal() {
+            let work = store.open_work(summary.execution).await;
+            let work = work.expect("a store in memory answers");
+            let (id, seq) = (summary.execution, summary.seq);
+            told += &format!("\n{id} at {seq}, forked at {:?}: {work:?}", summary.fork);
+        }
+    }
+    told
 }
 
 async fn at_rest(store: &MemoryStore) -> bool {

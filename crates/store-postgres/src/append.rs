@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use noetl_model::{CommandId, EventId, ExecutionId, Timestamp};
+use noetl_model::{CommandId, Digest, EventId, ExecutionId, ForkPoint, Timestamp};
 use noetl_store::from_row::{self, Columns as _};
 use noetl_store::sql::SqlDatabase as _;
 use noetl_store::to_row::stored;
@@ -31,6 +31,9 @@ enum EventIds {
     Trusted,
     Checked,
 }
+
+/// Fork points whose event is stored, with the digest of that event if it is known.
+pub(crate) type ForkOrigins = HashMap<ForkPoint, Option<Digest>>;
 
 /// The reason a batch was not written.
 enum Unwritten {
@@ -60,17 +63,19 @@ impl PgStore {
         &self,
         batch: &[Append],
     ) -> Result<Vec<Result<(), AppendError>>, StoreError> {
-        self.append_all(&batch.iter().collect::<Vec<_>>()).await
+        self.append_all(&batch.iter().collect::<Vec<_>>(), &ForkOrigins::new()).await
     }
 
     pub(crate) fn admits(&self, _execution: ExecutionId, _key: &StartKey) -> bool {
         true
     }
 
-    /// Writes a batch, planning it again while other writers commit first.
+    /// Writes a batch, planning it again while other writers commit first. `elsewhere` has the fork
+    /// points of the batch that are stored in other databases.
     pub(crate) async fn append_all(
         &self,
         batch: &[&Append],
+        elsewhere: &ForkOrigins,
     ) -> Result<Vec<Result<(), AppendError>>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
@@ -85,7 +90,7 @@ impl PgStore {
         }
         let mut event_ids = EventIds::Trusted;
         for _ in 0..CONFLICTS_MAX {
-            match self.write_known(batch, event_ids).await {
+            match self.write_known(batch, event_ids, elsewhere).await {
                 Ok(answers) => return Ok(answers),
                 Err(Unwritten::Failed(error)) => return Err(error),
                 Err(Unwritten::Conflict) => event_ids = EventIds::Checked,
@@ -133,9 +138,11 @@ impl PgStore {
         &self,
         batch: &[&Append],
         event_ids: EventIds,
+        elsewhere: &ForkOrigins,
     ) -> Result<Vec<Result<(), AppendError>>, Unwritten> {
         let mut transaction = self.pool.begin().await?;
-        let known = read_up(&mut transaction, batch, event_ids, self.now()).await?;
+        let mut known = read_up(&mut transaction, batch, event_ids, self.now()).await?;
+        known.origins.extend(elsewhere);
         let now = known.now;
         let mut plan = Plan::of(batch.iter().copied(), known);
         if self.blobs().is_some() {
@@ -170,6 +177,7 @@ async fn read_up(
         .iter()
         .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())))
         .collect();
+    let forks: Vec<ForkPoint> = batch.iter().filter_map(|it| it.starts_fork_at()).collect();
     Ok(StoredRows {
         now,
         logs,
@@ -179,6 +187,7 @@ async fn read_up(
         },
         children: find_children(connection, &parents).await?,
         commands: lock_commands(connection, &commands).await?,
+        origins: find_fork_origins(connection, &forks).await?,
         keys: find_keys(connection, batch).await?,
     })
 }
@@ -243,6 +252,23 @@ pub(crate) async fn find_children(
             Ok(((ExecutionId(parent), command), ExecutionId(child)))
         })
         .collect()
+}
+
+/// Looks up the events at which forks start.
+pub(crate) async fn find_fork_origins(
+    connection: &mut PgConnection,
+    points: &[ForkPoint],
+) -> Result<ForkOrigins, StoreError> {
+    if points.is_empty() {
+        return Ok(ForkOrigins::new());
+    }
+    let rows = query(include_str!("../sql/find_fork_origins.sql"))
+        .bind(points.iter().map(|point| point.execution.0).collect::<Vec<_>>())
+        .bind(points.iter().map(|point| stored(point.seq.0)).collect::<Vec<_>>())
+        .fetch_all(connection)
+        .await
+        .map_err(store_error)?;
+    rows.into_iter().map(|row| from_row::fork_origin(&Named(row))).collect()
 }
 
 /// Loads and locks the open commands with the given keys until the end of the transaction.

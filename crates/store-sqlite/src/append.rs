@@ -55,6 +55,7 @@ async fn read_up(
     let commands = batch
         .iter()
         .flat_map(|append| append.queue.iter().map(|change| (append.execution, change.command())));
+    let forks = batch.iter().filter_map(Append::starts_fork_at);
     let event_ids = batch.iter().flat_map(|append| &append.events).map(|event| event.event_id);
     let keys = batch.iter().filter_map(Append::start_key_used).map(|key| key.qualified());
     let reads = [
@@ -62,6 +63,10 @@ async fn read_up(
         (include_str!("../sql/find_event_ids.sql"), array(event_ids)),
         (include_str!("../sql/find_children.sql"), array(parents)),
         (STATEMENTS.lock_commands.text, array(commands)),
+        (
+            include_str!("../sql/find_fork_origins.sql"),
+            array(forks.map(|point| (point.execution, point.seq))),
+        ),
         (include_str!("../sql/find_start_keys.sql"), array(keys)),
     ];
     let mut script = Script::default();
@@ -73,7 +78,7 @@ async fn read_up(
         }
     }
     let mut found = script.run(connection).await?.into_iter().skip(1);
-    let [logs, event_ids, children, commands, keys] = is_asked
+    let [logs, event_ids, children, commands, origins, keys] = is_asked
         .map(|is_asked| if is_asked { found.next().unwrap_or_default() } else { Vec::new() });
     Ok(StoredRows {
         now,
@@ -84,6 +89,7 @@ async fn read_up(
             .collect::<Result<_, StoreError>>()?,
         children: children.iter().map(child).collect::<Result<_, _>>()?,
         commands: commands.iter().map(from_row::open_command).collect::<Result<_, _>>()?,
+        origins: origins.iter().map(from_row::fork_origin).collect::<Result<_, _>>()?,
         keys: keys.iter().map(from_row::kept_key).collect::<Result<_, _>>()?,
     })
 }

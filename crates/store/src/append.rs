@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CommandId, Digest, ExecutionId, Message, Parent, Pool, Recorded, Seq, Summary,
-    TimerId, Timestamp, WorkerId,
+    Attempt, CommandId, Digest, ExecutionId, ForkPoint, Message, Parent, Pool, Recorded, Seq,
+    Summary, TimerId, Timestamp, WorkerId,
 };
 
 use crate::{CommandKey, KeyHolder, StartKey, StoreError};
@@ -39,14 +39,14 @@ impl Append {
     }
 
     /// True if the append can be written without reading other rows: no start key, no start of a
-    /// child, and no lease, park or expiry of a command that this append does not add.
+    /// child or a fork, and no lease, park or expiry of a command that this append does not add.
     pub fn needs_no_rows(&self) -> bool {
         self.start_key_used().is_none() && self.needs_only_its_key()
     }
 
     /// True if the start key is the only row that may have to be read before writing.
     pub fn needs_only_its_key(&self) -> bool {
-        if self.starts_child_of().is_some() {
+        if self.starts_child_of().is_some() || self.starts_fork_at().is_some() {
             return false;
         }
         let mut added = BTreeSet::new();
@@ -66,6 +66,13 @@ impl Append {
     pub fn starts_child_of(&self) -> Option<CommandKey> {
         let parent = self.summary.parent.and_then(Parent::command)?;
         (self.expected == self.begins_after()).then_some((parent.execution, parent.command))
+    }
+
+    /// Returns the fork point if this append starts a fork. Conflicts unless the origin has the
+    /// event of the fork point, with the digest that the fork's first event names: after a restore
+    /// of the database the origin may be gone or may have another history.
+    pub fn starts_fork_at(&self) -> Option<ForkPoint> {
+        self.summary.fork.filter(|point| self.expected == point.seq)
     }
 
     /// Returns the seq after which this execution's own log begins: zero, or the fork point of a

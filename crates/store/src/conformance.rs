@@ -61,6 +61,8 @@ macro_rules! conformance {
             chain::a_past_that_fills_a_page_is_read_whole_before_the_fork,
             chain::a_fork_of_a_fork_may_leave_before_the_first_one_did,
             chain::a_fork_begins_after_the_event_it_leaves_at,
+            chain::a_fork_whose_origin_lacks_the_event_conflicts,
+            chain::a_fork_of_another_history_conflicts,
             chain::a_long_shared_past_is_read_in_pages,
             chain::the_open_work_of_an_execution_is_its_own,
             queue::a_command_is_ready_once_added,

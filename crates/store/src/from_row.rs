@@ -15,8 +15,8 @@ use thiserror::Error;
 use crate::StoreError;
 
 pub use log::{
-    FeedRows, LogRows, catalog_entry, feed_cursor, kept_key, log_end, named_feed, recorded,
-    replay_mark, saved_replay, snapshot, summary,
+    FeedRows, LogRows, catalog_entry, feed_cursor, fork_origin, kept_key, log_end, named_feed,
+    recorded, replay_mark, saved_replay, snapshot, summary,
 };
 pub use records::{
     audit_entry, credential, failed_mark, failed_message, keychain_entry, named_result, object,

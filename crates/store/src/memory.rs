@@ -108,6 +108,7 @@ impl MemoryStore {
 impl MemoryTables {
     fn append(&mut self, append: &Append, now: Timestamp) -> Result<(), AppendError> {
         self.check_log(append)?;
+        self.check_origin(append)?;
         self.check_child(append)?;
         let commands = self.commands.stage(append.execution, &append.queue, now)?;
         self.take_key(append, now)?;
@@ -175,6 +176,20 @@ impl MemoryTables {
             && append.last_seq().is_some()
             && append.follows(row.and_then(|row| row.summary.head));
         if continues && fresh { Ok(()) } else { Err(AppendError::Conflict) }
+    }
+
+    /// Checks that the origin of a new fork has the event of the fork point.
+    fn check_origin(&self, append: &Append) -> Result<(), AppendError> {
+        let Some(point) = append.starts_fork_at() else { return Ok(()) };
+        let log = self.executions.get(&point.execution).map(|row| (row, row.log.last()));
+        let digest = match log {
+            Some((row, Some(last))) if last.seq == point.seq => row.summary.head,
+            Some((row, Some(last))) if last.seq > point.seq => {
+                row.log.iter().find(|next| next.seq == point.seq.next()).and_then(|it| it.prev)
+            }
+            Some((_, _)) | None => return Err(AppendError::Conflict),
+        };
+        if append.follows(digest) { Ok(()) } else { Err(AppendError::Conflict) }
     }
 
     /// Takes the start key of the append unless it is held. Runs after all other checks.

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use noetl_model::{
-    CommandId, Digest, EventId, ExecutionId, Message, Recorded, Seq, Summary, TimerId, Timestamp,
+    CommandId, Digest, EventId, ExecutionId, ForkPoint, Message, Recorded, Seq, Summary, TimerId,
+    Timestamp,
 };
 
 use crate::{Append, AppendError, KeptKey, OpenCommand, TimerChange, stage};
@@ -32,6 +33,9 @@ pub struct StoredRows {
     /// The child executions of the parent commands in the batch.
     pub children: HashMap<CommandKey, ExecutionId>,
     pub commands: HashMap<CommandKey, OpenCommand>,
+    /// The fork points of the batch whose event is stored, with the digest of that event; `None` if
+    /// the digest is not known.
+    pub origins: HashMap<ForkPoint, Option<Digest>>,
     /// The start keys of the batch that have a row, expired or not.
     pub keys: HashMap<KeyName, KeptKey>,
 }
@@ -97,8 +101,8 @@ impl<'a> Plan<'a> {
 
     /// Plans a batch without stored rows. The plan presumes that every log ends at the expected
     /// seq, every added command is new and every start key is free; the store has to reject the
-    /// whole batch otherwise. Returns `None` if stored rows are needed, for a child execution or
-    /// the holder of a command.
+    /// whole batch otherwise. Returns `None` if stored rows are needed, for a child execution, the
+    /// origin of a fork or the holder of a command.
     pub fn presumed(
         batch: impl IntoIterator<Item = &'a Append> + Clone,
         now: Timestamp,
@@ -121,6 +125,7 @@ impl<'a> Plan<'a> {
             event_ids: HashSet::new(),
             children: HashMap::new(),
             commands: HashMap::new(),
+            origins: HashMap::new(),
             keys: HashMap::new(),
         };
         let plan = Plan::of(batch, known);
@@ -165,6 +170,7 @@ impl<'a> Plan<'a> {
         let execution = append.execution;
         let before = known.log_end(append);
         let end = known.check_log(append)?;
+        known.check_origin(append)?;
         known.check_child(append)?;
         let current = |command| known.commands.get(&(execution, command));
         let staged = stage(&append.queue, current, known.now)?;
@@ -252,6 +258,15 @@ impl StoredRows {
         }
         let at = append.events.last().map_or(end.at, |event| event.at);
         Ok(LogEnd { seq, at, head: append.summary.head })
+    }
+
+    /// Conflicts if the append starts a fork whose origin does not have the event of the fork point.
+    fn check_origin(&self, append: &Append) -> Result<(), AppendError> {
+        let Some(point) = append.starts_fork_at() else { return Ok(()) };
+        match self.origins.get(&point) {
+            Some(digest) if append.follows(*digest) => Ok(()),
+            Some(_) | None => Err(AppendError::Conflict),
+        }
     }
 
     /// Returns the start key row of an append that starts an execution. Fails if the key is held.

@@ -1,10 +1,11 @@
-//! Appends across shards, and the one rule that no single shard can enforce: a command has at most
-//! one child, although parent and child may be in different shards.
+//! Appends across shards, and the rules that no single shard can enforce: a command has at most one
+//! child, although parent and child may be in different shards, and the origin of a fork has the
+//! event of the fork point.
 
 use std::collections::HashMap;
 
 use futures::future::join_all;
-use noetl_model::{EventId, ExecutionId, Recorded, Seq};
+use noetl_model::{EventId, ExecutionId, ForkPoint, Recorded, Seq};
 use noetl_store::sql;
 use noetl_store::to_row::stored;
 use noetl_store::{Append, AppendError, CommandKey, StartKey, StoreError, read_shared};
@@ -12,7 +13,7 @@ use sqlx::query;
 
 use super::Shards;
 use super::hash::shard_of_key;
-use crate::append::find_children;
+use crate::append::{ForkOrigins, find_children, find_fork_origins};
 use crate::pool::PooledTransaction;
 use crate::row::store_error;
 
@@ -20,9 +21,10 @@ type ShardAnswer = Result<(), AppendError>;
 
 impl Shards {
     pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<ShardAnswer>, StoreError> {
+        let origins = self.origins_elsewhere(batch).await;
         let parents: Vec<CommandKey> = batch.iter().filter_map(Append::starts_child_of).collect();
         if parents.is_empty() || self.shards.len() == 1 {
-            return self.append_parts(batch, Ok(&HashMap::new())).await;
+            return self.append_parts(batch, Ok(&HashMap::new()), &origins).await;
         }
         let _turn = self.child_starts.lock().await;
         let locked = self.cluster_reachability.ask(self.lock_children(&parents)).await;
@@ -31,7 +33,8 @@ impl Shards {
             Err(error) => Err(error),
         };
         let children = children.map_err(AppendError::from);
-        self.append_parts(batch, children.as_ref().map(|(_lock, children)| children)).await
+        let children = children.as_ref().map(|(_lock, children)| children);
+        self.append_parts(batch, children, &origins).await
     }
 
     pub(crate) async fn read(
@@ -85,12 +88,35 @@ impl Shards {
         Ok(found.await?.into_iter().flatten().collect())
     }
 
+    /// Looks up the fork points of a batch whose origin is in another shard than the fork.
+    async fn origins_elsewhere(&self, batch: &[Append]) -> OriginsElsewhere {
+        let mut origins = OriginsElsewhere::default();
+        for append in batch {
+            let Some(point) = append.starts_fork_at() else { continue };
+            if self.index_of(point.execution) == self.index_of(append.execution) {
+                continue;
+            }
+            let found = self.in_shard(point.execution, async {
+                let mut connection = self.shard(point.execution).pool.connection().await?;
+                find_fork_origins(&mut connection, &[point]).await
+            });
+            match found.await {
+                Ok(found) => origins.found.extend(found),
+                Err(error) => {
+                    origins.unanswered.insert(point, error.into());
+                }
+            }
+        }
+        origins
+    }
+
     /// Writes each shard's part of a batch, without the children that only other shards know to be
     /// duplicates, and answers for the shards that answer.
     async fn append_parts(
         &self,
         batch: &[Append],
         children: Result<&HashMap<CommandKey, ExecutionId>, &AppendError>,
+        origins: &OriginsElsewhere,
     ) -> Result<Vec<ShardAnswer>, StoreError> {
         let mut parts: Vec<Part<'_>> = self.shards.iter().map(|_| Part::default()).collect();
         let mut starting = HashMap::new();
@@ -98,6 +124,7 @@ impl Shards {
         for (place, append) in batch.iter().enumerate() {
             let answer = self
                 .check_home(append)
+                .and_then(|()| origins.check_answered(append))
                 .and_then(|()| self.check_child(append, children, &mut starting));
             if answer.is_ok() {
                 let part = &mut parts[self.index_of(append.execution)];
@@ -106,13 +133,10 @@ impl Shards {
             }
             answers.push(answer);
         }
-        let written = join_all(
-            self.shards
-                .iter()
-                .zip(&parts)
-                .enumerate()
-                .map(|(index, (shard, part))| self.ask(index, shard.append_all(&part.appends))),
-        );
+        let written =
+            join_all(self.shards.iter().zip(&parts).enumerate().map(|(index, (shard, part))| {
+                self.ask(index, shard.append_all(&part.appends, &origins.found))
+            }));
         for (written, part) in written.await.into_iter().zip(&parts) {
             match written {
                 Ok(written) => {
@@ -158,6 +182,22 @@ impl Shards {
             None if *starting.entry(parent).or_insert(here) != here => Err(AppendError::Conflict),
             None => Ok(()),
         }
+    }
+}
+
+/// The fork points of a batch whose origin is in another shard than the fork.
+#[derive(Default)]
+struct OriginsElsewhere {
+    found: ForkOrigins,
+    /// The fork points whose shard does not answer.
+    unanswered: HashMap<ForkPoint, AppendError>,
+}
+
+impl OriginsElsewhere {
+    /// Fails for a fork whose origin cannot be looked up.
+    fn check_answered(&self, append: &Append) -> ShardAnswer {
+        let unanswered = append.starts_fork_at().and_then(|point| self.unanswered.get(&point));
+        unanswered.map_or(Ok(()), |error| Err(error.clone()))
     }
 }
 

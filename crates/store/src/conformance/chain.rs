@@ -121,6 +121,33 @@ pub async fn a_fork_begins_after_the_event_it_leaves_at(subject: Subject) {
     assert_eq!(subject.append(fork(B, A, 3, 1)).await, Err(AppendError::Conflict));
 }
 
+pub async fn a_fork_whose_origin_lacks_the_event_conflicts(subject: Subject) {
+    assert_eq!(subject.append(fork(B, A, 3, 1)).await, Err(AppendError::Conflict), "no origin");
+    assert_eq!(subject.append(events_after(A, Seq::ZERO, 2)).await, Ok(()));
+    assert_eq!(subject.append(fork(B, A, 3, 1)).await, Err(AppendError::Conflict), "too short");
+    assert_eq!(subject.read(B).await, [], "nothing is written");
+    assert_eq!(subject.append(after(A, 2)).await, Ok(()));
+    assert_eq!(subject.append(fork(B, A, 3, 1)).await, Ok(()));
+}
+
+pub async fn a_fork_of_another_history_conflicts(subject: Subject) {
+    let first = chained(start(A), Digest::before(A));
+    assert_eq!(subject.append(first.clone()).await, Ok(()));
+    let with_prev = |execution, prev| {
+        let mut append = fork(execution, A, 1, 1);
+        append.events[0].prev = Some(prev);
+        append
+    };
+    let other = Digest::of(b"another history");
+    let is_last = subject.append(with_prev(B, other)).await;
+    assert_eq!(is_last, Err(AppendError::Conflict), "the fork point is the last event");
+    assert_eq!(subject.append(with_prev(B, head(&first))).await, Ok(()));
+    assert_eq!(subject.append(chained(after(A, 1), head(&first))).await, Ok(()));
+    let is_earlier = subject.append(with_prev(C, other)).await;
+    assert_eq!(is_earlier, Err(AppendError::Conflict), "the origin has gone on");
+    assert_eq!(subject.append(with_prev(C, head(&first))).await, Ok(()));
+}
+
 pub async fn a_long_shared_past_is_read_in_pages(subject: Subject) {
     let count = READ_EVENTS_MAX as u64 + 10;
     assert_eq!(subject.append(events_after(A, Seq::ZERO, count)).await, Ok(()));

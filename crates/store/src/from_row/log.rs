@@ -1,7 +1,7 @@
 //! Rows of the event log, summaries, start keys, feeds and the catalog.
 
 use noetl_model::{
-    CatalogId, CommandId, EventId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef,
+    CatalogId, CommandId, Digest, EventId, ExecutionId, ForkPoint, ItemCounts, Parent, PlaybookRef,
     Recorded, Seq, StepCounts, StepName, Summary,
 };
 
@@ -32,6 +32,13 @@ pub fn log_end(row: &impl Columns) -> Result<(ExecutionId, LogEnd), StoreError> 
         head: row.maybe_digest("head_digest")?,
     };
     Ok((ExecutionId(row.integer("execution_id")?), end))
+}
+
+/// Converts a row to a fork point whose event is stored, with the digest of that event.
+pub fn fork_origin(row: &impl Columns) -> Result<(ForkPoint, Option<Digest>), StoreError> {
+    let execution = ExecutionId(row.integer("fork_execution_id")?);
+    let seq = Seq(row.number("fork_seq")?);
+    Ok((ForkPoint { execution, seq }, row.maybe_digest("digest")?))
 }
 
 /// Converts a row to a start key.
