@@ -92,11 +92,11 @@ fn open(story: &Story) -> Vec<String> {
             format!("{}{item} waits for {wait} in {}", open.step, open.pool)
         }
         OpenPart::Retry { step, task, .. } => {
-            format!("{} waits for retry {}", step.unwrap(), task.retry)
+            format!("{} waits for retry {}", step.expect("a step"), task.retry)
         }
         OpenPart::TimeLimit { limit: TimeLimit::Execution, .. } => "limit of all".to_owned(),
         OpenPart::TimeLimit { limit: TimeLimit::Step | TimeLimit::Task, step, .. } => {
-            format!("limit of {}", step.unwrap())
+            format!("limit of {}", step.expect("a step"))
         }
         OpenPart::Join { step, arrived } => {
             let arrived: Vec<&str> = arrived.iter().map(|it| it.as_str()).collect();

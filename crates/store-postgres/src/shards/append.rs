@@ -21,7 +21,7 @@ type ShardAnswer = Result<(), AppendError>;
 
 impl Shards {
     pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<ShardAnswer>, StoreError> {
-        let origins = self.origins_elsewhere(batch).await;
+        let origins = Box::pin(self.origins_elsewhere(batch)).await;
         let parents: Vec<CommandKey> = batch.iter().filter_map(Append::starts_child_of).collect();
         if parents.is_empty() || self.shards.len() == 1 {
             return self.append_parts(batch, Ok(&HashMap::new()), &origins).await;
@@ -100,7 +100,7 @@ impl Shards {
                 let mut connection = self.shard(point.execution).pool.connection().await?;
                 find_fork_origins(&mut connection, &[point]).await
             });
-            match found.await {
+            match Box::pin(found).await {
                 Ok(found) => origins.found.extend(found),
                 Err(error) => {
                     origins.unanswered.insert(point, error.into());
