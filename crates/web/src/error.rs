@@ -13,7 +13,7 @@ use noetl_app::StoreError;
 use noetl_control::{LoadError, ScheduleError, StartError, SubmitError, SubscriptionError};
 
 use crate::components::error::error_panel;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::state::WebState;
 use crate::visitor::Visitor;
@@ -198,7 +198,7 @@ pub(crate) async fn draw_errors(
 fn drawn(page: &PageRequest, error: &PageError) -> Response {
     let (title, more, message) = error.said();
     let title = page.t(title);
-    let head = PageHead { title, place: Place::None };
+    let head = PageHead { title, place: NavPlace::None };
     let content = error_panel(title, message, page.t(more));
     page.respond_with(error.status(), &head, &content)
 }

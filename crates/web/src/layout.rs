@@ -15,12 +15,12 @@ pub(crate) use icons::{Icon, icon};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageHead<'a> {
     pub(crate) title: &'a str,
-    pub(crate) place: Place,
+    pub(crate) place: NavPlace,
 }
 
 /// The entry of the navigation that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum NavPlace {
     Overview,
     Executions,
     Playbooks,
@@ -36,7 +36,7 @@ pub(crate) enum Place {
 
 /// An entry of the navigation: its place, address, word, icon and the key that goes there after `g`.
 struct Entry {
-    place: Place,
+    place: NavPlace,
     address: &'static str,
     word: &'static str,
     icon: Icon,
@@ -44,20 +44,26 @@ struct Entry {
 }
 
 const ENTRIES: &[Entry] = &[
-    entry(Place::Overview, "/ui/", "nav.overview", Icon::Overview, "o"),
-    entry(Place::Executions, "/ui/executions", "nav.executions", Icon::Execution, "e"),
-    entry(Place::Playbooks, "/ui/playbooks", "nav.playbooks", Icon::Playbook, "p"),
+    entry(NavPlace::Overview, "/ui/", "nav.overview", Icon::Overview, "o"),
+    entry(NavPlace::Executions, "/ui/executions", "nav.executions", Icon::Execution, "e"),
+    entry(NavPlace::Playbooks, "/ui/playbooks", "nav.playbooks", Icon::Playbook, "p"),
     // Approvals and inputs, which wait for a person, belong here.
-    entry(Place::Schedules, "/ui/schedules", "nav.schedules", Icon::Schedule, "s"),
-    entry(Place::Subscriptions, "/ui/subscriptions", "nav.subscriptions", Icon::Subscription, "u"),
-    entry(Place::Feeds, "/ui/feeds", "nav.feeds", Icon::Feed, "f"),
-    entry(Place::Workers, "/ui/workers", "nav.workers", Icon::Worker, "w"),
-    entry(Place::Credentials, "/ui/credentials", "nav.credentials", Icon::Credential, "c"),
-    entry(Place::System, "/ui/system", "nav.system", Icon::System, "y"),
+    entry(NavPlace::Schedules, "/ui/schedules", "nav.schedules", Icon::Schedule, "s"),
+    entry(
+        NavPlace::Subscriptions,
+        "/ui/subscriptions",
+        "nav.subscriptions",
+        Icon::Subscription,
+        "u",
+    ),
+    entry(NavPlace::Feeds, "/ui/feeds", "nav.feeds", Icon::Feed, "f"),
+    entry(NavPlace::Workers, "/ui/workers", "nav.workers", Icon::Worker, "w"),
+    entry(NavPlace::Credentials, "/ui/credentials", "nav.credentials", Icon::Credential, "c"),
+    entry(NavPlace::System, "/ui/system", "nav.system", Icon::System, "y"),
 ];
 
 const fn entry(
-    place: Place,
+    place: NavPlace,
     address: &'static str,
     word: &'static str,
     icon: Icon,
@@ -192,7 +198,7 @@ pub(crate) fn form_fields(page: &PageRequest) -> Markup {
     }
 }
 
-fn navigation(page: &PageRequest, place: Place) -> Markup {
+fn navigation(page: &PageRequest, place: NavPlace) -> Markup {
     html! {
         nav.places aria-label=(page.t("nav.places")) {
             ul {

@@ -21,9 +21,7 @@ const SHARED: &[(&str, &str)] = &[
     ("Feeds", SAME_SUBJECT),
     ("OpenError", "each database adapter has its own; no code uses both"),
     ("Outbox", SAME_SUBJECT),
-    ("Place", "the position of a command in a step and an entry of the pages' navigation"),
     ("Started", "a started execution in the control plane and in the output of the command line"),
-    ("Words", "interned texts of a projection and the catalogue of the pages' texts"),
 ];
 
 /// The path of this file, where a fault of the list is reported.

@@ -16,9 +16,9 @@ const WORDS_MAX: usize = 4096;
 
 /// Interned texts that occur in many entries.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Words(BTreeSet<Word>);
+pub(crate) struct InternedTexts(BTreeSet<Word>);
 
-impl Words {
+impl InternedTexts {
     pub(crate) fn of(&mut self, text: &str) -> Word {
         if let Some(word) = self.0.get(text) {
             return word.clone();
@@ -40,12 +40,12 @@ impl Words {
 pub struct Fold {
     state: ReplayState,
     projection: Projection,
-    words: Words,
+    words: InternedTexts,
 }
 
 impl Fold {
     pub fn new(tenant: &str, organization: &str, execution: i64, projection: Projection) -> Self {
-        let mut words = Words::default();
+        let mut words = InternedTexts::default();
         let state = ReplayState {
             tenant_id: tenant.to_owned(),
             organization_id: organization.to_owned(),
@@ -75,7 +75,7 @@ impl Fold {
         let projection_name = projection.as_str().to_owned();
         let state =
             ReplayState { checksums: None, truncated: false, projection: projection_name, ..base };
-        Self { state, projection, words: Words::default() }
+        Self { state, projection, words: InternedTexts::default() }
     }
 
     /// Folds one event.

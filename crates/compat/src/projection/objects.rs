@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 
 use super::reference::sorted;
 use super::state::{BusinessObject, ReferredPayload};
-use super::{ReplayEvent, fold::Words};
+use super::{ReplayEvent, fold::InternedTexts};
 
 impl BusinessObject {
     pub(crate) fn see(
         &mut self,
         event: &ReplayEvent<'_>,
-        words: &mut Words,
+        words: &mut InternedTexts,
         payload: Option<&ReferredPayload>,
     ) {
         self.first_event_id.get_or_insert(event.event_id);

@@ -17,12 +17,12 @@ use crate::components::json_tree::json_tree;
 use crate::components::status::{Tone, badge, execution_status};
 use crate::components::table::{actions, number, table, text, wide};
 use crate::components::time::time;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 
 pub(super) async fn show(page: PageRequest) -> PageResult {
-    let head = PageHead { title: "Components", place: Place::None };
+    let head = PageHead { title: "Components", place: NavPlace::None };
     Ok(page.respond(&head, &template(&page)))
 }
 

@@ -8,14 +8,14 @@ use noetl_secrets::{NewCredential, VaultError};
 
 use crate::error::PageError;
 use crate::form::SignedForm;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 use view::CredentialsView;
 
 pub(super) async fn show(page: PageRequest) -> PageResult {
     let view = CredentialsView::load(&page).await?;
-    let head = PageHead { title: page.t("nav.credentials"), place: Place::Credentials };
+    let head = PageHead { title: page.t("nav.credentials"), place: NavPlace::Credentials };
     Ok(page.respond(&head, &template::credentials(&page, &view)))
 }
 

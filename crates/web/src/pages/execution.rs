@@ -25,7 +25,7 @@ use noetl_app::PositionError;
 use noetl_model::ExecutionId;
 
 use crate::error::PageError;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 use address::PositionQuery;
@@ -42,7 +42,7 @@ pub(super) async fn show(
 ) -> PageResult {
     let execution = execution_of(&id)?;
     let view = ExecutionView::load(&page, &drawn, execution, query).await?;
-    let head = PageHead { title: &view.state.path, place: Place::Executions };
+    let head = PageHead { title: &view.state.path, place: NavPlace::Executions };
     Ok(page.respond(&head, &template::execution(&page, &view)))
 }
 

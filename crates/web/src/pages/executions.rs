@@ -7,7 +7,7 @@ mod view;
 
 use axum::extract::Query;
 
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 pub(super) use actions::{cancel, rerun, retry};
@@ -16,6 +16,6 @@ use view::ExecutionsView;
 
 pub(super) async fn show(page: PageRequest, Query(filter): Query<ListFilter>) -> PageResult {
     let view = ExecutionsView::load(&page, filter).await?;
-    let head = PageHead { title: page.t("nav.executions"), place: Place::Executions };
+    let head = PageHead { title: page.t("nav.executions"), place: NavPlace::Executions };
     Ok(page.respond(&head, &template::executions(&page, &view)))
 }

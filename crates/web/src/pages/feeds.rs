@@ -6,7 +6,7 @@ use noetl_app::{FeedError, OutboxError};
 
 use crate::error::PageError;
 use crate::form::SignedForm;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 use template::FeedsView;
@@ -19,7 +19,7 @@ pub(super) async fn show(page: PageRequest) -> PageResult {
         feeds: page.app().list_feeds().await?.feeds,
         dead: page.app().list_messages(Some(DEAD), 0, None).await?.messages,
     };
-    let head = PageHead { title: page.t("nav.feeds"), place: Place::Feeds };
+    let head = PageHead { title: page.t("nav.feeds"), place: NavPlace::Feeds };
     Ok(page.respond(&head, &template::feeds(&page, &view)))
 }
 

@@ -10,7 +10,7 @@ use crate::components::empty::empty;
 use crate::components::id::{execution_address, playbook_address};
 use crate::components::status::status_word;
 use crate::error::PageError;
-use crate::layout::{PageHead, Place, places};
+use crate::layout::{NavPlace, PageHead, places};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 
@@ -33,7 +33,7 @@ struct SearchResult {
 
 pub(super) async fn show(page: PageRequest, Query(query): Query<FindQuery>) -> PageResult {
     let findings = find(&page, query.q.trim()).await?;
-    let head = PageHead { title: page.t("find.title"), place: Place::None };
+    let head = PageHead { title: page.t("find.title"), place: NavPlace::None };
     Ok(page.respond(&head, &template(&page, &query.q, &findings)))
 }
 

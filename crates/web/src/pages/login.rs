@@ -12,7 +12,7 @@ use crate::components::duration::short;
 use crate::components::error::error_line;
 use crate::cookies::stored;
 use crate::form::SignedForm;
-use crate::layout::{PageHead, Place, form_fields};
+use crate::layout::{NavPlace, PageHead, form_fields};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see, see_with_cookie};
 use crate::session::{SESSION_COOKIE, SESSION_LASTS};
@@ -58,7 +58,7 @@ pub(super) async fn log_out(page: PageRequest, _form: SignedForm) -> PageResult 
 }
 
 fn drawn(page: &PageRequest, status: StatusCode, next: &str, error: Option<&str>) -> Response {
-    let head = PageHead { title: page.t("login.title"), place: Place::None };
+    let head = PageHead { title: page.t("login.title"), place: NavPlace::None };
     page.respond_with(status, &head, &template(page, next, error))
 }
 

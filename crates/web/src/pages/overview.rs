@@ -8,7 +8,7 @@ use serde_json::Map;
 
 use crate::components::id::execution_address;
 use crate::form::SignedForm;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 use view::OverviewView;
@@ -18,7 +18,7 @@ const EXAMPLE: &str = include_str!("../../../../examples/hello_world.yaml");
 
 pub(super) async fn show(page: PageRequest) -> PageResult {
     let view = OverviewView::load(&page).await?;
-    let head = PageHead { title: page.t("nav.overview"), place: Place::Overview };
+    let head = PageHead { title: page.t("nav.overview"), place: NavPlace::Overview };
     Ok(page.respond(&head, &template::overview(&page, &view)))
 }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::components::id::{execution_address, playbook_address};
 use crate::error::PageError;
 use crate::form::SignedForm;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 use view::PlaybookView;
@@ -35,7 +35,7 @@ pub(super) async fn show(
     Query(query): Query<VersionChoice>,
 ) -> PageResult {
     let view = PlaybookView::load(&page, path, &query).await?;
-    let head = PageHead { title: &view.entry.path, place: Place::Playbooks };
+    let head = PageHead { title: &view.entry.path, place: NavPlace::Playbooks };
     Ok(page.respond(&head, &template::playbook(&page, &view)))
 }
 

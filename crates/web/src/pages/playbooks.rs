@@ -7,7 +7,7 @@ use axum::extract::Query;
 use noetl_api::wire::CatalogPage;
 use serde::Deserialize;
 
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 use tree::Folder;
@@ -34,6 +34,6 @@ pub(super) async fn show(page: PageRequest, Query(filter): Query<CatalogFilter>)
     let part = filter.q.to_lowercase();
     entries.retain(|entry| entry.path.to_lowercase().contains(&part));
     let view = Folder::of(entries);
-    let head = PageHead { title: page.t("nav.playbooks"), place: Place::Playbooks };
+    let head = PageHead { title: page.t("nav.playbooks"), place: NavPlace::Playbooks };
     Ok(page.respond(&head, &template::playbooks(&page, &filter, &view)))
 }

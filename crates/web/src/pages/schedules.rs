@@ -10,7 +10,7 @@ use noetl_model::Timestamp;
 use crate::address::encoded;
 use crate::error::PageError;
 use crate::form::SignedForm;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 use template::ScheduleDetail;
@@ -20,7 +20,7 @@ const EVENTS: usize = 50;
 
 pub(super) async fn show(page: PageRequest) -> PageResult {
     let list = page.app().list_schedules().await?;
-    let head = PageHead { title: page.t("nav.schedules"), place: Place::Schedules };
+    let head = PageHead { title: page.t("nav.schedules"), place: NavPlace::Schedules };
     Ok(page.respond(&head, &template::schedules(&page, &list.schedules)))
 }
 
@@ -30,7 +30,7 @@ pub(super) async fn show_one(page: PageRequest, Path(path): Path<String>) -> Pag
         instants: page.app().next_instants(&path, None, None).await?.instants,
         events: page.app().schedule_events(&path, None, Some(EVENTS)).await?.events,
     };
-    let head = PageHead { title: &path, place: Place::Schedules };
+    let head = PageHead { title: &path, place: NavPlace::Schedules };
     Ok(page.respond(&head, &template::schedule(&page, &detail)))
 }
 

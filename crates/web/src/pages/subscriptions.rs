@@ -9,14 +9,14 @@ use noetl_model::ExecutionId;
 
 use crate::error::PageError;
 use crate::form::SignedForm;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 use template::SubscriptionDetail;
 
 pub(super) async fn show(page: PageRequest) -> PageResult {
     let list = page.app().list_subscriptions().await?;
-    let head = PageHead { title: page.t("nav.subscriptions"), place: Place::Subscriptions };
+    let head = PageHead { title: page.t("nav.subscriptions"), place: NavPlace::Subscriptions };
     Ok(page.respond(&head, &template::subscriptions(&page, &list.subscriptions)))
 }
 
@@ -27,7 +27,7 @@ pub(super) async fn show_one(page: PageRequest, Path(id): Path<String>) -> PageR
         events: page.app().subscription_events(id).await?.events,
         failed: page.app().intake().failed_messages(id, "", None).await?.messages,
     };
-    let head = PageHead { title: &detail.subscription.path, place: Place::Subscriptions };
+    let head = PageHead { title: &detail.subscription.path, place: NavPlace::Subscriptions };
     Ok(page.respond(&head, &template::subscription(&page, &detail)))
 }
 

@@ -5,7 +5,7 @@ mod template;
 use noetl_app::{WorkerError, WorkerFilter};
 
 use crate::error::PageError;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 use template::WorkersView;
@@ -16,7 +16,7 @@ pub(super) async fn show(page: PageRequest) -> PageResult {
         pools: page.app().pool_queues().await?,
         workers: page.app().list_workers(&WorkerFilter::default()).await?,
     };
-    let head = PageHead { title: page.t("nav.workers"), place: Place::Workers };
+    let head = PageHead { title: page.t("nav.workers"), place: NavPlace::Workers };
     Ok(page.respond(&head, &template::workers(&page, &view)))
 }
 

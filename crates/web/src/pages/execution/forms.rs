@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::components::id::{execution_address, execution_link};
 use crate::error::PageError;
 use crate::form::SignedForm;
-use crate::layout::{PageHead, Place, form_fields};
+use crate::layout::{NavPlace, PageHead, form_fields};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 
@@ -35,7 +35,7 @@ pub(in crate::pages) async fn show_fork(
     let state = page.app().position_state(execution, query.at.parse().ok()).await?;
     let workload = workload_text(&page, execution, &state).await?;
     let entry = page.app().catalog_entry(&EntryChoice::Id(state.catalog_id.into())).await?;
-    let head = PageHead { title: page.t("exec.fork_title"), place: Place::Executions };
+    let head = PageHead { title: page.t("exec.fork_title"), place: NavPlace::Executions };
     let is_editing = query.edit == "playbook";
     let content = fork_form(&page, &state, &workload, &entry.content, is_editing);
     Ok(page.respond(&head, &content))
@@ -120,7 +120,7 @@ pub(in crate::pages) async fn show_again(page: PageRequest, Path(id): Path<Strin
     let execution = super::execution_of(&id)?;
     let state = page.app().position_state(execution, Some(1)).await?;
     let workload = workload_text(&page, execution, &state).await?;
-    let head = PageHead { title: page.t("exec.rerun"), place: Place::Executions };
+    let head = PageHead { title: page.t("exec.rerun"), place: NavPlace::Executions };
     let content = html! {
         header.page-head { h1 { (page.t("exec.rerun")) } }
         p { code { (state.path) } " v" (state.version) }

@@ -16,7 +16,7 @@ use crate::components::id::{execution_address, execution_link};
 use crate::components::json_tree::json_tree;
 use crate::components::status::{Tone, badge};
 use crate::error::PageError;
-use crate::layout::{PageHead, Place};
+use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 
@@ -37,7 +37,7 @@ pub(in crate::pages) async fn show_value(
     let name: PositionValueName =
         query.name.parse().map_err(|_| PageError::NotFound(query.name.clone()))?;
     let loaded = page.app().position_value(execution, query.at.parse().ok(), &name).await?;
-    let head = PageHead { title: &loaded.name, place: Place::Executions };
+    let head = PageHead { title: &loaded.name, place: NavPlace::Executions };
     let back = format!("{}?at={}", execution_address(execution), loaded.position);
     let content = html! {
         header.page-head { h1 { code { (loaded.name) } }
@@ -51,7 +51,7 @@ pub(in crate::pages) async fn show_value(
 pub(in crate::pages) async fn verify(page: PageRequest, Path(id): Path<String>) -> PageResult {
     let execution = super::execution_of(&id)?;
     let found = page.app().verify(execution, None).await?;
-    let head = PageHead { title: page.t("exec.verify"), place: Place::Executions };
+    let head = PageHead { title: page.t("exec.verify"), place: NavPlace::Executions };
     let (tone, word) = match found.valid {
         true => (Tone::Good, "exec.is_valid"),
         false => (Tone::Bad, "exec.is_invalid"),
@@ -122,7 +122,7 @@ pub(in crate::pages) async fn compare(
     let at = query.at.parse().unwrap_or(last);
     let to = query.to.parse().unwrap_or(1);
     let change = page.app().position_difference(execution, at, to).await?;
-    let head = PageHead { title: page.t("exec.compare"), place: Place::Executions };
+    let head = PageHead { title: page.t("exec.compare"), place: NavPlace::Executions };
     let content = html! {
         header.page-head { h1 { (page.t("exec.compare")) " " (execution_link(execution)) } }
         form.filter method="get" action={ (execution_address(execution)) "/compare" } {
