@@ -439,7 +439,7 @@ Examples:
   noetl graph examples/branching.yaml
   noetl graph examples/branching.yaml --format mermaid
   noetl graph examples/branching.yaml --format svg > branching.svg
-  noetl graph demo/pipeline@3 --format dot | dot -Tpng > pipeline.png";
+  noetl graph demo/pipeline@3 --format dot > pipeline.dot";
 
 const UI_EXAMPLES: &str = "\
 Examples:
