@@ -268,8 +268,8 @@ async fn events_are_a_table_with_filters() {
     let address = format!("/ui/executions/{execution}?tab=events&kind=command.claimed");
     let shown = site.get(&address).await;
     let rows = shown.between("<ol class=\"events\">", "</ol>");
-    assert_eq!(rows.matches("<li").count(), 2, "{rows}");
-    assert_eq!(rows.matches("command.claimed</span>").count(), 2, "{rows}");
+    assert_eq!(rows.matches("class=\"seq\"").count(), 2, "{rows}");
+    assert_eq!(rows.matches("\"kind\">command.claimed</span>").count(), 2, "{rows}");
 }
 
 #[tokio::test(start_paused = true)]
