@@ -18,7 +18,7 @@ use noetl_store::{ExecutionFilter, Page, READ_EVENTS_MAX, StoreError};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::public_events::{Keep, ToldEvent, events_after};
+use crate::public_events::{ConvertedEvent, Keep, events_after};
 pub use end::{EndError, OldExecutions};
 pub use events::{EventOrder, EventQuery};
 pub use known::KnownExecution;
@@ -175,7 +175,7 @@ impl App {
         let limit = usize::try_from(end - after).unwrap_or(READ_EVENTS_MAX);
         let events = self.known_events_after(&known, Seq(after), limit, keep).await?;
         let mut events: Vec<PublicEvent> =
-            events.into_iter().flat_map(ToldEvent::with_facts).collect();
+            events.into_iter().flat_map(ConvertedEvent::with_facts).collect();
         if is_page {
             events = with_derived(events);
             events.reverse();
@@ -222,7 +222,7 @@ impl App {
         after: Seq,
         limit: usize,
         keep: Keep,
-    ) -> Result<Vec<ToldEvent>, LoadError> {
+    ) -> Result<Vec<ConvertedEvent>, LoadError> {
         match known.origin {
             LogOrigin::Native => {
                 let Summary { execution, seq, .. } = known.summary;

@@ -35,8 +35,8 @@ use crate::start::{PoolNameError, pool_of};
 
 /// Default maximum number of messages in flight.
 const IN_FLIGHT: u32 = 1000;
-/// Time after which a silent runtime loses its turn (the right to fetch in order).
-const TURN: Duration = Duration::from_secs(15);
+/// Time after which a silent runtime loses the lock of an ordered subscription.
+const LOCK_LEASE: Duration = Duration::from_secs(15);
 /// Delay for a message that waits behind another one.
 const BEHIND: Duration = Duration::from_secs(1);
 /// Maximum number of subscriptions that are considered.
@@ -148,7 +148,7 @@ impl Intake {
         }
     }
 
-    /// Returns the assignment of a runtime for the subscription at `path`, and renews its turn.
+    /// Returns the assignment of a runtime for the subscription at `path`, and renews its lock.
     pub async fn attend(&self, runtime: &WorkerId, path: &str) -> Result<Assignment, IntakeError> {
         let (version, rules) = self.document(path).await?;
         let row = self.store.subscription_at(path).await?;
@@ -162,7 +162,7 @@ impl Intake {
         let line = match rules.order {
             MessageOrder::None => FetchOrder::Any,
             MessageOrder::PerKey(_) | MessageOrder::Global
-                if self.has_turn(runtime, row.id).await? =>
+                if self.holds_lock(runtime, row.id).await? =>
             {
                 FetchOrder::Assigned
             }
@@ -186,9 +186,9 @@ impl Intake {
         })
     }
 
-    /// Ends a runtime's turn, so that another one can take over.
+    /// Releases a runtime's lock, so that another one can take over.
     pub async fn leave(&self, runtime: &WorkerId, id: ExecutionId) -> Result<(), IntakeError> {
-        Ok(self.records.end_turn(&turn_of(id), runtime.as_str()).await?)
+        Ok(self.records.release_lock(&lock_name(id), runtime.as_str()).await?)
     }
 
     /// Takes messages in the order of their arrival; returns one verdict per message, in order.
@@ -211,7 +211,7 @@ impl Intake {
         }
         let (_, rules) = self.document(&row.path).await?;
         let is_in_line = rules.order != MessageOrder::None;
-        if is_in_line && !self.has_turn(runtime, id).await? {
+        if is_in_line && !self.holds_lock(runtime, id).await? {
             let behind = |_| later("another runtime fetches for this subscription", BEHIND);
             return Ok(arrivals.iter().map(behind).collect());
         }
@@ -219,8 +219,8 @@ impl Intake {
         dispatching.dispatch(arrivals).await
     }
 
-    async fn has_turn(&self, runtime: &WorkerId, id: ExecutionId) -> Result<bool, StoreError> {
-        self.records.take_turn(&turn_of(id), runtime.as_str(), TURN).await
+    async fn holds_lock(&self, runtime: &WorkerId, id: ExecutionId) -> Result<bool, StoreError> {
+        self.records.acquire_lock(&lock_name(id), runtime.as_str(), LOCK_LEASE).await
     }
 
     /// Returns the newest document at a path; each version is parsed once.
@@ -331,7 +331,7 @@ impl App {
     }
 }
 
-fn turn_of(id: ExecutionId) -> String {
+fn lock_name(id: ExecutionId) -> String {
     format!("subscription/{id}")
 }
 

@@ -9,7 +9,8 @@ use noetl_api::wire::{OutboxMessage, OutboxPage};
 use noetl_bus::Notification;
 use noetl_control::notification;
 use noetl_store::{
-    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_TAKE_MAX, Sent, StoreError, Take, Taker,
+    AttemptOutcome, Failure, ListedMessage, MessageState, OUTBOX_TAKE_MAX, OutboxConsumer,
+    OutboxListing, Sent, StoreError, Take,
 };
 
 use crate::app::App;
@@ -85,7 +86,7 @@ impl App {
         limit: usize,
     ) -> Result<Vec<ClaimedNotification>, StoreError> {
         let limit = limit.clamp(1, OUTBOX_TAKE_MAX);
-        let take = Take { taker: Taker::Publisher, limit, hold: CLAIM_HOLD };
+        let take = Take { consumer: OutboxConsumer::Publisher, limit, hold: CLAIM_HOLD };
         let taken = self.store().take(take).await?;
         let (mut claimed, mut for_nobody) = (Vec::with_capacity(taken.len()), Vec::new());
         for row in &taken {
@@ -125,10 +126,10 @@ impl App {
         }
         let failure = Failure { id, error: reason, attempts, delay_max };
         match self.store().failed(&[failure]).await?.first() {
-            Some(Fate::RetryIn(delay)) => Ok(AfterFailure::RetryIn(*delay)),
-            Some(Fate::Dead) => Ok(AfterFailure::Dead),
-            Some(Fate::Over) => Ok(AfterFailure::Sent),
-            Some(Fate::Unknown) | None => Ok(AfterFailure::Unknown),
+            Some(AttemptOutcome::RetryIn(delay)) => Ok(AfterFailure::RetryIn(*delay)),
+            Some(AttemptOutcome::Dead) => Ok(AfterFailure::Dead),
+            Some(AttemptOutcome::Over) => Ok(AfterFailure::Sent),
+            Some(AttemptOutcome::Unknown) | None => Ok(AfterFailure::Unknown),
         }
     }
 
@@ -152,9 +153,9 @@ impl App {
         let state = state.map(|word| word.to_ascii_uppercase().parse::<MessageState>()).transpose();
         let state = state.map_err(|error| OutboxError::UnknownState(error.to_string()))?;
         let limit = limit.unwrap_or(PAGE_SIZE).clamp(1, OUTBOX_TAKE_MAX);
-        let letters = self.store().letters(LetterPage { state, after, limit }).await?;
-        let next_after = letters.last().filter(|_| letters.len() == limit).map(|last| last.row.id);
-        let messages = letters.into_iter().map(view).collect();
+        let listed = self.store().list_messages(OutboxListing { state, after, limit }).await?;
+        let next_after = listed.last().filter(|_| listed.len() == limit).map(|last| last.row.id);
+        let messages = listed.into_iter().map(view).collect();
         Ok(OutboxPage { messages, next_after })
     }
 
@@ -185,17 +186,17 @@ fn checked(ids: &[i64]) -> Result<&[i64], OutboxError> {
     }
 }
 
-fn view(letter: Letter) -> OutboxMessage {
-    let message = serde_json::to_value(&letter.row.message).expect("a message is JSON");
+fn view(listed: ListedMessage) -> OutboxMessage {
+    let message = serde_json::to_value(&listed.row.message).expect("a message is JSON");
     OutboxMessage {
-        outbox_id: letter.row.id,
-        execution_id: letter.row.execution.to_string(),
+        outbox_id: listed.row.id,
+        execution_id: listed.row.execution.to_string(),
         kind: message["type"].as_str().unwrap_or_default().to_owned(),
-        status: letter.state.as_str().to_owned(),
-        attempts: letter.row.attempts,
-        last_error: letter.last_error,
-        available_at: letter.available_at.map(|at| at.to_string()),
-        created_at: letter.created_at.to_string(),
+        status: listed.state.as_str().to_owned(),
+        attempts: listed.row.attempts,
+        last_error: listed.last_error,
+        available_at: listed.available_at.map(|at| at.to_string()),
+        created_at: listed.created_at.to_string(),
         message,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use noetl_api::PublicEvent;
-use noetl_compat::PublicEvents;
+use noetl_compat::EventConverter;
 use noetl_control::LoadError;
 use noetl_model::{ExecutionId, Seq};
 use noetl_store::{EventPlace, READ_BYTES_MAX, json_len};
@@ -15,25 +15,25 @@ use crate::executions::place_of;
 const LOOK_BACK_MAX: u64 = 1000;
 
 /// Creates a converter that knows the names in the events just before `after`.
-pub(crate) async fn teller_at(
+pub(crate) async fn converter_at(
     app: &App,
     execution: ExecutionId,
     after: Seq,
-) -> Result<PublicEvents, LoadError> {
-    let mut teller = PublicEvents::new(execution);
+) -> Result<EventConverter, LoadError> {
+    let mut converter = EventConverter::new(execution);
     let mut learned = Seq(after.0.saturating_sub(LOOK_BACK_MAX));
     while learned < after {
         let left = usize::try_from(after.0 - learned.0).unwrap_or(usize::MAX);
         let earlier = app.events(execution, learned, left).await?;
         let Some(last) = earlier.last() else { break };
         learned = last.seq;
-        earlier.iter().for_each(|recorded| teller.learn(recorded));
+        earlier.iter().for_each(|recorded| converter.learn(recorded));
     }
-    Ok(teller)
+    Ok(converter)
 }
 
 /// A public event of a log, the length of its JSON, and the reported facts next to it.
-pub(crate) struct ToldEvent {
+pub(crate) struct ConvertedEvent {
     pub(crate) event: PublicEvent,
     pub(crate) len: usize,
     pub(crate) place: EventPlace,
@@ -43,7 +43,7 @@ pub(crate) struct ToldEvent {
     pub(crate) facts_after: Vec<PublicEvent>,
 }
 
-impl ToldEvent {
+impl ConvertedEvent {
     pub(crate) fn new(event: PublicEvent, place: EventPlace) -> Self {
         let len = json_len(&event);
         Self { event, len, place, facts_before: Vec::new(), facts_after: Vec::new() }
@@ -72,9 +72,9 @@ pub(crate) async fn events_after(
     after: Seq,
     limit: usize,
     keep: Keep,
-) -> Result<Vec<ToldEvent>, LoadError> {
-    let mut teller = teller_at(app, execution, after).await?;
-    let mut told: VecDeque<ToldEvent> = VecDeque::new();
+) -> Result<Vec<ConvertedEvent>, LoadError> {
+    let mut converter = converter_at(app, execution, after).await?;
+    let mut converted: VecDeque<ConvertedEvent> = VecDeque::new();
     let (mut last, mut left, mut bytes) = (after, limit, 0);
     while left > 0 {
         let page = app.events(execution, last, left).await?;
@@ -82,30 +82,30 @@ pub(crate) async fn events_after(
         last = end.seq;
         left -= page.len();
         for recorded in &page {
-            let event = ToldEvent::new(teller.tell(recorded), place_of(recorded));
+            let event = ConvertedEvent::new(converter.convert(recorded), place_of(recorded));
             bytes += event.len;
-            told.push_back(event);
+            converted.push_back(event);
             match keep {
-                Keep::Oldest if bytes >= READ_BYTES_MAX => return Ok(told.into()),
+                Keep::Oldest if bytes >= READ_BYTES_MAX => return Ok(converted.into()),
                 Keep::Newest => {
-                    while bytes > READ_BYTES_MAX && told.len() > 1 {
-                        bytes -= told.pop_front().map_or(0, |oldest| oldest.len);
+                    while bytes > READ_BYTES_MAX && converted.len() > 1 {
+                        bytes -= converted.pop_front().map_or(0, |oldest| oldest.len);
                     }
                 }
                 Keep::Oldest | Keep::All => {}
             }
         }
     }
-    Ok(told.into())
+    Ok(converted.into())
 }
 
 impl App {
     /// Creates a converter of an execution's events after `after` to their public form.
-    pub async fn teller_at(
+    pub async fn converter_at(
         &self,
         execution: ExecutionId,
         after: Seq,
-    ) -> Result<PublicEvents, LoadError> {
-        teller_at(self, execution, after).await
+    ) -> Result<EventConverter, LoadError> {
+        converter_at(self, execution, after).await
     }
 }

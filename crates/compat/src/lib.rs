@@ -40,7 +40,7 @@ pub use projector::{
     AdvanceCall, AdvanceReply, AdvancedExecution, MaterializeReply, ProjectCall, ProjectReply,
     ProjectedEvents, PurgeCall, PurgeReply, UnadvancedExecution,
 };
-pub use public_event::{PublicEvents, command_id};
+pub use public_event::{EventConverter, command_id};
 pub use time::time_with_offset;
 pub use worker::{
     AttemptSource, BadFact, Callback, CallbackAnswer, ClaimRequest, ClaimedCommand, EventAccepted,

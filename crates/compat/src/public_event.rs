@@ -29,13 +29,13 @@ struct NamedRun {
 /// Converts the events of an execution, in order, to public events. Events refer to runs and
 /// commands that earlier events named.
 #[derive(Debug)]
-pub struct PublicEvents {
+pub struct EventConverter {
     execution: ExecutionId,
     commands: BTreeMap<CommandId, NamedCommand>,
     runs: BTreeMap<RunId, NamedRun>,
 }
 
-impl PublicEvents {
+impl EventConverter {
     pub fn new(execution: ExecutionId) -> Self {
         Self { execution, commands: BTreeMap::new(), runs: BTreeMap::new() }
     }
@@ -55,7 +55,7 @@ impl PublicEvents {
         }
     }
 
-    pub fn tell(&mut self, recorded: &Recorded) -> PublicEvent {
+    pub fn convert(&mut self, recorded: &Recorded) -> PublicEvent {
         self.learn(recorded);
         let event = &recorded.event;
         let (name, status) = public_name(event);
@@ -355,12 +355,12 @@ mod tests {
 
     #[track_caller]
     fn check(before: &[Recorded], event: &Recorded, expected: Expect) {
-        let mut teller = PublicEvents::new(ExecutionId(7));
-        before.iter().for_each(|it| teller.learn(it));
-        let told = teller.tell(event);
-        let result = told.result.unwrap_or_default();
-        let told = format!("{:?}\n{result}\n{}\n", told.node_name, told.meta);
-        expected.assert_eq(&told);
+        let mut converter = EventConverter::new(ExecutionId(7));
+        before.iter().for_each(|it| converter.learn(it));
+        let converted = converter.convert(event);
+        let result = converted.result.unwrap_or_default();
+        let text = format!("{:?}\n{result}\n{}\n", converted.node_name, converted.meta);
+        expected.assert_eq(&text);
     }
 
     #[test]

@@ -15,9 +15,9 @@ pub mod given;
 pub mod intake;
 pub mod keys;
 pub mod layout;
-pub mod letters;
 pub mod log;
 pub mod outbox;
+pub mod outbox_delivery;
 pub mod projected;
 pub mod queue;
 pub mod records;
@@ -33,8 +33,8 @@ use std::time::Duration;
 use noetl_model::{ExecutionId, Pool, Recorded, Seq, Timestamp};
 
 use crate::{
-    Append, AppendError, Clock, ExecutionFilter, Held, HeldAnswer, OutboxRow, Page, Records, Store,
-    Take, Taker,
+    Append, AppendError, Clock, ExecutionFilter, Held, HeldAnswer, OutboxConsumer, OutboxRow, Page,
+    Records, Store, Take,
 };
 
 /// Turns every case of the suite into a test. `$fresh` is an async function from a [`TestClock`] to
@@ -94,19 +94,19 @@ macro_rules! conformance {
             outbox::messages_are_taken_oldest_first_as_they_were_written,
             outbox::taken_outbox_rows_are_invisible_until_the_visibility_runs_out,
             outbox::sent_rows_are_gone_and_sent_twice_is_fine,
-            letters::fresh_messages_do_not_wait_behind_failing_ones,
-            letters::failing_messages_do_not_wait_for_ever_behind_fresh_ones,
-            letters::a_failed_message_waits_longer_each_time_and_is_dead_in_the_end,
-            letters::a_message_whose_takers_all_die_is_dead_in_the_end,
-            letters::a_message_that_was_sent_or_dropped_never_comes_back,
-            letters::ids_that_no_message_had_are_named,
-            letters::a_postponed_try_does_not_count,
-            letters::letters_are_listed_by_state_a_page_at_a_time,
-            letters::dead_messages_are_tried_again_or_dropped_on_request_only,
-            letters::publishers_are_given_notifications_in_the_order_of_each_execution,
-            letters::an_internal_relay_leaves_notifications_to_publishers,
-            letters::a_reminder_is_added_unless_a_notification_of_its_command_is_pending,
-            letters::takers_at_the_same_time_never_share_a_message,
+            outbox_delivery::fresh_messages_do_not_wait_behind_failing_ones,
+            outbox_delivery::failing_messages_do_not_wait_for_ever_behind_fresh_ones,
+            outbox_delivery::a_failed_message_waits_longer_each_time_and_is_dead_in_the_end,
+            outbox_delivery::a_message_whose_consumers_all_die_is_dead_in_the_end,
+            outbox_delivery::a_message_that_was_sent_or_dropped_never_comes_back,
+            outbox_delivery::ids_that_no_message_had_are_named,
+            outbox_delivery::a_postponed_try_does_not_count,
+            outbox_delivery::messages_are_listed_by_state_a_page_at_a_time,
+            outbox_delivery::dead_messages_are_tried_again_or_dropped_on_request_only,
+            outbox_delivery::publishers_are_given_notifications_in_the_order_of_each_execution,
+            outbox_delivery::an_internal_relay_leaves_notifications_to_publishers,
+            outbox_delivery::a_reminder_is_added_unless_a_notification_of_its_command_is_pending,
+            outbox_delivery::consumers_at_the_same_time_never_share_a_message,
             feed::a_feed_shows_every_event_once_in_the_order_of_its_execution,
             feed::a_feed_goes_on_after_any_event_that_it_has_shown,
             feed::a_page_of_a_feed_ends_with_the_event_that_fills_it,
@@ -177,7 +177,7 @@ macro_rules! conformance {
             projected::an_event_onto_an_existing_execution_imports_nothing,
             projected::projected_events_are_read_by_position_and_by_time,
             projected::an_imported_execution_is_forgotten_with_its_last_event,
-            intake::a_turn_is_one_holders_until_it_is_given_up_or_over,
+            intake::a_lock_has_one_holder_until_it_is_released_or_expires,
         }
     };
     (@each $fresh:path; $($file:ident::$case:ident,)*) => {
@@ -270,7 +270,7 @@ impl Subject {
     }
 
     pub async fn take(&self, visibility: Duration) -> Vec<OutboxRow> {
-        let take = Take { taker: Taker::Relay, limit: usize::MAX, hold: visibility };
+        let take = Take { consumer: OutboxConsumer::Relay, limit: usize::MAX, hold: visibility };
         self.store.take(take).await.expect("the store hands out messages")
     }
 

@@ -88,7 +88,7 @@ macro_rules! each_port {
             async {
                 Write across shared take(take: Take) -> Vec<OutboxRow>;
                 Write across shared sent(ids: &[i64]) -> Sent;
-                Write across shared failed(failures: &[Failure]) -> Vec<Fate>;
+                Write across shared failed(failures: &[Failure]) -> Vec<AttemptOutcome>;
                 Write across shared postpone(ids: &[i64], delay: Duration) -> ();
                 Write shard shared remind(
                     execution: ExecutionId,
@@ -97,7 +97,7 @@ macro_rules! each_port {
                 ) -> bool;
                 Read across shared owed() -> u64;
                 Read across shared pending() -> u64;
-                Read across shared letters(page: LetterPage) -> Vec<Letter>;
+                Read across shared list_messages(page: OutboxListing) -> Vec<ListedMessage>;
                 Write across shared revive(ids: &[i64]) -> u64;
                 Write across shared discard(ids: &[i64]) -> u64;
             }
@@ -159,8 +159,8 @@ macro_rules! each_port {
                     subscription: ExecutionId,
                     named: &[String]
                 ) -> u64;
-                Write cluster shared take_turn(name: &str, holder: &str, lease: Duration) -> bool;
-                Write cluster shared end_turn(name: &str, holder: &str) -> ();
+                Write cluster shared acquire_lock(name: &str, holder: &str, lease: Duration) -> bool;
+                Write cluster shared release_lock(name: &str, holder: &str) -> ();
             }
             sync {}
         }

@@ -23,7 +23,7 @@ pub use records::{
     runtime, sealed, variable,
 };
 pub use work::{
-    held, letter, open_command, outbox_row, schedule_record, schedule_row, subscription_record,
+    held, listed, open_command, outbox_row, schedule_record, schedule_row, subscription_record,
     subscription_row, taken_messages,
 };
 

@@ -51,9 +51,9 @@ pub use memory::{MemoryBackup, MemoryStore};
 pub use noetl_model::Held;
 pub use open_work::OpenWork;
 pub use outbox::{
-    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,
-    OUTBOX_TAKE_MAX, Sent, Take, Taker, UnknownMessageState, backoff, fates, missing_ids,
-    ready_command,
+    AttemptOutcome, Failure, ListedMessage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,
+    OUTBOX_TAKE_MAX, OutboxConsumer, OutboxListing, Sent, Take, UnknownMessageState,
+    attempt_outcomes, backoff, missing_ids, ready_command,
 };
 pub use plan::{CommandKey, ExecutionChange, KeyName, LogEnd, Plan, StoredRows, TimerKey};
 pub use port::{

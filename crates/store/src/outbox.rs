@@ -1,4 +1,4 @@
-//! The outbox rules that every store follows: takers, retries and dead messages.
+//! The outbox rules that every store follows: consumers, retries and dead messages.
 //!
 //! Invariants: a message is sent at least once or becomes dead, where an operator sees it; a sent
 //! or dropped message never comes back.
@@ -23,11 +23,11 @@ const RETRY_SHARE: usize = 4;
 
 /// The program that takes messages, which selects the messages it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taker {
+pub enum OutboxConsumer {
     /// The control plane's relay loop: all messages, fresh ones first, in no guaranteed order.
     Relay,
     /// The relay loop where an external program publishes the notifications: all other messages,
-    /// taken like those of [`Taker::Relay`].
+    /// taken like those of [`OutboxConsumer::Relay`].
     InternalRelay,
     /// An external program that publishes notifications: only notifications, and in order within
     /// one execution.
@@ -37,10 +37,10 @@ pub enum Taker {
 /// A request for messages to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Take {
-    pub taker: Taker,
+    pub consumer: OutboxConsumer,
     /// The number of messages, at most [`OUTBOX_TAKE_MAX`].
     pub limit: usize,
-    /// The time after which another taker may take a message that got no answer.
+    /// The time after which another consumer may take a message that got no answer.
     pub hold: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Take {
 pub enum MessageState {
     /// No attempt has been made.
     Pending,
-    /// A taker holds the message, or died while holding it.
+    /// A consumer holds the message, or died while holding it.
     InFlight,
     /// The last attempt failed; the message waits for the next one.
     Failed,
@@ -98,7 +98,7 @@ impl std::str::FromStr for MessageState {
 
 /// An outbox message as shown to an operator.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Letter {
+pub struct ListedMessage {
     pub row: OutboxRow,
     pub state: MessageState,
     /// The time of the next possible take; `None` if the message is dead or was never tried.
@@ -109,7 +109,7 @@ pub struct Letter {
 
 /// The filter and page of a message listing, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LetterPage {
+pub struct OutboxListing {
     pub state: Option<MessageState>,
     /// Lists only messages with a higher id.
     pub after: i64,
@@ -129,7 +129,7 @@ pub struct Failure {
 
 /// The consequence of a failed attempt for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum AttemptOutcome {
     RetryIn(Duration),
     Dead,
     /// The message was sent or dropped in the meantime, or was already dead: nothing changes.
@@ -140,11 +140,11 @@ pub enum Fate {
 
 impl Failure {
     /// Returns the consequence for a message that has been taken `taken` times.
-    pub fn fate(&self, taken: u32) -> Fate {
+    pub fn outcome(&self, taken: u32) -> AttemptOutcome {
         if taken >= OUTBOX_ATTEMPTS_MAX {
-            return Fate::Dead;
+            return AttemptOutcome::Dead;
         }
-        Fate::RetryIn(backoff(self.attempts.unwrap_or(taken), self.delay_max))
+        AttemptOutcome::RetryIn(backoff(self.attempts.unwrap_or(taken), self.delay_max))
     }
 
     /// Returns the error, cut to the stored length.
@@ -153,31 +153,31 @@ impl Failure {
     }
 }
 
-impl Fate {
+impl AttemptOutcome {
     /// Returns the wait of a message that failed again, `Some(None)` for a dead one, and `None` if
     /// nothing changes.
     pub fn wait(self) -> Option<Option<Duration>> {
         match self {
-            Fate::RetryIn(delay) => Some(Some(delay)),
-            Fate::Dead => Some(None),
-            Fate::Over | Fate::Unknown => None,
+            AttemptOutcome::RetryIn(delay) => Some(Some(delay)),
+            AttemptOutcome::Dead => Some(None),
+            AttemptOutcome::Over | AttemptOutcome::Unknown => None,
         }
     }
 }
 
-/// Returns the fate of each failed message, given the attempts of the pending ones and the ids that
+/// Returns the outcome of each failed message, given the attempts of the pending ones and the ids that
 /// no message ever had.
-pub fn fates(
+pub fn attempt_outcomes(
     failures: &[Failure],
     attempts: &HashMap<i64, u32>,
     unknown: &HashSet<i64>,
-) -> Vec<Fate> {
-    let fate = |failure: &Failure| match attempts.get(&failure.id) {
-        Some(attempts) => failure.fate(*attempts),
-        None if unknown.contains(&failure.id) => Fate::Unknown,
-        None => Fate::Over,
+) -> Vec<AttemptOutcome> {
+    let outcome = |failure: &Failure| match attempts.get(&failure.id) {
+        Some(attempts) => failure.outcome(*attempts),
+        None if unknown.contains(&failure.id) => AttemptOutcome::Unknown,
+        None => AttemptOutcome::Over,
     };
-    failures.iter().map(fate).collect()
+    failures.iter().map(outcome).collect()
 }
 
 /// Returns the ids that are not among `found`.
@@ -246,14 +246,14 @@ mod tests {
 
     #[test]
     fn the_sender_may_say_how_often_it_has_tried() {
-        assert_eq!(failure(Some(5)).fate(1), Fate::RetryIn(Duration::from_secs(16)));
-        assert_eq!(failure(None).fate(3), Fate::RetryIn(Duration::from_secs(4)));
+        assert_eq!(failure(Some(5)).outcome(1), AttemptOutcome::RetryIn(Duration::from_secs(16)));
+        assert_eq!(failure(None).outcome(3), AttemptOutcome::RetryIn(Duration::from_secs(4)));
     }
 
     #[test]
     fn after_the_last_attempt_a_message_is_dead_whatever_its_sender_says() {
-        assert_eq!(failure(Some(1)).fate(OUTBOX_ATTEMPTS_MAX), Fate::Dead);
-        assert_ne!(failure(Some(100)).fate(OUTBOX_ATTEMPTS_MAX - 1), Fate::Dead);
+        assert_eq!(failure(Some(1)).outcome(OUTBOX_ATTEMPTS_MAX), AttemptOutcome::Dead);
+        assert_ne!(failure(Some(100)).outcome(OUTBOX_ATTEMPTS_MAX - 1), AttemptOutcome::Dead);
     }
 
     #[test]

@@ -172,7 +172,7 @@ pub trait Catalog: Send + Sync {
 /// Pending messages to other systems.
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// Takes messages for sending that no other taker holds. A message whose hold has passed may be
+    /// Takes messages for sending that no other consumer holds. A message whose hold has passed may be
     /// taken again; a message that was taken too often becomes dead.
     async fn take(&self, take: Take) -> Result<Vec<OutboxRow>, StoreError>;
 
@@ -180,7 +180,7 @@ pub trait Outbox: Send + Sync {
     async fn sent(&self, ids: &[i64]) -> Result<Sent, StoreError>;
 
     /// Records failed attempts. Returns an answer for each, in order.
-    async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError>;
+    async fn failed(&self, failures: &[Failure]) -> Result<Vec<AttemptOutcome>, StoreError>;
 
     /// Returns taken messages that were not tried: they wait for `delay`, and the attempt does not
     /// count.
@@ -202,7 +202,7 @@ pub trait Outbox: Send + Sync {
     async fn pending(&self) -> Result<u64, StoreError>;
 
     /// Lists messages for an operator, oldest first.
-    async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError>;
+    async fn list_messages(&self, page: OutboxListing) -> Result<Vec<ListedMessage>, StoreError>;
 
     /// Makes failed and dead messages available at once, with all their attempts. Returns their
     /// number.
@@ -349,17 +349,17 @@ pub trait Triggers: Send + Sync {
         named: &[String],
     ) -> Result<u64, StoreError>;
 
-    /// Takes or extends a turn for `lease` from now, by the store's clock. Returns false if another
-    /// holder has the turn. A turn that is not extended expires.
-    async fn take_turn(
+    /// Acquires or extends a named lock for `lease` from now, by the store's clock. Returns false if another
+    /// holder has the lock. A lock that is not extended expires.
+    async fn acquire_lock(
         &self,
         name: &str,
         holder: &str,
         lease: Duration,
     ) -> Result<bool, StoreError>;
 
-    /// Gives up a turn, if `holder` has it.
-    async fn end_turn(&self, name: &str, holder: &str) -> Result<(), StoreError>;
+    /// Releases a named lock if `holder` has it.
+    async fn release_lock(&self, name: &str, holder: &str) -> Result<(), StoreError>;
 }
 
 /// Sealed secrets: credentials, the keychain, and the audit log of accesses.

@@ -32,7 +32,9 @@ pub use layout::{check_writable, tables};
 pub use log::{
     find, furthest_replay, latest, own_events, payload, read, save, save_replay, saved_replays,
 };
-pub use outbox::{discard, failed, letters, owed, pending, postpone, remind, revive, sent, take};
+pub use outbox::{
+    discard, failed, list_messages, owed, pending, postpone, remind, revive, sent, take,
+};
 pub use projected::{
     forget_projected, imported, list_imported, project, projected, projected_from, projected_within,
 };
@@ -52,10 +54,10 @@ pub use secrets::{
 };
 pub use statement::{NamedStatement, SqlStatements, StatementKind};
 pub use triggers::{
-    due_schedules, end_turn, failed_among, failed_message, failed_messages, list_schedules,
-    next_schedule, put_failed_message, remove_failed_messages, schedule, schedule_arguments,
-    schedule_events, subscription, subscription_arguments, subscription_at, subscription_events,
-    subscriptions, take_turn, waiting_schedules,
+    acquire_lock, due_schedules, failed_among, failed_message, failed_messages, list_schedules,
+    next_schedule, put_failed_message, release_lock, remove_failed_messages, schedule,
+    schedule_arguments, schedule_events, subscription, subscription_arguments, subscription_at,
+    subscription_events, subscriptions, waiting_schedules,
 };
 
 /// An SQL database.

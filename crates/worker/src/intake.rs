@@ -187,7 +187,7 @@ impl<'a> SourceOpening<'a> {
                 let left =
                     self.runtime.control.leave(&self.runtime.id, self.assignment.subscription);
                 if !matches!(tokio::time::timeout(LEAVE_WAIT, left).await, Ok(Ok(()))) {
-                    tracing::debug!(path = self.runtime.path, "the turn runs out by itself");
+                    tracing::debug!(path = self.runtime.path, "the lock expires by itself");
                 }
             }
             FetchOrder::Any | FetchOrder::Waiting => {}

@@ -18,7 +18,7 @@ use noetl_store::{
 };
 
 use crate::app::App;
-use crate::public_events::ToldEvent;
+use crate::public_events::ConvertedEvent;
 
 /// An execution and the origin of its log.
 #[derive(Debug, Clone)]
@@ -180,9 +180,9 @@ impl App {
         known: &KnownExecution,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<ToldEvent>, LoadError> {
+    ) -> Result<Vec<ConvertedEvent>, LoadError> {
         let failed = |error| LoadError::of_store(known.summary.execution, error);
-        let mut told: Vec<ToldEvent> = Vec::new();
+        let mut told: Vec<ConvertedEvent> = Vec::new();
         while told.len() < limit {
             let read = Seq(after.0 + told.len() as u64);
             let page = self.foreign_events(known, read, limit - told.len()).await;
@@ -193,7 +193,7 @@ impl App {
             let first = read.0 + 1;
             told.extend((first..).zip(page).map(|(seq, event)| {
                 let place = EventPlace::of(&event);
-                ToldEvent::new(public_envelope(event, seq), place)
+                ConvertedEvent::new(public_envelope(event, seq), place)
             }));
         }
         Ok(told)

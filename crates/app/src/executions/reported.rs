@@ -10,7 +10,7 @@ use noetl_model::{Envelope, ExecutionId, Recorded, Seq};
 use noetl_store::{EventPlace, EventSpan, PROJECT_MAX, StoreError};
 
 use crate::app::App;
-use crate::public_events::ToldEvent;
+use crate::public_events::ConvertedEvent;
 
 /// Maximum number of reported facts in one page of events.
 const REPORTED_MAX: usize = 10_000;
@@ -74,7 +74,7 @@ impl App {
         &self,
         execution: ExecutionId,
         total: u64,
-        page: &mut [ToldEvent],
+        page: &mut [ConvertedEvent],
     ) -> Result<(), LoadError> {
         let failed = |error: StoreError| LoadError::of_store(execution, error);
         if self.records().projected(execution.0, i64::MIN, 1).await.map_err(failed)?.is_empty() {
@@ -116,7 +116,7 @@ impl App {
 }
 
 /// Adds a fact to the event of a page that it stands before, or after the last one.
-fn insert(page: &mut [ToldEvent], fact: Envelope) {
+fn insert(page: &mut [ConvertedEvent], fact: Envelope) {
     let place = EventPlace::of(&fact);
     let told = |seq| {
         let mut event = public_envelope(fact, seq);

@@ -24,8 +24,8 @@ const BATCH: usize = 200;
 const BATCHES_MAX: usize = 50;
 /// Maximum number of feeds delivered concurrently.
 const AT_ONCE_MAX: usize = 16;
-/// Time after which a silent server loses its turn to deliver a feed.
-const TURN: Duration = Duration::from_secs(15);
+/// Time after which a silent server loses its lock on a feed.
+const LOCK_LEASE: Duration = Duration::from_secs(15);
 /// Pause after a failure of the store, or while the broker is disconnected.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Number of failures after which a feed is dead.
@@ -165,14 +165,14 @@ async fn deliver(
     let checked = app.settings().feed_prefix.check(subject);
     checked.map_err(|error| DeliveryFailure::Forbidden(error.to_string()))?;
     let mut reading = FeedReader::begin(app, filter_of(feed), feed.cursor.clone(), BATCH);
-    let turn = format!("feed/{}", feed.name);
+    let lock = format!("feed/{}", feed.name);
     for _ in 0..BATCHES_MAX {
         let from = reading.cursor().clone();
         let events = reading.page().await?;
         if *reading.cursor() == from {
             return Ok(Delivery::Done);
         }
-        if !app.records().take_turn(&turn, holder, TURN).await? {
+        if !app.records().acquire_lock(&lock, holder, LOCK_LEASE).await? {
             return Ok(Delivery::Anothers);
         }
         let messages: Vec<BusMessage> =

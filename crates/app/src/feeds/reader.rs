@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use noetl_api::wire::{FeedEvent, FeedFilter};
 use noetl_bus::HintReceiver;
-use noetl_compat::{PublicEvents, shows};
+use noetl_compat::{EventConverter, shows};
 use noetl_model::{ExecutionId, Seq};
 use noetl_store::{FeedCursor, FeedItem, FeedPoint};
 
 use super::FeedError;
 use crate::app::App;
-use crate::public_events::teller_at;
+use crate::public_events::converter_at;
 
 /// Interval of checks for new events without a hint.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of executions whose names are cached.
-const TELLERS_MAX: usize = 1000;
+const CONVERTERS_MAX: usize = 1000;
 
 /// A reader of the events of all executions, starting at a cursor.
 pub struct FeedReader {
@@ -31,14 +31,14 @@ pub struct FeedReader {
     /// end.
     rewinds: u64,
     /// Converters of events by execution, each with the last event it has seen.
-    tellers: HashMap<ExecutionId, (Seq, PublicEvents)>,
+    converters: HashMap<ExecutionId, (Seq, EventConverter)>,
 }
 
 impl FeedReader {
     pub(super) fn begin(app: &App, filter: FeedFilter, cursor: FeedCursor, limit: usize) -> Self {
         let hints = app.bus().subscribe();
-        let (app, tellers) = (app.clone(), HashMap::new());
-        Self { app, filter, cursor, limit, hints, rewinds: 0, tellers }
+        let (app, converters) = (app.clone(), HashMap::new());
+        Self { app, filter, cursor, limit, hints, rewinds: 0, converters }
     }
 
     /// Returns the reader's position.
@@ -82,16 +82,16 @@ impl FeedReader {
 
     async fn told(&mut self, item: FeedItem) -> Result<Option<FeedEvent>, FeedError> {
         let before = Seq(item.recorded.seq.0 - 1);
-        let known = self.tellers.remove(&item.execution).filter(|(seq, _)| *seq == before);
-        let mut teller = match known {
-            Some((_, teller)) => teller,
-            None => teller_at(&self.app, item.execution, before).await?,
+        let known = self.converters.remove(&item.execution).filter(|(seq, _)| *seq == before);
+        let mut converter = match known {
+            Some((_, converter)) => converter,
+            None => converter_at(&self.app, item.execution, before).await?,
         };
-        let event = teller.tell(&item.recorded);
-        if self.tellers.len() >= TELLERS_MAX {
-            self.tellers.clear();
+        let event = converter.convert(&item.recorded);
+        if self.converters.len() >= CONVERTERS_MAX {
+            self.converters.clear();
         }
-        self.tellers.insert(item.execution, (item.recorded.seq, teller));
+        self.converters.insert(item.execution, (item.recorded.seq, converter));
         let is_shown = shows(&self.filter, &item.path, &event);
         Ok(is_shown.then(|| FeedEvent {
             execution_id: item.execution.to_string(),

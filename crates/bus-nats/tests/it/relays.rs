@@ -12,7 +12,7 @@ use futures::future::join_all;
 use futures::stream;
 use noetl_model::{CommandId, Message};
 use noetl_store::conformance::given::start;
-use noetl_store::{Append, EventLog as _, Outbox as _, OutboxRow, Take, Taker};
+use noetl_store::{Append, EventLog as _, Outbox as _, OutboxConsumer, OutboxRow, Take};
 use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
 use noetl_testkit::PostgresServer;
 use serde_json::Value;
@@ -124,7 +124,7 @@ async fn one_relay() {
     let bus = NatsBus::connect(NatsSettings::at(broker)).await.expect("a bus");
     connected(&bus).await;
     loop {
-        let take = Take { taker: Taker::Publisher, limit: TAKE, hold: HOLD };
+        let take = Take { consumer: OutboxConsumer::Publisher, limit: TAKE, hold: HOLD };
         let taken = store.take(take).await.expect("the store gives");
         if taken.is_empty() {
             tokio::time::sleep(Duration::from_millis(20)).await;

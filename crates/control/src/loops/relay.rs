@@ -14,7 +14,7 @@ use noetl_engine::{CommandResult, Input};
 use noetl_model::{
     CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError,
 };
-use noetl_store::{Failure, Fate, OutboxRow, StoreError, Take, Taker};
+use noetl_store::{AttemptOutcome, Failure, OutboxConsumer, OutboxRow, StoreError, Take};
 use serde_json::json;
 use thiserror::Error;
 use tokio::time::Instant;
@@ -108,11 +108,11 @@ impl Control {
 
     /// Sends the pending messages and returns their number.
     async fn relay_owed(&self, outage: &mut Outage) -> Result<usize, StoreError> {
-        let taker = match self.parts.settings.notifications {
-            NotificationSender::Relay => Taker::Relay,
-            NotificationSender::External => Taker::InternalRelay,
+        let consumer = match self.parts.settings.notifications {
+            NotificationSender::Relay => OutboxConsumer::Relay,
+            NotificationSender::External => OutboxConsumer::InternalRelay,
         };
-        let take = Take { taker, limit: RELAY_MAX, hold: outage.visibility() };
+        let take = Take { consumer, limit: RELAY_MAX, hold: outage.visibility() };
         let rows = self.parts.store.take(take).await?;
         let count = rows.len();
         let pools: BTreeSet<&Pool> = rows.iter().filter_map(ready_pool).collect();
@@ -157,8 +157,12 @@ impl Control {
             store.postpone(&postponed, outage.visibility()).await?;
         }
         if !failed.is_empty() {
-            let fates = store.failed(&failed).await?;
-            for (failure, _) in failed.iter().zip(fates).filter(|(_, fate)| *fate == Fate::Dead) {
+            let attempt_outcomes = store.failed(&failed).await?;
+            for (failure, _) in failed
+                .iter()
+                .zip(attempt_outcomes)
+                .filter(|(_, outcome)| *outcome == AttemptOutcome::Dead)
+            {
                 tracing::error!(id = failure.id, error = failure.error, "message is dead");
             }
         }

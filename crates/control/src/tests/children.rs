@@ -437,7 +437,11 @@ async fn a_parent_learns_of_its_child_although_the_messenger_has_died() {
     assert!(ended(&survivor, leased.execution).await.is_some());
     let taken = noetl_store::Outbox::take(
         &*world.store,
-        noetl_store::Take { taker: noetl_store::Taker::Relay, limit: 10, hold: VISIBILITY },
+        noetl_store::Take {
+            consumer: noetl_store::OutboxConsumer::Relay,
+            limit: 10,
+            hold: VISIBILITY,
+        },
     )
     .await
     .unwrap();

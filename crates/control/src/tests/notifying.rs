@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use noetl_bus::{Bus, BusError, Hint, HintReceiver, Notification, NotificationReason, Reach};
-use noetl_store::{Outbox as _, Take, Taker};
+use noetl_store::{Outbox as _, OutboxConsumer, Take};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -110,7 +110,7 @@ async fn notifications_left_to_an_external_program_wait_for_it_in_order() {
     register(&plane.control, CHAIN).await;
     let execution = start(&plane.control).await;
     assert_eq!(work(&plane.control, execution).await, ExecutionStatus::Completed);
-    let take = Take { taker: Taker::Publisher, limit: 9, hold: VISIBILITY_MAX };
+    let take = Take { consumer: OutboxConsumer::Publisher, limit: 9, hold: VISIBILITY_MAX };
     let rows = world.store.take(take).await.unwrap();
     let steps: Vec<String> =
         rows.iter().filter_map(crate::notification).map(|it| it.command.step.to_string()).collect();
@@ -125,7 +125,7 @@ async fn a_command_whose_worker_died_is_left_to_an_external_program_once_more() 
     register(&plane.control, CHAIN).await;
     start(&plane.control).await;
     let publish = async || {
-        let take = Take { taker: Taker::Publisher, limit: 9, hold: VISIBILITY_MAX };
+        let take = Take { consumer: OutboxConsumer::Publisher, limit: 9, hold: VISIBILITY_MAX };
         let rows = world.store.take(take).await.unwrap();
         let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
         world.store.sent(&ids).await.unwrap();

@@ -9,7 +9,7 @@ use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
 use noetl_api::AnyId;
-use noetl_compat::PublicEvents;
+use noetl_compat::EventConverter;
 use noetl_control::{Follow, LoadError};
 use noetl_model::{Event, ExecutionId, Seq};
 use serde::Deserialize;
@@ -61,9 +61,9 @@ async fn follow_execution(
     if after > summary.seq {
         return Err(LoadError::Rewound { execution, seq: after }.into());
     }
-    let teller = state.app().teller_at(execution, after).await?;
+    let converter = state.app().converter_at(execution, after).await?;
     let events = state.control().events_follow(execution, after);
-    let sent = sent_events(state, events, teller);
+    let sent = sent_events(state, events, converter);
     Ok(Sse::new(sent).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
@@ -72,38 +72,38 @@ fn resumed(headers: &HeaderMap) -> Option<u64> {
     headers.get("last-event-id")?.to_str().ok()?.parse().ok()
 }
 
-struct Telling {
+struct FollowedEvents {
     state: AppState,
     events: Follow,
-    teller: PublicEvents,
+    converter: EventConverter,
     is_over: bool,
 }
 
 fn sent_events(
     state: AppState,
     events: Follow,
-    teller: PublicEvents,
+    converter: EventConverter,
 ) -> impl Stream<Item = Result<SentEvent, Infallible>> {
-    let telling = Telling { state, events, teller, is_over: false };
-    stream::unfold(telling, |mut telling| async move {
-        if telling.is_over {
+    let following = FollowedEvents { state, events, converter, is_over: false };
+    stream::unfold(following, |mut following| async move {
+        if following.is_over {
             return None;
         }
-        let draining = telling.state.draining().clone();
+        let draining = following.state.draining().clone();
         let recorded = tokio::select! {
-            recorded = telling.events.next() => recorded,
+            recorded = following.events.next() => recorded,
             () = draining.cancelled() => return None,
         };
         // On an error the stream ends; the client reconnects and resumes.
         let recorded = recorded.ok()?;
-        telling.is_over = ends(&recorded.event);
-        let told = telling.teller.tell(&recorded);
+        following.is_over = ends(&recorded.event);
+        let event = following.converter.convert(&recorded);
         let sent = SentEvent::default()
-            .id(told.seq.to_string())
-            .event(told.event_type.clone())
-            .json_data(&told)
+            .id(event.seq.to_string())
+            .event(event.event_type.clone())
+            .json_data(&event)
             .expect("an event is JSON");
-        Some((Ok(sent), telling))
+        Some((Ok(sent), following))
     })
 }
 

@@ -55,7 +55,7 @@ async fn events_go_onto_a_subject_once_each_and_go_on_after_the_server_has_died(
     arrive(&publisher, told(&server, std::slice::from_ref(&first)).await).await;
     one.abort();
     let second = server.start("tests/hello").await;
-    // The stopped task keeps its turn for a while; the same holder continues at once.
+    // The stopped task keeps its lock for a while; the same holder continues at once.
     let again =
         tokio::spawn(deliver_feeds(server.state.app().clone(), "one".to_owned(), stop.clone()));
     arrive(&publisher, told(&server, &[first, second]).await).await;
@@ -214,7 +214,7 @@ async fn a_server_whose_turn_it_is_not_leaves_the_failures_of_a_feed_alone() {
     assert_eq!(server.post("/api/feeds", feed).await.status, StatusCode::OK);
     server.start("tests/hello").await;
     let (records, store) = (&server.records, &server.store);
-    let is_taken = records.take_turn("feed/bad", "another", Duration::from_secs(3600)).await;
+    let is_taken = records.acquire_lock("feed/bad", "another", Duration::from_secs(3600)).await;
     assert!(is_taken.expect("the store answers"));
     let standing = FailedStanding::Waiting { until: server.state.now() };
     let failed = FeedDelivery::Failed { failures: 3, reason: "no stream".to_owned(), standing };

@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use noetl_store::sql;
 use noetl_store::{
-    Failure, Fate, Letter, LetterPage, OUTBOX_TAKE_MAX, OutboxRow, Sent, StoreError, Take,
+    AttemptOutcome, Failure, ListedMessage, OUTBOX_TAKE_MAX, OutboxListing, OutboxRow, Sent,
+    StoreError, Take,
 };
 
 use super::Shards;
@@ -53,7 +54,10 @@ impl Shards {
         Ok(Sent { marked: answers.iter().map(|answer| answer.marked).sum(), unknown })
     }
 
-    pub(crate) async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+    pub(crate) async fn failed(
+        &self,
+        failures: &[Failure],
+    ) -> Result<Vec<AttemptOutcome>, StoreError> {
         let parts = self.parts(
             failures.iter().cloned(),
             |failure| failure.id,
@@ -62,12 +66,12 @@ impl Shards {
         let asked = self.shards.iter().zip(&parts).map(|(shard, part)| sql::failed(shard, part));
         let answers = join_all(asked).await.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
         let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
-        let fates =
+        let attempt_outcomes =
             failures.iter().map(|failure| match answers.get_mut(shard_and_id(failure.id).0) {
                 Some(part) => part.next().expect("a shard answers for each failure"),
-                None => Fate::Unknown,
+                None => AttemptOutcome::Unknown,
             });
-        Ok(fates.collect())
+        Ok(attempt_outcomes.collect())
     }
 
     pub(crate) async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
@@ -85,17 +89,20 @@ impl Shards {
         Ok(self.all(sql::pending).await?.into_iter().sum())
     }
 
-    pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+    pub(crate) async fn list_messages(
+        &self,
+        page: OutboxListing,
+    ) -> Result<Vec<ListedMessage>, StoreError> {
         let asked = self.shards.iter().enumerate().map(async |(index, shard)| {
             let after = after_in(page.after, index);
-            let letters = sql::letters(shard, LetterPage { after, ..page }).await?;
-            let letters = letters.into_iter();
-            Ok(letters.map(|letter| Letter { row: public(letter.row, index), ..letter }).collect())
+            let listed = sql::list_messages(shard, OutboxListing { after, ..page }).await?;
+            let listed = listed.into_iter();
+            Ok(listed.map(|it| ListedMessage { row: public(it.row, index), ..it }).collect())
         });
-        let listed: Result<Vec<Vec<Letter>>, StoreError> =
+        let listed: Result<Vec<Vec<ListedMessage>>, StoreError> =
             join_all(asked).await.into_iter().collect();
         let mut listed = listed?.concat();
-        listed.sort_by_key(|letter| letter.row.id);
+        listed.sort_by_key(|it| it.row.id);
         listed.truncate(page.limit.min(OUTBOX_TAKE_MAX));
         Ok(listed)
     }

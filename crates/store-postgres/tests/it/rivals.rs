@@ -6,8 +6,8 @@ use noetl_model::{CommandId, ExecutionId, Parent, Pool, Seq, WorkerId};
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, B, add, after, held, lease, remove, start};
 use noetl_store::{
-    Append, AppendError, Catalog as _, EventLog as _, Held, NewPlaybook, Outbox as _, Take, Taker,
-    WorkQueue as _,
+    Append, AppendError, Catalog as _, EventLog as _, Held, NewPlaybook, Outbox as _,
+    OutboxConsumer, Take, WorkQueue as _,
 };
 use noetl_store_postgres::PgStore;
 
@@ -135,7 +135,7 @@ async fn a_message_is_taken_by_one_relay() {
         let mut ids = Vec::new();
         loop {
             let hold = Duration::from_secs(10);
-            let take = Take { taker: Taker::Relay, limit: 7, hold };
+            let take = Take { consumer: OutboxConsumer::Relay, limit: 7, hold };
             let rows = server.take(take).await.unwrap();
             if rows.is_empty() {
                 return ids;

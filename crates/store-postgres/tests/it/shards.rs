@@ -9,7 +9,7 @@ use noetl_store::conformance::given::{add, after, at, held, lease, start};
 use noetl_store::conformance::{Subject, TestClock};
 use noetl_store::{
     Append, AppendError, EventLog as _, ExecutionFilter, Executions as _, HeldAnswer, Outbox as _,
-    Page, Take, Taker, WorkQueue as _,
+    OutboxConsumer, Page, Take, WorkQueue as _,
 };
 use noetl_store_postgres::{ClusterSettings, PgStore, Shards, TimeSource};
 use noetl_testkit::PostgresServer;
@@ -117,7 +117,7 @@ async fn messages_of_all_shards_are_taken_and_sent_once() {
     let visibility = Duration::from_secs(10);
     let mut ids = Vec::new();
     for expected in [5, 5, 4, 0] {
-        let take = Take { taker: Taker::Relay, limit: 5, hold: visibility };
+        let take = Take { consumer: OutboxConsumer::Relay, limit: 5, hold: visibility };
         let rows = subject.store.take(take).await.unwrap();
         assert_eq!(rows.len(), expected);
         ids.extend(rows.iter().map(|row| row.id));
@@ -249,7 +249,7 @@ async fn a_shard_that_is_down_stops_its_own_executions_and_no_others() {
     );
     let ready = shards.ready(&Pool::shared(), None, 10).await.unwrap();
     assert_eq!(ready.iter().map(|row| row.execution.0).collect::<BTreeSet<_>>(), [1, 2].into());
-    let take = Take { taker: Taker::Relay, limit: 5, hold: Duration::ZERO };
+    let take = Take { consumer: OutboxConsumer::Relay, limit: 5, hold: Duration::ZERO };
     let rows = shards.take(take).await.unwrap();
     assert_eq!(rows.len(), 2);
     let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();

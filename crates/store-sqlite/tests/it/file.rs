@@ -11,8 +11,8 @@ use futures::FutureExt as _;
 use noetl_model::{CommandId, ExecutionId, Message, Pool, Seq};
 use noetl_store::conformance::given::{A, add, after, events_after, start};
 use noetl_store::{
-    Append, Bounded, EventLog, Executions as _, Outbox as _, StoreError, SystemClock, Take, Taker,
-    WorkQueue as _,
+    Append, Bounded, EventLog, Executions as _, Outbox as _, OutboxConsumer, StoreError,
+    SystemClock, Take, WorkQueue as _,
 };
 use noetl_store_sqlite::{OpenError, SqliteStore};
 use sqlx::{Executor as _, SqliteConnection};
@@ -106,7 +106,8 @@ async fn what_a_process_was_sending_when_it_died_is_owed_by_the_next_at_once() {
     let outbox = vec![Message::CommandCancelled { command: CommandId(1) }];
     append(&store, Append { outbox, ..start(A) }).await;
     let take = async |store: &SqliteStore| {
-        let take = Take { taker: Taker::Relay, limit: 10, hold: Duration::from_secs(60) };
+        let take =
+            Take { consumer: OutboxConsumer::Relay, limit: 10, hold: Duration::from_secs(60) };
         let rows = store.take(take).await.expect("the store takes");
         rows.iter().map(|row| row.attempts).collect::<Vec<u32>>()
     };

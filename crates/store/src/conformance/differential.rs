@@ -10,8 +10,8 @@ use proptest::test_runner::TestRunner;
 use super::given::{T0, add, add_to, at, events_after, held, lease, park, remove};
 use super::{Subject, TestClock};
 use crate::{
-    Append, Clock as _, ExecutionFilter, Failure, Held, Letter, LetterPage, MemoryStore, OutboxRow,
-    Records, Store, Take, Taker, TimerChange,
+    Append, Clock as _, ExecutionFilter, Failure, Held, ListedMessage, MemoryStore, OutboxConsumer,
+    OutboxListing, OutboxRow, Records, Store, Take, TimerChange,
 };
 
 const EXECUTIONS: u8 = 3;
@@ -202,13 +202,13 @@ async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
         Deed::Extend(held) => format!("{:?}", store.extend(held, visibility).await),
         Deed::Take => format!("{:?}", nameless(subject.take(visibility).await)),
         Deed::SendFirst => {
-            let take = Take { taker: Taker::Relay, limit: 1, hold: visibility };
+            let take = Take { consumer: OutboxConsumer::Relay, limit: 1, hold: visibility };
             let taken = store.take(take).await.expect("the store hands out messages");
             let ids: Vec<i64> = taken.iter().map(|row| row.id).collect();
             format!("{:?} {:?}", nameless(taken), store.sent(&ids).await)
         }
         Deed::PublishInVain => {
-            let take = Take { taker: Taker::Publisher, limit: 2, hold: visibility };
+            let take = Take { consumer: OutboxConsumer::Publisher, limit: 2, hold: visibility };
             let taken = store.take(take).await.expect("the store hands out messages");
             let failures = taken.iter().map(|row| Failure {
                 id: row.id,
@@ -235,11 +235,11 @@ async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
     seen.push(format!("{:?}", store.exhausted(2, 10).await));
     seen.push(format!("{:?} {:?}", store.due(now, 10).await, store.next_due().await));
     seen.push(format!("{} {:?}", subject.owed().await, store.stalled(at(1), 10).await));
-    let page = LetterPage { state: None, after: 0, limit: 10 };
-    let letters = store.letters(page).await.expect("the store lists messages").into_iter();
-    let letters: Vec<Letter> =
-        letters.map(|it| Letter { row: OutboxRow { id: 0, ..it.row }, ..it }).collect();
-    seen.push(format!("{:?} {letters:?}", store.pending().await));
+    let page = OutboxListing { state: None, after: 0, limit: 10 };
+    let listed = store.list_messages(page).await.expect("the store lists messages").into_iter();
+    let listed: Vec<ListedMessage> =
+        listed.map(|it| ListedMessage { row: OutboxRow { id: 0, ..it.row }, ..it }).collect();
+    seen.push(format!("{:?} {listed:?}", store.pending().await));
     seen.push(format!("{:?}", subject.list(ExecutionFilter::default(), None, 10).await));
     seen.join("\n")
 }

@@ -1,4 +1,4 @@
-//! Conformance cases of failed messages and of turns.
+//! Conformance cases of failed messages and of named locks.
 
 use std::time::Duration;
 
@@ -97,9 +97,9 @@ pub async fn who_waits_in_a_line_is_found_by_it_and_the_dead_are_not(subject: Su
     );
 }
 
-pub async fn a_turn_is_one_holders_until_it_is_given_up_or_over(subject: Subject) {
+pub async fn a_lock_has_one_holder_until_it_is_released_or_expires(subject: Subject) {
     let take = async |name: &str, holder: &str| {
-        subject.records.take_turn(name, holder, Duration::from_secs(10)).await.expect(SAYS)
+        subject.records.acquire_lock(name, holder, Duration::from_secs(10)).await.expect(SAYS)
     };
     assert!(take("t", "one").await);
     assert!(take("t", "one").await);
@@ -111,8 +111,8 @@ pub async fn a_turn_is_one_holders_until_it_is_given_up_or_over(subject: Subject
     assert!(!take("t", "two").await);
     subject.at(19);
     assert!(take("t", "two").await, "it is over");
-    subject.records.end_turn("t", "one").await.expect(SAYS);
+    subject.records.release_lock("t", "one").await.expect(SAYS);
     assert!(!take("t", "one").await, "only its holder gives it up");
-    subject.records.end_turn("t", "two").await.expect(SAYS);
+    subject.records.release_lock("t", "two").await.expect(SAYS);
     assert!(take("t", "one").await);
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Subject;
 use super::given::{A, B, C, after, start};
-use crate::{Append, AppendError, OutboxRow, Take, Taker};
+use crate::{Append, AppendError, OutboxConsumer, OutboxRow, Take};
 
 const VISIBILITY: Duration = Duration::from_secs(10);
 
@@ -88,7 +88,7 @@ pub async fn messages_are_taken_oldest_first_as_they_were_written(subject: Subje
 pub async fn taken_outbox_rows_are_invisible_until_the_visibility_runs_out(subject: Subject) {
     let outbox = vec![message(1), message(2)];
     assert_eq!(subject.append(Append { outbox, ..start(A) }).await, Ok(()));
-    let take = Take { taker: Taker::Relay, limit: 1, hold: VISIBILITY };
+    let take = Take { consumer: OutboxConsumer::Relay, limit: 1, hold: VISIBILITY };
     let first = subject.store.take(take).await.expect("the store hands out messages");
     assert_eq!(commands(&first), [(1, 1)]);
     subject.at(9);

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::{Columns, corrupt};
 use crate::{
-    CommandKey, Held, Holder, Letter, OpenCommand, OutboxRow, ScheduleRecord, ScheduleRow,
+    CommandKey, Held, Holder, ListedMessage, OpenCommand, OutboxRow, ScheduleRecord, ScheduleRow,
     StoreError, SubscriptionRecord, SubscriptionRow,
 };
 
@@ -62,9 +62,9 @@ pub fn taken_messages(rows: &[impl Columns]) -> Result<Vec<OutboxRow>, StoreErro
     Ok(taken)
 }
 
-pub fn letter(row: &impl Columns) -> Result<Letter, StoreError> {
+pub fn listed(row: &impl Columns) -> Result<ListedMessage, StoreError> {
     let message = outbox_row(row)?;
-    Ok(Letter {
+    Ok(ListedMessage {
         state: row.word("state", || format!("the state of message {}", message.id))?,
         row: message,
         available_at: row.maybe_instant("available_at")?,

@@ -7,8 +7,8 @@ use noetl_model::{CommandId, ExecutionId, Message, Timestamp};
 
 use super::MemoryStore;
 use crate::{
-    Failure, Fate, Letter, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX,
-    OutboxRow, Sent, StoreError, Take, Taker, ready_command,
+    AttemptOutcome, Failure, ListedMessage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX,
+    OutboxConsumer, OutboxListing, OutboxRow, Sent, StoreError, Take, ready_command,
 };
 
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ struct Owed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
     Nothing,
-    /// A taker holds the message until this instant.
+    /// A consumer holds the message until this instant.
     Taken(Timestamp),
     /// The last attempt failed; no retry before this instant.
     Failed(Timestamp),
@@ -73,10 +73,12 @@ impl OutboxTable {
     }
 
     fn takeable(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
-        match take.taker {
-            Taker::Relay => self.for_relay(take, now, |_| true),
-            Taker::InternalRelay => self.for_relay(take, now, |it| ready_command(it).is_none()),
-            Taker::Publisher => self.for_publisher(take, now),
+        match take.consumer {
+            OutboxConsumer::Relay => self.for_relay(take, now, |_| true),
+            OutboxConsumer::InternalRelay => {
+                self.for_relay(take, now, |it| ready_command(it).is_none())
+            }
+            OutboxConsumer::Publisher => self.for_publisher(take, now),
         }
     }
 
@@ -131,8 +133,8 @@ impl Owed {
         Some(self.row.clone())
     }
 
-    fn letter(&self) -> Letter {
-        Letter {
+    fn listed(&self) -> ListedMessage {
+        ListedMessage {
             row: self.row.clone(),
             state: self.hold.state(),
             available_at: self.hold.until(),
@@ -165,25 +167,28 @@ impl MemoryStore {
         Ok(sent)
     }
 
-    pub(crate) async fn failed(&self, failures: &[Failure]) -> Result<Vec<Fate>, StoreError> {
+    pub(crate) async fn failed(
+        &self,
+        failures: &[Failure],
+    ) -> Result<Vec<AttemptOutcome>, StoreError> {
         let now = self.clock.now();
         let outbox = &mut self.lock().outbox;
-        let fates = failures.iter().map(|failure| {
+        let attempt_outcomes = failures.iter().map(|failure| {
             let unknown = outbox.unknown(failure.id);
             let owed = outbox.rows.get_mut(&failure.id).filter(|owed| owed.hold != Hold::Dead);
             let Some(owed) = owed else {
-                return if unknown { Fate::Unknown } else { Fate::Over };
+                return if unknown { AttemptOutcome::Unknown } else { AttemptOutcome::Over };
             };
-            let fate = failure.fate(owed.row.attempts);
+            let outcome = failure.outcome(owed.row.attempts);
             owed.row.attempts = owed.row.attempts.max(1);
             owed.last_error = Some(failure.kept_error());
-            owed.hold = match fate {
-                Fate::RetryIn(delay) => Hold::Failed(now.after(delay)),
-                Fate::Dead | Fate::Over | Fate::Unknown => Hold::Dead,
+            owed.hold = match outcome {
+                AttemptOutcome::RetryIn(delay) => Hold::Failed(now.after(delay)),
+                AttemptOutcome::Dead | AttemptOutcome::Over | AttemptOutcome::Unknown => Hold::Dead,
             };
-            fate
+            outcome
         });
-        Ok(fates.collect())
+        Ok(attempt_outcomes.collect())
     }
 
     pub(crate) async fn postpone(&self, ids: &[i64], delay: Duration) -> Result<(), StoreError> {
@@ -232,15 +237,18 @@ impl MemoryStore {
         Ok(u64::try_from(pending.count()).expect("a count of rows in memory fits"))
     }
 
-    pub(crate) async fn letters(&self, page: LetterPage) -> Result<Vec<Letter>, StoreError> {
+    pub(crate) async fn list_messages(
+        &self,
+        page: OutboxListing,
+    ) -> Result<Vec<ListedMessage>, StoreError> {
         let tables = self.lock();
-        let letters = tables
+        let listed = tables
             .outbox
             .rows
             .range(page.after.saturating_add(1)..)
-            .map(|(_, owed)| owed.letter())
-            .filter(|letter| page.state.is_none_or(|state| letter.state == state));
-        Ok(letters.take(page.limit.min(OUTBOX_TAKE_MAX)).collect())
+            .map(|(_, owed)| owed.listed())
+            .filter(|listed| page.state.is_none_or(|state| listed.state == state));
+        Ok(listed.take(page.limit.min(OUTBOX_TAKE_MAX)).collect())
     }
 
     pub(crate) async fn revive(&self, ids: &[i64]) -> Result<u64, StoreError> {

@@ -2,11 +2,11 @@
 
 mod cleanup;
 mod failed_messages;
+mod locks;
 mod objects;
 mod projected;
 mod runtimes;
 mod secrets;
-mod turns;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -32,6 +32,6 @@ pub(super) struct RecordTables {
     failed_messages: BTreeMap<(ExecutionId, String), FailedMessage>,
     projected: BTreeMap<i64, Envelope>,
     imported: BTreeMap<ExecutionId, ImportedExecution>,
-    /// The holder and the end of each turn.
-    turns: BTreeMap<String, (String, Timestamp)>,
+    /// The holder and the end of each named lock.
+    locks: BTreeMap<String, (String, Timestamp)>,
 }

@@ -12,8 +12,8 @@ use super::{
 use crate::from_row::{self, Columns as _, taken_messages};
 use crate::to_row::{at_most, to_json};
 use crate::{
-    Failure, Fate, Letter, LetterPage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, OutboxRow, Sent,
-    StoreError, Take, Taker, fates, missing_ids,
+    AttemptOutcome, Failure, ListedMessage, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX, OutboxConsumer,
+    OutboxListing, OutboxRow, Sent, StoreError, Take, attempt_outcomes, missing_ids,
 };
 
 pub async fn take<D: SqlDatabase>(database: &D, take: Take) -> Result<Vec<OutboxRow>, StoreError> {
@@ -22,16 +22,16 @@ pub async fn take<D: SqlDatabase>(database: &D, take: Take) -> Result<Vec<Outbox
     let attempts_max = OUTBOX_ATTEMPTS_MAX.into();
     let retries_first = at_most(take.retries_first(), OUTBOX_TAKE_MAX).into();
     let sql = database.sql();
-    let rows = match take.taker {
-        Taker::Relay => {
+    let rows = match take.consumer {
+        OutboxConsumer::Relay => {
             let arguments = [now, until, limit, retries_first, attempts_max];
             database.rows(&sql.take_messages, &arguments).await?
         }
-        Taker::InternalRelay => {
+        OutboxConsumer::InternalRelay => {
             let arguments = [now, until, limit, retries_first, attempts_max];
             database.rows(&sql.take_internal_messages, &arguments).await?
         }
-        Taker::Publisher => {
+        OutboxConsumer::Publisher => {
             let arguments = [now, until, limit, attempts_max];
             database.rows(&sql.claim_messages, &arguments).await?
         }
@@ -56,7 +56,7 @@ pub async fn sent<D: SqlDatabase>(database: &D, ids: &[i64]) -> Result<Sent, Sto
 pub async fn failed<D: SqlDatabase>(
     database: &D,
     failures: &[Failure],
-) -> Result<Vec<Fate>, StoreError> {
+) -> Result<Vec<AttemptOutcome>, StoreError> {
     if failures.is_empty() {
         return Ok(Vec::new());
     }
@@ -75,10 +75,10 @@ pub async fn failed<D: SqlDatabase>(
         let last = last.first().map(id).transpose()?.unwrap_or_default();
         unknown.retain(|id| !(1..=last).contains(id));
     }
-    let fates = fates(failures, &attempts, &unknown);
+    let attempt_outcomes = attempt_outcomes(failures, &attempts, &unknown);
     let (mut ids, mut errors, mut delays) = (Vec::new(), Vec::new(), Vec::new());
-    for (failure, fate) in failures.iter().zip(&fates) {
-        if let Some(delay) = fate.wait() {
+    for (failure, outcome) in failures.iter().zip(&attempt_outcomes) {
+        if let Some(delay) = outcome.wait() {
             ids.push(failure.id);
             errors.push(Some(failure.kept_error().into()));
             delays.push(delay);
@@ -87,7 +87,7 @@ pub async fn failed<D: SqlDatabase>(
     let rows = vec![SqlColumn::Integers(ids), SqlColumn::Texts(errors), SqlColumn::Delays(delays)];
     transaction.rows(&sql.fail_messages, &[SqlArgument::Now, SqlArgument::Rows(rows)]).await?;
     transaction.commit().await?;
-    Ok(fates)
+    Ok(attempt_outcomes)
 }
 
 pub async fn postpone<D: SqlDatabase>(
@@ -122,13 +122,13 @@ pub async fn pending<D: SqlDatabase>(database: &D) -> Result<u64, StoreError> {
     count_of(database, &database.sql().count_pending_messages, &[SqlArgument::Now]).await
 }
 
-pub async fn letters<D: SqlDatabase>(
+pub async fn list_messages<D: SqlDatabase>(
     database: &D,
-    page: LetterPage,
-) -> Result<Vec<Letter>, StoreError> {
+    page: OutboxListing,
+) -> Result<Vec<ListedMessage>, StoreError> {
     let state = page.state.map(|state| state.as_str());
     let arguments = [page.after.into(), at_most(page.limit, OUTBOX_TAKE_MAX).into(), state.into()];
-    all_of(database, &database.sql().list_messages, &arguments, from_row::letter).await
+    all_of(database, &database.sql().list_messages, &arguments, from_row::listed).await
 }
 
 pub async fn revive<D: SqlDatabase>(database: &D, ids: &[i64]) -> Result<u64, StoreError> {

@@ -44,7 +44,7 @@ macro_rules! each_statement {
             Write drop_messages;
             Read due_schedules;
             Read due_timers;
-            Lazy end_turn;
+            Lazy release_lock;
             Read exhausted_leases;
             Lazy extend_leases;
             Write fail_messages;
@@ -151,7 +151,7 @@ macro_rules! each_statement {
             Read stalled_executions;
             Lazy take_internal_messages;
             Lazy take_messages;
-            Lazy take_turn;
+            Lazy acquire_lock;
             Read waiting_schedules;
         }
     };

@@ -1,4 +1,4 @@
-//! Schedules, subscriptions, failed messages and turns.
+//! Schedules, subscriptions, failed messages and named locks.
 
 use std::time::Duration;
 
@@ -196,21 +196,21 @@ pub async fn remove_failed_messages<D: SqlDatabase>(
     database.write(&database.sql().remove_failed_messages, &arguments).await
 }
 
-pub async fn take_turn<D: SqlDatabase>(
+pub async fn acquire_lock<D: SqlDatabase>(
     database: &D,
     name: &str,
     holder: &str,
     lease: Duration,
 ) -> Result<bool, StoreError> {
     let arguments = [name.into(), holder.into(), SqlArgument::After(lease), SqlArgument::Now];
-    is_written(database, &database.sql().take_turn, &arguments).await
+    is_written(database, &database.sql().acquire_lock, &arguments).await
 }
 
-pub async fn end_turn<D: SqlDatabase>(
+pub async fn release_lock<D: SqlDatabase>(
     database: &D,
     name: &str,
     holder: &str,
 ) -> Result<(), StoreError> {
-    database.write(&database.sql().end_turn, &[name.into(), holder.into()]).await?;
+    database.write(&database.sql().release_lock, &[name.into(), holder.into()]).await?;
     Ok(())
 }

@@ -88,7 +88,7 @@ impl World {
 
     fn runtime(self: &Arc<Self>) -> IntakeRuntime {
         IntakeRuntime {
-            control: Arc::new(FakeDesk(self.clone())),
+            control: Arc::new(FakeIntake(self.clone())),
             sources: Arc::new(FakeSources(self.clone())),
             id: WorkerId::new("r"),
             path: "s".to_owned(),
@@ -100,10 +100,10 @@ impl World {
     }
 }
 
-struct FakeDesk(Arc<World>);
+struct FakeIntake(Arc<World>);
 
 #[async_trait]
-impl IntakeControl for FakeDesk {
+impl IntakeControl for FakeIntake {
     async fn attend(&self, _runtime: &WorkerId, _path: &str) -> Result<Assignment, ControlError> {
         Ok(self.0.assignment.lock().unwrap().clone())
     }

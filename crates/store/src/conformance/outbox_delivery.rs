@@ -8,8 +8,8 @@ use noetl_model::{CommandId, EventId, ExecutionId, Message, Pool, StepName};
 use super::Subject;
 use super::given::{A, B, C, after, start};
 use crate::{
-    Append, Failure, Fate, LetterPage, MessageState, OUTBOX_ATTEMPTS_MAX, OutboxRow, Sent, Take,
-    Taker,
+    Append, AttemptOutcome, Failure, MessageState, OUTBOX_ATTEMPTS_MAX, OutboxConsumer,
+    OutboxListing, OutboxRow, Sent, Take,
 };
 
 const HOLD: Duration = Duration::from_secs(10);
@@ -38,12 +38,12 @@ async fn owe_more(subject: &Subject, execution: ExecutionId, commands: &[u64]) {
     assert_eq!(subject.append(Append { outbox, ..after(execution, 1) }).await, Ok(()));
 }
 
-async fn take(subject: &Subject, taker: Taker, limit: usize) -> Vec<OutboxRow> {
-    let take = Take { taker, limit, hold: HOLD };
+async fn take(subject: &Subject, consumer: OutboxConsumer, limit: usize) -> Vec<OutboxRow> {
+    let take = Take { consumer, limit, hold: HOLD };
     subject.store.take(take).await.expect("the store hands out messages")
 }
 
-async fn fail(subject: &Subject, rows: &[OutboxRow]) -> Vec<Fate> {
+async fn fail(subject: &Subject, rows: &[OutboxRow]) -> Vec<AttemptOutcome> {
     let failures: Vec<Failure> = rows.iter().map(|row| failure(row.id)).collect();
     subject.store.failed(&failures).await.expect("the store takes failures")
 }
@@ -70,9 +70,9 @@ fn commands(rows: &[OutboxRow]) -> Vec<u64> {
 }
 
 async fn states(subject: &Subject) -> Vec<(u64, MessageState)> {
-    let page = LetterPage { state: None, after: 0, limit: usize::MAX };
-    let letters = subject.store.letters(page).await.expect("the store lists messages");
-    letters.iter().map(|it| (commands(std::slice::from_ref(&it.row))[0], it.state)).collect()
+    let page = OutboxListing { state: None, after: 0, limit: usize::MAX };
+    let listed = subject.store.list_messages(page).await.expect("the store lists messages");
+    listed.iter().map(|it| (commands(std::slice::from_ref(&it.row))[0], it.state)).collect()
 }
 
 async fn pending(subject: &Subject) -> u64 {
@@ -82,11 +82,14 @@ async fn pending(subject: &Subject) -> u64 {
 pub async fn fresh_messages_do_not_wait_behind_failing_ones(subject: Subject) {
     owe(&subject, A, &[1, 2, 3, 4]).await;
     let failing = subject.take(HOLD).await;
-    assert_eq!(fail(&subject, &failing).await, [Fate::RetryIn(Duration::from_secs(1)); 4]);
+    assert_eq!(
+        fail(&subject, &failing).await,
+        [AttemptOutcome::RetryIn(Duration::from_secs(1)); 4]
+    );
     owe_more(&subject, A, &[5]).await;
     subject.at(5);
     assert_eq!(pending(&subject).await, 5);
-    assert_eq!(commands(&take(&subject, Taker::Relay, 1).await), [5]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Relay, 1).await), [5]);
     assert_eq!(pending(&subject).await, 4);
 }
 
@@ -97,8 +100,8 @@ pub async fn failing_messages_do_not_wait_for_ever_behind_fresh_ones(subject: Su
     let fresh: Vec<u64> = (10..20).collect();
     owe_more(&subject, A, &fresh).await;
     subject.at(5);
-    assert_eq!(commands(&take(&subject, Taker::Relay, 4).await), [1, 10, 11, 12]);
-    assert_eq!(commands(&take(&subject, Taker::Relay, 4).await), [2, 13, 14, 15]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Relay, 4).await), [1, 10, 11, 12]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Relay, 4).await), [2, 13, 14, 15]);
 }
 
 pub async fn a_failed_message_waits_longer_each_time_and_is_dead_in_the_end(subject: Subject) {
@@ -109,9 +112,11 @@ pub async fn a_failed_message_waits_longer_each_time_and_is_dead_in_the_end(subj
         let taken = subject.take(HOLD).await;
         assert_eq!(taken[0].attempts, attempt);
         match fail(&subject, &taken).await[0] {
-            Fate::RetryIn(delay) => waits.push(delay.as_secs()),
-            Fate::Dead => break,
-            fate @ (Fate::Over | Fate::Unknown) => panic!("it is owed: {fate:?}"),
+            AttemptOutcome::RetryIn(delay) => waits.push(delay.as_secs()),
+            AttemptOutcome::Dead => break,
+            outcome @ (AttemptOutcome::Over | AttemptOutcome::Unknown) => {
+                panic!("it is owed: {outcome:?}")
+            }
         }
         assert_eq!(subject.take(HOLD).await, [], "before its time");
         assert_eq!(states(&subject).await, [(1, MessageState::Failed)]);
@@ -124,7 +129,7 @@ pub async fn a_failed_message_waits_longer_each_time_and_is_dead_in_the_end(subj
     assert_eq!((subject.owed().await, pending(&subject).await), (0, 0));
 }
 
-pub async fn a_message_whose_takers_all_die_is_dead_in_the_end(subject: Subject) {
+pub async fn a_message_whose_consumers_all_die_is_dead_in_the_end(subject: Subject) {
     owe(&subject, A, &[1]).await;
     for attempt in 1..=OUTBOX_ATTEMPTS_MAX {
         subject.at(u64::from(attempt) * LATER);
@@ -141,7 +146,7 @@ pub async fn a_message_that_was_sent_or_dropped_never_comes_back(subject: Subjec
     let ids = [taken[0].id];
     let sent = subject.store.sent(&ids).await.expect("the store forgets messages");
     assert_eq!(sent, Sent { marked: 1, unknown: Vec::new() });
-    assert_eq!(fail(&subject, &taken).await, [Fate::Over]);
+    assert_eq!(fail(&subject, &taken).await, [AttemptOutcome::Over]);
     let again = subject.store.sent(&ids).await.expect("the store forgets messages");
     assert_eq!(again, Sent::default());
     assert_eq!(subject.store.revive(&ids).await.expect("the store revives messages"), 0);
@@ -154,8 +159,9 @@ pub async fn ids_that_no_message_had_are_named(subject: Subject) {
     for id in [0, never] {
         let sent = subject.store.sent(&[id]).await.expect("the store forgets messages");
         assert_eq!(sent, Sent { marked: 0, unknown: vec![id] });
-        let fates = subject.store.failed(&[failure(id)]).await.expect("the store answers");
-        assert_eq!(fates, [Fate::Unknown]);
+        let attempt_outcomes =
+            subject.store.failed(&[failure(id)]).await.expect("the store answers");
+        assert_eq!(attempt_outcomes, [AttemptOutcome::Unknown]);
     }
 }
 
@@ -172,7 +178,7 @@ pub async fn a_postponed_try_does_not_count(subject: Subject) {
     assert_eq!(states(&subject).await, [(1, MessageState::InFlight)]);
 }
 
-pub async fn letters_are_listed_by_state_a_page_at_a_time(subject: Subject) {
+pub async fn messages_are_listed_by_state_a_page_at_a_time(subject: Subject) {
     for (execution, command) in [(A, 1), (B, 2), (C, 3)] {
         owe(&subject, execution, &[command]).await;
     }
@@ -187,22 +193,22 @@ pub async fn letters_are_listed_by_state_a_page_at_a_time(subject: Subject) {
     use MessageState::{Failed, InFlight, Pending};
     assert_eq!(listed, [(1, InFlight), (2, Failed), (3, InFlight), (4, Pending)]);
 
-    let page = LetterPage { state: Some(Failed), after: 0, limit: 10 };
-    let letters = subject.store.letters(page).await.expect("the store lists messages");
-    assert_eq!(letters.len(), 1);
-    assert_eq!(letters[0].row, failed);
-    assert_eq!(letters[0].last_error, Some(format!("no broker for {}", failed.id)));
-    assert_eq!(letters[0].available_at, Some(super::given::at(1)));
-    assert_eq!(letters[0].created_at, super::given::T0);
+    let page = OutboxListing { state: Some(Failed), after: 0, limit: 10 };
+    let listed = subject.store.list_messages(page).await.expect("the store lists messages");
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].row, failed);
+    assert_eq!(listed[0].last_error, Some(format!("no broker for {}", failed.id)));
+    assert_eq!(listed[0].available_at, Some(super::given::at(1)));
+    assert_eq!(listed[0].created_at, super::given::T0);
 
     let mut after = 0;
     let mut seen = BTreeSet::new();
     loop {
-        let page = LetterPage { state: None, after, limit: 1 };
-        let letters = subject.store.letters(page).await.expect("the store lists messages");
-        let Some(letter) = letters.first() else { break };
-        assert!(letter.row.id > after);
-        after = letter.row.id;
+        let page = OutboxListing { state: None, after, limit: 1 };
+        let listed = subject.store.list_messages(page).await.expect("the store lists messages");
+        let Some(listed) = listed.first() else { break };
+        assert!(listed.row.id > after);
+        after = listed.row.id;
         seen.insert(after);
     }
     assert_eq!(seen.len(), 4);
@@ -218,10 +224,10 @@ pub async fn dead_messages_are_tried_again_or_dropped_on_request_only(subject: S
     }
     use MessageState::{Dead, InFlight};
     assert_eq!(states(&subject).await, [(1, Dead), (2, Dead), (3, InFlight)]);
-    let page = LetterPage { state: None, after: 0, limit: 10 };
-    let letters = subject.store.letters(page).await.expect("the store lists messages");
-    assert_eq!(letters[0].available_at, None);
-    let ids: Vec<i64> = letters.iter().map(|letter| letter.row.id).collect();
+    let page = OutboxListing { state: None, after: 0, limit: 10 };
+    let listed = subject.store.list_messages(page).await.expect("the store lists messages");
+    assert_eq!(listed[0].available_at, None);
+    let ids: Vec<i64> = listed.iter().map(|it| it.row.id).collect();
 
     let revived = subject.store.revive(&[ids[0], ids[2]]).await;
     assert_eq!(revived.expect("the store revives messages"), 1, "what is in flight is left alone");
@@ -235,18 +241,22 @@ pub async fn publishers_are_given_notifications_in_the_order_of_each_execution(s
     let mut outbox: Vec<Message> = [1, 2, 3].map(notification).into();
     outbox.insert(0, Message::CommandCancelled { command: CommandId(9) });
     assert_eq!(subject.append(Append { outbox, ..start(A) }).await, Ok(()));
-    let first = take(&subject, Taker::Publisher, 1).await;
+    let first = take(&subject, OutboxConsumer::Publisher, 1).await;
     assert_eq!(commands(&first), [1]);
-    assert_eq!(take(&subject, Taker::Publisher, 9).await, [], "the first is not sent yet");
+    assert_eq!(take(&subject, OutboxConsumer::Publisher, 9).await, [], "the first is not sent yet");
     owe(&subject, B, &[4, 5]).await;
-    assert_eq!(commands(&take(&subject, Taker::Publisher, 1).await), [4]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Publisher, 1).await), [4]);
 
     fail(&subject, &first).await;
-    assert_eq!(take(&subject, Taker::Publisher, 9).await, [], "the first waits to be tried again");
+    assert_eq!(
+        take(&subject, OutboxConsumer::Publisher, 9).await,
+        [],
+        "the first waits to be tried again"
+    );
     subject.at(1);
-    assert_eq!(commands(&take(&subject, Taker::Publisher, 9).await), [1, 2, 3]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Publisher, 9).await), [1, 2, 3]);
     subject.at(11);
-    let all = take(&subject, Taker::Publisher, 9).await;
+    let all = take(&subject, OutboxConsumer::Publisher, 9).await;
     let of = |execution| all.iter().filter(move |row| row.execution == execution).cloned();
     assert_eq!(commands(&of(A).collect::<Vec<_>>()), [1, 2, 3]);
     assert_eq!(commands(&of(B).collect::<Vec<_>>()), [4, 5]);
@@ -256,14 +266,14 @@ pub async fn an_internal_relay_leaves_notifications_to_publishers(subject: Subje
     let cancelled = |command| Message::CommandCancelled { command: CommandId(command) };
     let outbox = vec![notification(1), cancelled(2), notification(3), cancelled(4)];
     assert_eq!(subject.append(Append { outbox, ..start(A) }).await, Ok(()));
-    assert_eq!(commands(&take(&subject, Taker::InternalRelay, 1).await), [2]);
-    assert_eq!(commands(&take(&subject, Taker::InternalRelay, 9).await), [4]);
-    assert_eq!(take(&subject, Taker::InternalRelay, 9).await, []);
-    assert_eq!(commands(&take(&subject, Taker::Publisher, 9).await), [1, 3]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::InternalRelay, 1).await), [2]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::InternalRelay, 9).await), [4]);
+    assert_eq!(take(&subject, OutboxConsumer::InternalRelay, 9).await, []);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Publisher, 9).await), [1, 3]);
     subject.at(11);
-    let again = take(&subject, Taker::InternalRelay, 9).await;
+    let again = take(&subject, OutboxConsumer::InternalRelay, 9).await;
     assert_eq!(commands(&again), [2, 4], "their holds are over");
-    assert_eq!(commands(&take(&subject, Taker::Publisher, 9).await), [1, 3]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Publisher, 9).await), [1, 3]);
 }
 
 pub async fn a_reminder_is_added_unless_a_notification_of_its_command_is_pending(subject: Subject) {
@@ -277,44 +287,45 @@ pub async fn a_reminder_is_added_unless_a_notification_of_its_command_is_pending
     assert!(!remind(A, 1).await, "nobody has taken the first one");
     assert!(remind(A, 2).await, "the pending one is of another execution");
     assert!(!remind(A, 2).await);
-    let taken = take(&subject, Taker::Publisher, 9).await;
+    let taken = take(&subject, OutboxConsumer::Publisher, 9).await;
     assert!(!remind(A, 1).await, "the first one is being sent");
     let ids: Vec<i64> = taken.iter().map(|row| row.id).collect();
     subject.store.sent(&ids).await.expect("the store forgets messages");
     assert!(remind(A, 1).await);
-    let again = take(&subject, Taker::Publisher, 9).await;
+    let again = take(&subject, OutboxConsumer::Publisher, 9).await;
     assert_eq!(again.len(), 1);
     assert_eq!((again[0].execution, &again[0].message), (A, &notification(1)));
     assert!(!ids.contains(&again[0].id), "a reminder has an id of its own");
     for attempt in 1..=u64::from(OUTBOX_ATTEMPTS_MAX) {
         subject.at(attempt * LATER);
-        take(&subject, Taker::Publisher, 9).await;
+        take(&subject, OutboxConsumer::Publisher, 9).await;
     }
     assert_eq!(states(&subject).await, [(1, MessageState::Dead)]);
     assert!(remind(A, 1).await, "a dead message is not pending");
 }
 
-pub async fn takers_at_the_same_time_never_share_a_message(subject: Subject) {
+pub async fn consumers_at_the_same_time_never_share_a_message(subject: Subject) {
     const EACH: u64 = 40;
     for execution in 0..4 {
         let commands: Vec<u64> = (0..EACH).collect();
         owe(&subject, ExecutionId(2000 + execution), &commands).await;
     }
-    let takers = (0..8).map(|number| {
+    let consumers = (0..8).map(|number| {
         let subject = subject.clone();
         tokio::spawn(async move {
-            let taker = if number % 2 == 0 { Taker::Relay } else { Taker::Publisher };
+            let consumer =
+                if number % 2 == 0 { OutboxConsumer::Relay } else { OutboxConsumer::Publisher };
             let mut ids = Vec::new();
             for _ in 0..10 {
-                ids.extend(take(&subject, taker, 7).await.iter().map(|row| row.id));
+                ids.extend(take(&subject, consumer, 7).await.iter().map(|row| row.id));
             }
             ids
         })
     });
-    let takers: Vec<_> = takers.collect();
+    let consumers: Vec<_> = consumers.collect();
     let mut ids = Vec::new();
-    for taker in takers {
-        ids.extend(taker.await.expect("nobody panics"));
+    for consumer in consumers {
+        ids.extend(consumer.await.expect("nobody panics"));
     }
     let distinct: BTreeSet<i64> = ids.iter().copied().collect();
     assert_eq!(distinct.len(), ids.len());

@@ -16,39 +16,39 @@ use super::*;
 
 const PLAYBOOK: &str = "apiVersion: noetl.io/v2
 kind: Playbook
-metadata: {name: turns, path: turns}
+metadata: {name: round_trips, path: round_trips}
 workflow:
   - step: start
     tool: {kind: noop}
 ";
 
 /// Maximum number of round trips of a start: the lookup of the playbook, and the write.
-const TURNS_MAX: u64 = 2;
+const ROUND_TRIPS_MAX: u64 = 2;
 /// Number of concurrent starts.
 const TOGETHER: usize = 50;
 
 /// A proxy to the database that counts round trips.
 struct CountingProxy {
     port: u16,
-    turns: Arc<AtomicU64>,
+    round_trips: Arc<AtomicU64>,
 }
 
 impl CountingProxy {
     async fn start(socket: std::path::PathBuf) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let turns = Arc::new(AtomicU64::new(0));
-        let counted = turns.clone();
+        let round_trips = Arc::new(AtomicU64::new(0));
+        let counted = round_trips.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = UnixStream::connect(&socket).await.expect("the server");
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
                 let answered = Arc::new(AtomicBool::new(true));
-                let (questions, turns) = (answered.clone(), counted.clone());
+                let (questions, round_trips) = (answered.clone(), counted.clone());
                 tokio::spawn(pass_on(from_client, to_server, move || {
                     if questions.swap(false, Ordering::SeqCst) {
-                        turns.fetch_add(1, Ordering::SeqCst);
+                        round_trips.fetch_add(1, Ordering::SeqCst);
                     }
                 }));
                 tokio::spawn(pass_on(from_server, to_client, move || {
@@ -56,14 +56,14 @@ impl CountingProxy {
                 }));
             }
         });
-        Self { port, turns }
+        Self { port, round_trips }
     }
 
     /// Returns the number of round trips that a future takes.
     async fn counted<T>(&self, doing: impl Future<Output = T>) -> (T, u64) {
-        let before = self.turns.load(Ordering::SeqCst);
+        let before = self.round_trips.load(Ordering::SeqCst);
         let done = doing.await;
-        (done, self.turns.load(Ordering::SeqCst) - before)
+        (done, self.round_trips.load(Ordering::SeqCst) - before)
     }
 }
 
@@ -107,14 +107,14 @@ async fn counted_control() -> (Control, CountingProxy) {
     let ids = Arc::new(IdGenerator::new(1));
     let bus = Arc::new(LocalBus::new());
     let control = Control::new(Arc::new(store), bus, Arc::new(SystemClock), ids, settings);
-    control.register("turns.yaml", PLAYBOOK).await.expect("a playbook");
+    control.register("round_trips.yaml", PLAYBOOK).await.expect("a playbook");
     (control, proxy)
 }
 
 fn wish(key: Option<&str>) -> StartRequest {
-    let choice = PlaybookChoice::Path { path: "turns".to_owned(), version: None };
+    let choice = PlaybookChoice::Path { path: "round_trips".to_owned(), version: None };
     let key = key.map(|name| StartKey {
-        scope: "turns".to_owned(),
+        scope: "round_trips".to_owned(),
         name: name.to_owned(),
         keep: Duration::from_secs(60),
         request: None,
@@ -130,9 +130,9 @@ async fn a_start_takes_two_round_trips_with_a_key_or_without() {
         control.start(wish(key)).await.expect("a start");
     }
     for key in [None, Some("third")] {
-        let (started, turns) = proxy.counted(control.start(wish(key))).await;
+        let (started, round_trips) = proxy.counted(control.start(wish(key))).await;
         started.expect("a start");
-        assert!(turns <= TURNS_MAX, "{key:?}: {turns} round trips");
+        assert!(round_trips <= ROUND_TRIPS_MAX, "{key:?}: {round_trips} round trips");
     }
     let again = control.start(wish(Some("third"))).await;
     assert!(matches!(again, Err(StartError::KeyTaken(_))), "{again:?}");
@@ -146,7 +146,7 @@ async fn starts_that_come_together_share_their_round_trips() {
     }
     let names: Vec<String> = (0..TOGETHER).map(|number| format!("together {number}")).collect();
     let starts = names.iter().map(|name| control.start(wish(Some(name))));
-    let (started, turns) = proxy.counted(futures::future::join_all(starts)).await;
+    let (started, round_trips) = proxy.counted(futures::future::join_all(starts)).await;
     assert!(started.iter().all(Result::is_ok));
-    assert!(turns <= TURNS_MAX, "{TOGETHER} starts: {turns} round trips");
+    assert!(round_trips <= ROUND_TRIPS_MAX, "{TOGETHER} starts: {round_trips} round trips");
 }

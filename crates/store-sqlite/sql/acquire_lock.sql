@@ -1,4 +1,4 @@
--- Takes or extends a turn until ?3, unless another holder has it at ?4.
+-- Acquires or extends a named lock until ?3, unless another holder has it at ?4.
 INSERT INTO turn (name, holder, until)
 VALUES (?1, ?2, ?3)
 ON CONFLICT (name) DO UPDATE SET
