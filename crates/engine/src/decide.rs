@@ -63,7 +63,7 @@ pub fn start(
 
 /// Decides the events that follow from `input` in the given state.
 ///
-/// Pure: the same state, input and surroundings give the same events.
+/// Pure: the same arguments give the same events.
 pub fn decide(
     state: &Execution,
     input: &Input,

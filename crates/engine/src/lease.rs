@@ -31,7 +31,7 @@ pub enum HolderStatus {
     },
     /// The command was ended by its first worker.
     Ended,
-    /// The command ended after several attempts; the log tells which worker made which.
+    /// The command ended after several attempts; the log has the worker of each attempt.
     EndedContested,
     /// The command was never issued.
     Unknown,

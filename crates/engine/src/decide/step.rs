@@ -14,8 +14,8 @@ use crate::Needs;
 use crate::scope::{EndWay, EvalPoint, ExecutionScope, StepEnd};
 use crate::state::{Pipeline, RunBody};
 
-/// Extends the data missing for one guard to all guards: each repeated decision evaluates the
-/// previous guards again.
+/// Adds the values that the other guards lack to those that one guard lacks, so that the decision
+/// is repeated once and not once per guard.
 fn with_needs_of(halt: Halt, scope: ExecutionScope<'_>, arcs: &[Arc]) -> Halt {
     match halt {
         Halt::Needs(Needs::Payloads(mut lacking)) => {

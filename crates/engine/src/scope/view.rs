@@ -15,7 +15,7 @@ use crate::value::{Aliases, select};
 
 /// The keys of a large result that describe where it is stored.
 const REFERENCE_WORDS: [&str; 3] = ["_ref", "_store", "_preview"];
-/// The size from which `_store` says `disk`; smaller results are said to be in the key-value store.
+/// The size from which `_store` is `disk`; for smaller results it is `kv`.
 const STORE_DISK_FROM: u64 = 1024 * 1024;
 
 /// The end of a step, while its `set` and arcs are evaluated.
