@@ -1,8 +1,8 @@
 //! Fetches the messages of one subscription from its source and submits them to the control plane.
 //!
-//! The control plane says what to fetch and returns a verdict for each message. A message is
-//! acknowledged to its source only after its verdict, so after any crash it is delivered again and
-//! recognised as a duplicate.
+//! The control plane decides which messages are fetched, and returns the outcome of each message. A
+//! message is acknowledged to its source only after its outcome is known, so after a crash the
+//! message is delivered again and recognised as a duplicate.
 //!
 //! Invariants: no more messages are unanswered than the subscription allows; ordered messages are
 //! submitted in the order they arrived.

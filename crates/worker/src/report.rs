@@ -71,8 +71,8 @@ impl Reporter {
     }
 
     async fn deliver(&self, batch: Vec<QueuedReport>) {
-        // A command whose report is refused must end all the same, so its refusal is reported
-        // instead.
+        // A command whose report is refused has to end, so a failure with the reason of the refusal
+        // is reported instead.
         for QueuedReport { report, .. } in self.send(self.send(batch).await).await {
             let held = Held::from(&report);
             tracing::error!(command = ?held, "report refused for good");
@@ -115,8 +115,8 @@ impl Reporter {
         refused
     }
 
-    /// Passes a follow-up command to the slot that waits for it. Held from here on, so that no
-    /// heartbeat misses the command.
+    /// Passes a follow-up command to the slot that waits for it. The command is registered as held
+    /// first, so that no heartbeat misses it.
     fn assign(&self, lease: Lease, next: Option<oneshot::Sender<Assigned>>) {
         let assigned = self.holding.assign(lease);
         let returned = match next {

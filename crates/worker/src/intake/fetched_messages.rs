@@ -1,4 +1,4 @@
-//! The fetched messages of a subscription that have no final verdict yet.
+//! The fetched messages of a subscription that have no final outcome yet.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -57,7 +57,7 @@ impl FetchedMessages {
         Ok(count)
     }
 
-    /// Submits all messages and settles each with the source. Messages without a final verdict are
+    /// Submits all messages and settles each with the source. Messages without a final outcome are
     /// kept.
     pub(super) async fn hand_in(
         &mut self,
@@ -113,9 +113,9 @@ impl FetchedMessages {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Tells the source the verdict on a message. Returns the delay until it is submitted again if
-    /// it has to be kept. If the source cannot be told, it delivers the message again, as a
-    /// duplicate.
+    /// Settles a message with its source according to its outcome. Returns the delay until the
+    /// message is submitted again if it has to be kept. If the source does not confirm, it delivers
+    /// the message again, as a duplicate.
     async fn settle(
         &self,
         receipt: &Receipt,

@@ -46,7 +46,7 @@ struct World {
     assignment: Mutex<Assignment>,
     /// The messages waiting at the source.
     waiting: Mutex<VecDeque<String>>,
-    /// Scripted verdicts by message, in order; a message without one starts an execution.
+    /// Scripted outcomes by message, in order; a message without one starts an execution.
     answers: Mutex<Vec<(String, MessageOutcome)>>,
     /// The number of calls that fail before messages are taken.
     silent: Mutex<u32>,
