@@ -94,7 +94,7 @@ impl NatsSource {
 #[async_trait]
 impl PullSource for NatsSource {
     /// Returns the available messages at once, and waits for the first only if there is none. A
-    /// pull request is never abandoned, because its messages would be delivered to nobody.
+    /// pull request is never abandoned, because its messages would be lost until their redelivery.
     async fn fetch(&self, max: usize, wait: Duration) -> Result<Vec<FetchedMessage>, ToolError> {
         if self.client.connection_state() != State::Connected {
             return Err(broken(&"there is no connection to NATS"));

@@ -80,8 +80,7 @@ impl TextReader {
 /// The length of the longest escape, `\u00e9`.
 const ESCAPE_BYTES_MAX: usize = 6;
 
-/// Decodes `%2F`, `
-/// `, `\/` and `\u00e9`.
+/// Decodes `%2F`, `\n`, `\/` and `\u00e9`.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     /// An incomplete escape.
@@ -193,8 +192,7 @@ fn value_of(digit: u8) -> u8 {
     }
 }
 
-/// Skips white space, also in the form of JSON escapes such as `
-/// `.
+/// Skips white space, also in the form of JSON escapes such as `\n`.
 #[derive(Debug, Default)]
 pub(super) struct Compactor {
     /// The number of bytes skipped since the last byte that was passed on.
