@@ -1,7 +1,6 @@
 //! The faults of a world: kinds, rates and end.
 //!
-//! Invariant: after its end a storm causes no faults, so that every execution has to end without
-//! help.
+//! Invariant: after the end of a [`FaultPlan`] there are no faults, so every execution has to end.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

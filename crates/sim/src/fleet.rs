@@ -105,8 +105,8 @@ impl Fleet {
         answer
     }
 
-    /// Takes one server down and restarts it, again and again, until the storm is over. Returns how
-    /// often it went down.
+    /// Takes one server down and restarts it, again and again, until the faults end. Returns how
+    /// often the server went down.
     pub(crate) async fn tend(self: Arc<Self>, slot: usize) -> u64 {
         let faults = self.faults();
         let mut deaths = 0;
@@ -125,7 +125,7 @@ impl Fleet {
         }
     }
 
-    /// Restores backups of the store and sets its clock until the storm is over. Returns the number
+    /// Restores backups of the store and sets its clock until the faults end. Returns the number
     /// of restores.
     pub(crate) async fn tend_store(self: Arc<Self>) -> u64 {
         let SharedParts { faults, store, clock, ledger, .. } = &self.ground;

@@ -55,7 +55,7 @@ pub(crate) async fn examine(
         found.insert(execution, examined);
     }
     one_child_each(&found)?;
-    // Promises from before and during a restore may be lost.
+    // Requests that were acknowledged before or during a restore may be lost.
     if !ended.pages.restored {
         ended.promises(&found)?;
     }

@@ -21,7 +21,8 @@ use crate::ledger::Ledger;
 
 /// The duration of a call that reaches its deadline.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// The delay of each message in a world that spins, so that its time runs out.
+/// The delay of each message once there were too many ([`FaultPlan::spins`]), so that the time
+/// limit of the world is reached.
 const SPIN_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Connection {

@@ -25,7 +25,7 @@ use crate::rng::Rng;
 use crate::worker::WorkerSlot;
 use crate::{ExecutionLog, WorldCounts};
 
-/// The time after the storm within which everything must end.
+/// The time after the last fault within which everything must end.
 const CALM_MAX: Duration = Duration::from_secs(900);
 /// The time within which servers and workers must stop.
 const CLOSING_MAX: Duration = Duration::from_secs(120);

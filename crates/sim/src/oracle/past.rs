@@ -1,5 +1,5 @@
-//! The rule of the past: at every event of a log, the fold from scratch, the fold that continues
-//! from a snapshot and the live state are equal.
+//! Checks that at every event of a log the fold from the first event, the fold that continues from
+//! a snapshot and the live state are equal.
 
 use noetl_engine::{Execution, begin, evolve};
 use noetl_model::{Cutoff, ExecutionId, Recorded};
