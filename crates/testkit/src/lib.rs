@@ -1,10 +1,10 @@
 //! Test support: executions driven by the engine alone, without store, clock or real worker; and
 //! servers that live for one test.
 //!
-//! A [`Story`] is the smallest shell around the engine: tests of the rules give it a playbook and
+//! A [`Story`] runs one execution in the engine alone: tests of the rules give it a playbook and
 //! reports, and read the resulting history. Tests of adapters start real servers, [`NatsServer`]
 //! and [`PostgresServer`]; tests of tools call a web service, [`MockApi`]; spans go to a
-//! [`Collector`]. A [`Proxy`] simulates a network that can go silent.
+//! [`Collector`]. A [`Proxy`] simulates a network that drops packets.
 
 mod collector;
 mod mock_api;

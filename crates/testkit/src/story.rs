@@ -1,4 +1,4 @@
-//! A story: an execution from its start to its end, in memory, one input after another.
+//! A story: one execution that the engine runs in memory, one input after another.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use crate::print::history_line;
 use crate::worker::ScriptedWorker;
 
-/// The number of commands after which a story counts as endless.
+/// The maximum number of commands of a story; more indicate an endless loop.
 const COMMANDS_MAX: usize = 10_000;
 
 /// The options of a story.
