@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::machine::ProcessUsage;
 
-/// A key for secrets that are not kept.
+/// The encryption key of measured servers, whose secrets are not kept.
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// The time within which a started server has to answer.
 const READY_MAX: Duration = Duration::from_secs(60);
