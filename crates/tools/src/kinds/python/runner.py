@@ -1,8 +1,9 @@
-"""Runs the code of python steps, one call after the other, for the worker that started it.
+"""Runs the code of python steps, one call after another, for the worker that started this process.
 
-Fd 0 is a socket to the worker: frames of a 4-byte big-endian length and that much JSON, one request
-and one reply per call, after which a result has a frame of its own. What user code prints goes to fds 1 and 2, which the worker reads; at the end
-of a call the request's mark is written to both, so that the worker knows whose output it was.
+File descriptor 0 is a socket to the worker. A frame is a 4-byte big-endian length and that much JSON:
+one request and one reply per call, then a frame with the result if there is one. User code prints to
+file descriptors 1 and 2, which the worker reads; at the end of a call the request's mark is written
+to both, so that the worker knows which output belongs to the call.
 """
 
 import ast
@@ -34,12 +35,12 @@ import types
 REPLY_BYTES_MAX = 64 * 1024 * 1024
 DEPTH_MAX = 100
 BODY = "__noetl_body__"
-# Inputs of these names can be read, but only what the code itself defines counts as a result.
+# Names of results. Code can read inputs with these names, but only its own definitions are results.
 RESULT_NAMES = ("result", "main")
 
 
 class Failure(Exception):
-    """A failure that is told as it is, without a traceback."""
+    """A failure that is reported with its own message, without a traceback."""
 
     def __init__(self, kind, code, message, details=None):
         super().__init__(message)
@@ -47,7 +48,7 @@ class Failure(Exception):
 
 
 class Context(dict):
-    """The values a step can see, by name; `context.workload` works as well as `context["workload"]`."""
+    """The values of a step by name, as items and as attributes: `context.workload`."""
 
     def __getattr__(self, name):
         try:
@@ -56,11 +57,11 @@ class Context(dict):
             raise AttributeError(f"context has no value named {name!r}") from None
 
 
-# --- Code to something that runs -----------------------------------------------------------------
+# --- Compilation ---------------------------------------------------------------------------------
 
 
 def compile_code(source, filename):
-    """Compiles a script; one that returns at its top level becomes a function that is called."""
+    """Compiles a script; a script with a `return` at its top level is wrapped in a function."""
     lines = (source + "\n").splitlines(keepends=True)
     linecache.cache[filename] = (len(source), None, lines, filename)
     tree = ast.parse(source, filename)
@@ -78,7 +79,7 @@ def compile_code(source, filename):
 
 
 def returns(node):
-    """Whether a statement holds a `return` that belongs to no function."""
+    """Returns True if a statement contains a `return` outside any function."""
     if isinstance(node, ast.Return):
         return True
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
@@ -87,7 +88,7 @@ def returns(node):
 
 
 def is_prologue(statement):
-    """A docstring or an import from `__future__`, which must stay first in the module."""
+    """Returns True for a docstring or a `__future__` import, which must stay first in the module."""
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
@@ -114,7 +115,7 @@ def local_names(module, filename):
 
 
 def run(request):
-    """Runs one request's code and gives its value, or None."""
+    """Runs the code of a request and returns its value, or None."""
     code = compile_code(request["code"], request["filename"])
     module = types.ModuleType(module_name(code))
     module.__file__ = request["filename"]
@@ -138,12 +139,12 @@ def run(request):
 
 
 def module_name(code):
-    """`__main__`, unless there is a `main` to call: then its script's own call must not run too."""
+    """Returns another name than `__main__` if there is a `main`, so that the script does not call it."""
     return "__noetl__" if "main" in code.co_names else "__main__"
 
 
 def provide(request):
-    """The names a script finds defined."""
+    """Returns the variables that a script can use."""
     inputs = request["input"]
     context = Context(flat(request["variables"]))
     context["execution_id"] = request["execution_id"]
@@ -164,7 +165,7 @@ def provide(request):
 
 
 def flat(variables):
-    """Workload keys, then context keys, then everything by its own name; the last one wins."""
+    """Merges the keys of the workload, the keys of `ctx` and all variables; later ones win."""
     names = {}
     for group in ("workload", "ctx"):
         values = variables.get(group)
@@ -175,7 +176,7 @@ def flat(variables):
 
 
 def import_libs(libs):
-    """Imports `libs`: packages in a list, or names with their modules, or `{from, import}`."""
+    """Imports `libs`: a list of packages, a map of names to modules, or `{from, import}`."""
     if libs is None:
         return {}
     if isinstance(libs, str):
@@ -191,7 +192,7 @@ def import_libs(libs):
 
 
 def import_some(lib):
-    """One of a list: `{from, import}` with a name or several, or names with their modules."""
+    """Imports an item of `libs`: `{from, import}` with one or more names, or names with modules."""
     if "from" not in lib:
         return {name: import_named(name, wanted) for name, wanted in lib.items()}
     module, wanted = lib["from"], lib.get("import")
@@ -202,8 +203,8 @@ def import_some(lib):
 
 
 def import_package(package):
-    """Imports a package by its name. One that is installed and has a module of another name, such as
-    scikit-learn, is left to the script's own import; one that is not installed is a failure."""
+    """Imports a package by its name. An installed package whose module has another name, such as
+    scikit-learn, is skipped: the script imports it. A package that is not installed is a failure."""
     name = re.split(r"[\s<>=!~;\[]", str(package).strip(), maxsplit=1)[0]
     module = name.replace("-", "_")
     try:
@@ -242,7 +243,7 @@ def import_named(name, wanted):
 
 
 def value_of(namespace, returned, provided):
-    """What a top-level `return` gave, else `result`, else what `main` gives."""
+    """Returns the value of a top-level `return`, else of `result`, else of a call of `main`."""
     if returned is not None:
         return returned
     if namespace.get("result") is not None:
@@ -259,7 +260,7 @@ def value_of(namespace, returned, provided):
 
 
 def arguments(main, provided):
-    """The values of the parameters of `main`, by name; one that is missing is for Python to tell."""
+    """Returns the arguments of `main` by name; Python reports a missing one."""
     parameters = inspect.signature(main).parameters
     named = {name: provided[name] for name in parameters if name in provided}
     takes_all = any(it.kind is inspect.Parameter.VAR_KEYWORD for it in parameters.values())
@@ -281,13 +282,13 @@ def to_json(value):
     try:
         text = json.dumps(value, default=plain, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        # NaN, keys that are no texts, a list that holds itself.
+        # NaN, keys that are not strings, a list that contains itself.
         text = json.dumps(cleaned(value, 0), allow_nan=False, ensure_ascii=False)
     return text.encode("utf-8", errors="replace")
 
 
 def plain(value):
-    """A JSON value for one that JSON does not have."""
+    """Converts a value that JSON cannot represent."""
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):
@@ -329,7 +330,7 @@ def cleaned(value, depth):
 
 
 def describe(error, filename):
-    """An exception as a reply: its message with the line, and the traceback of the user's frames."""
+    """Describes an exception: its message with the line, and the traceback of the user's frames."""
     name = type(error).__name__
     if isinstance(error, SyntaxError) and error.filename == filename:
         text = (error.text or "").strip()
@@ -354,7 +355,7 @@ def failure(code, message, details):
 
 
 def answer(request):
-    """How a request ended, whatever its code does: `{"error": …}` or nothing, and the result's JSON."""
+    """Runs a request. Returns `{"error": …}` and None, or `"value"` and the JSON of the result."""
     try:
         value = to_json(run(request))
     except Failure as told:
@@ -373,11 +374,11 @@ def error_json(reply):
     return json.dumps({"error": reply}, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
-# --- The conversation with the worker ------------------------------------------------------------
+# --- The protocol with the worker ----------------------------------------------------------------
 
 
 class Surroundings:
-    """What one call may change and the next must not notice."""
+    """The process state that a call may change; it is restored before the next call."""
 
     def __init__(self, outputs):
         self.outputs = outputs
@@ -411,7 +412,7 @@ class Surroundings:
         self.forget_own_modules()
 
     def forget_own_modules(self):
-        """Modules that are installed stay imported; a user's own files may change between calls."""
+        """Removes the user's own modules, whose files may change between calls."""
         for name in set(sys.modules) - self.known:
             file = getattr(sys.modules[name], "__file__", None)
             if file and not file.startswith(self.installed):
@@ -420,7 +421,7 @@ class Surroundings:
                 self.known.add(name)
 
     def is_clean(self):
-        """Whether a call left no thread, no process and no closed or redirected output behind."""
+        """Returns True if no thread, process, or closed or redirected output is left behind."""
         if threading.active_count() > 1:
             return False
         try:
@@ -480,7 +481,7 @@ def serve():
     while (request := receive(channel)) is not None:
         end, value = respond(request, surroundings)
         if os.getpid() != process:
-            os._exit(0)  # A fork that the script made came back here.
+            os._exit(0)  # This process is a fork that the script made.
         clean = b"true" if surroundings.is_clean() else b"false"
         for fd in outputs:
             write_all(fd, request["mark"].encode())
