@@ -139,7 +139,7 @@ def run(request):
 
 
 def module_name(code):
-    """Returns another name than `__main__` if there is a `main`, so that the script does not call it."""
+    """Returns `__noetl__` if there is a `main`, so that the script does not call it by itself."""
     return "__noetl__" if "main" in code.co_names else "__main__"
 
 
