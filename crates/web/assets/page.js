@@ -29,10 +29,24 @@ function prepare(part) {
   }
 }
 
+/**
+ * Scrolls the navigation of a narrow screen to the place that the page belongs to.
+ *
+ * @param {ParentNode} part
+ */
+function showPlace(part) {
+  if (part === document || (part instanceof Element && part.id === "content")) {
+    const place = document.querySelector("nav.places [aria-current]");
+    place?.scrollIntoView({ block: "nearest", inline: "center" });
+  }
+}
+
 startReplacing();
 startForms();
 startTimes();
 startPalette();
 startKeys();
 onReplaced(prepare);
+onReplaced(showPlace);
 prepare(document);
+showPlace(document);

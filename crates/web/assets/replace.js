@@ -82,15 +82,15 @@ function replace(page, part) {
   const ids = part && page.getElementById(part) && document.getElementById(part)
     ? [part]
     : ["content"];
-  for (const id of ids) {
-    swap(id, page);
-  }
   if (ids[0] === "content") {
     document.title = page.title;
     const places = page.querySelector("nav.places");
     if (places) {
       document.querySelector("nav.places")?.replaceWith(document.adoptNode(places));
     }
+  }
+  for (const id of ids) {
+    swap(id, page);
   }
 }
 

@@ -41,7 +41,8 @@ export function drawTimes(part) {
   }
   for (const element of part.querySelectorAll("time[datetime]")) {
     const at = new Date(element.getAttribute("datetime") ?? "");
-    const text = times === "local" ? local(at, language) : relative(at, language);
+    const isExact = times === "local" || element.hasAttribute("data-exact");
+    const text = isExact ? local(at, language) : relative(at, language);
     if (element.textContent !== text) {
       element.textContent = text;
     }

@@ -10,6 +10,7 @@ pub(crate) mod execution_table;
 pub(crate) mod id;
 pub(crate) mod json_tree;
 pub(crate) mod progress;
+pub(crate) mod prose;
 pub(crate) mod status;
 pub(crate) mod table;
 pub(crate) mod time;

@@ -3,6 +3,7 @@
 mod execution;
 mod forms;
 mod pages;
+mod snapshots;
 mod text;
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use noetl_app::{ExecutionList, ExecutionQuery, KnownExecution, ListError};
-use noetl_model::{ExecutionStatus, Summary};
+use noetl_model::{ExecutionStatus, LogOrigin, Summary};
 
 use super::action::{Action, action, confirmed_action};
 use super::duration::duration;
@@ -25,12 +25,17 @@ pub(crate) async fn query_executions(
     })
 }
 
-/// Adds to executions the reasons why they do not advance.
+/// Adds to executions the reasons why they do not advance. Subscriptions, which are listed as
+/// executions too, are left out: they have a page of their own.
 pub(crate) async fn listed(
     page: &PageRequest,
     executions: Vec<KnownExecution>,
 ) -> Result<Vec<ExecutionLine>, PageError> {
     let mut listed = Vec::with_capacity(executions.len());
+    let executions = executions.into_iter().filter(|known| match known.origin {
+        LogOrigin::Native | LogOrigin::Imported => true,
+        LogOrigin::Subscription => false,
+    });
     for known in executions {
         let hint = page.app().hint_of(&known).await?;
         listed.push(ExecutionLine { summary: known.summary, hint });

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use noetl_model::{ExecutionStatus, Summary, Timestamp};
 
 use super::bar::bar;
+use super::prose::prose;
 use super::status::Tone;
 use crate::words::Words;
 
@@ -24,7 +25,7 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
     let summary = &listed.summary;
     match summary.status {
         ExecutionStatus::Running => match &listed.hint {
-            Some(hint) => html! { span.attention { (hint) } },
+            Some(hint) => html! { span.attention { (prose(hint)) } },
             None => running(words, summary),
         },
         ExecutionStatus::Failed => failure(summary),
@@ -54,12 +55,7 @@ fn running(words: &Words, summary: &Summary) -> Markup {
 fn failure(summary: &Summary) -> Markup {
     let Some(error) = &summary.error else { return html! {} };
     let text: String = error.message.chars().take(ERROR_MAX).collect();
-    html! {
-        span.failure title=(error.message) {
-            @if let Some(step) = &summary.current_step { code { (step.as_str()) } " " }
-            (text)
-        }
-    }
+    html! { span.failure title=(error.message) { (text) } }
 }
 
 /// Returns how long an execution took, or has been running.

@@ -17,6 +17,11 @@ pub(crate) fn time_text(at: &str) -> Markup {
     }
 }
 
+/// Draws an instant in the future, which is never shown relative to now.
+pub(crate) fn planned_time(at: &str) -> Markup {
+    html! { time datetime=(at) title=(at) data-exact { (utc(at)) } }
+}
+
 /// Returns an instant to the second, such as `2026-11-15 11:26:06 UTC`.
 fn utc(exact: &str) -> String {
     match exact.get(..19) {

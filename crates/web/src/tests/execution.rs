@@ -15,7 +15,7 @@ use serde_json::{Map, json};
 use super::Site;
 use super::text::content_text;
 
-const ORDERS: &str = "\
+pub(super) const ORDERS: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
 metadata: {name: orders, path: shop/orders}
@@ -36,7 +36,7 @@ workflow:
 ";
 
 /// Leases the next command and reports its end.
-async fn work(site: &Site, outcome: Outcome, stderr: &str) {
+pub(super) async fn work(site: &Site, outcome: Outcome, stderr: &str) {
     let worker = WorkerId::new("w");
     let request = LeaseRequest {
         worker: worker.clone(),
@@ -85,66 +85,66 @@ async fn a_failed_execution_opens_at_its_failure() {
     check(
         "",
         expect![[r#"
-        shop/orders v1Failed
-        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
-        Execution | 402371326771204097
-        Started | <date> 08:00:00 UTC
-        Took | 0 ms
-        Started by | a request
-        Children | List
-        Failed in step bill, attempt 1
-        exceptionno address <b>
-        Input
-        {1}
-        ctx{1}
-        total42
-        From upstreamload
-        {1}
-        total42
-        stderrbill: no address
-        Retry from the failed stepRetry with an edited playbookRetry with changed variables
-        +
-        −
-        Fitload → bill
-        {{ ctx.total > workload.minimum }}
-        taken onceload → alert
-        {{ ctx.total > 1000 }}
-        taken 0 timesload
-        completed, 1 run✓loadpython · completedbill
-        failed, 1 run✕billpython · failedalert
-        not reached, 0 runs○alertpython · not reached
-        StepVariablesEventsTry an expressionLogsSource
-        billfailed
-        Entered from load, because of {{ ctx.total > workload.minimum }}
-        exceptionno address <b>
-        Input
-        {1}
-        ctx{1}
-        total42
-        Template
-        {2}
-        codepass
-        input{1}
-        amount{{ ctx.total }}
-        Output
-        null
-        Commands
-        Commands
-        | Try | End | Worker | Waited | Ran
-        | 1 | failed | w | 0 ms | 0 ms
-        stderrbill: no address
-        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
-        Events
-        ✓load completed0 ms
-        ✕bill failed0 ms
-        |◀◀
-        Play▶▶|
-        11: failure 12: failure bill13: failure
-        Position
-        Show
-        Event 13 of 13 execution.failed +0 ms
-        Compare from here
-    "#]],
+            shop/orders v1Failed
+            Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+            Execution | 402371326771204097
+            Started | <date> 08:00:00 UTC
+            Took | 0 ms
+            Started by | a request
+            Children | List
+            Failed in step bill, attempt 1
+            exceptionno address <b>
+            Input
+            {1}
+            ctx{1}
+            total42
+            From upstreamload
+            {1}
+            total42
+            stderrbill: no address
+            Retry from the failed stepRetry with an edited playbookRetry with changed variables
+            +
+            −
+            Fitload → bill
+            {{ ctx.total > workload.minimum }}
+            taken onceload → alert
+            {{ ctx.total > 1000 }}
+            taken 0 timesload
+            completed, 1 run✓ load python · completed bill
+            failed, 1 run✕ bill python · failed alert
+            not reached, 0 runs○ alert python · not reached
+            StepVariablesEventsTry an expressionLogsSource
+            billfailed
+            Entered from load, because of {{ ctx.total > workload.minimum }}
+            exceptionno address <b>
+            Input
+            {1}
+            ctx{1}
+            total42
+            Template
+            {2}
+            codepass
+            input{1}
+            amount{{ ctx.total }}
+            Output
+            null
+            Commands
+            Commands
+            | Try | End | Worker | Waited | Ran
+            | 1 | failed | w | 0 ms | 0 ms
+            stderrbill: no address
+            Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+            Events
+            ✓load completed0 ms
+            ✕bill failed0 ms
+            |◀◀
+            Play▶▶|
+            11: failure 12: failure bill13: failure
+            Position
+            Show
+            Event 13 of 13 execution.failed +0 ms
+            Compare from here
+        "#]],
     )
     .await;
 }
@@ -154,47 +154,47 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
     check(
         "?at=6&tab=variables&to=3",
         expect![[r#"
-        shop/orders v1Running
-        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
-        Execution | 402371326771204097
-        Started | <date> 08:00:00 UTC
-        Took | 0 ms
-        Started by | a request
-        Children | List
-        +
-        −
-        Fitload → bill
-        {{ ctx.total > workload.minimum }}
-        taken 0 timesload → alert
-        {{ ctx.total > 1000 }}
-        taken 0 timesload
-        running, 1 run◐loadpython · runningbill
-        not reached, 0 runs○billpython · not reachedalert
-        not reached, 0 runs○alertpython · not reached
-        StepVariablesEventsTry an expressionLogsSource
-        From event 3 to event 6
-        total
-        42
-        load running ×1 → running ×1
-        ctx
-        total changed by this event
-        42
-        workload
-        workload
-        {1}
-        minimum10
-        Outputs of steps
-        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
-        Events
-        ◐load running0 ms
-        |◀◀
-        Play▶▶|
-        11: failure 12: failure bill13: failure
-        Position
-        Show
-        Event 6 of 13 context.updated +0 ms Go to the end
-        Compared with event 3. Show the difference End the comparison
-    "#]],
+            shop/orders v1Running
+            Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+            Execution | 402371326771204097
+            Started | <date> 08:00:00 UTC
+            Took | 0 ms
+            Started by | a request
+            Children | List
+            +
+            −
+            Fitload → bill
+            {{ ctx.total > workload.minimum }}
+            taken 0 timesload → alert
+            {{ ctx.total > 1000 }}
+            taken 0 timesload
+            running, 1 run◐ load python · running bill
+            not reached, 0 runs○ bill python · not reached alert
+            not reached, 0 runs○ alert python · not reached
+            StepVariablesEventsTry an expressionLogsSource
+            From event 3 to event 6
+            total
+            42
+            load running ×1 → running ×1
+            ctx
+            total changed by this event
+            42
+            workload
+            workload
+            {1}
+            minimum10
+            Outputs of steps
+            Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+            Events
+            ◐load running0 ms
+            |◀◀
+            Play▶▶|
+            11: failure 12: failure bill13: failure
+            Position
+            Show
+            Event 6 of 13 context.updated +0 ms Go to the end
+            Compared with event 3. Show the difference End the comparison
+        "#]],
     )
     .await;
 }
@@ -204,60 +204,60 @@ async fn a_step_says_which_arcs_it_took_and_why() {
     check(
         "?step=load",
         expect![[r#"
-        shop/orders v1Failed
-        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
-        no address <b>
-        Execution | 402371326771204097
-        Started | <date> 08:00:00 UTC
-        Took | 0 ms
-        Started by | a request
-        Children | List
-        +
-        −
-        Fitload → bill
-        {{ ctx.total > workload.minimum }}
-        taken onceload → alert
-        {{ ctx.total > 1000 }}
-        taken 0 timesload
-        completed, 1 run✓loadpython · completedbill
-        failed, 1 run✕billpython · failedalert
-        not reached, 0 runs○alertpython · not reached
-        StepVariablesEventsTry an expressionLogsSource
-        loadcompleted
-        Entered first: the execution begins here.
-        Input
-        {}
-        Template
-        {1}
-        codepass
-        Output
-        {1}
-        total42
-        Arcs after it
-        → bill taken
-        {{ ctx.total > workload.minimum }}
-        ctx.total = 42
-        workload.minimum = 10
-        → alert condition was false
-        {{ ctx.total > 1000 }}
-        ctx.total = 42
-        Commands
-        Commands
-        | Try | End | Worker | Waited | Ran
-        | 1 | completed | w | 0 ms | 0 ms
-        Nothing was written.
-        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
-        Events
-        ✓load completed0 ms
-        ✕bill failed0 ms
-        |◀◀
-        Play▶▶|
-        11: failure 12: failure bill13: failure
-        Position
-        Show
-        Event 13 of 13 execution.failed +0 ms
-        Compare from here
-    "#]],
+            shop/orders v1Failed
+            Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+            no address <b>
+            Execution | 402371326771204097
+            Started | <date> 08:00:00 UTC
+            Took | 0 ms
+            Started by | a request
+            Children | List
+            +
+            −
+            Fitload → bill
+            {{ ctx.total > workload.minimum }}
+            taken onceload → alert
+            {{ ctx.total > 1000 }}
+            taken 0 timesload
+            completed, 1 run✓ load python · completed bill
+            failed, 1 run✕ bill python · failed alert
+            not reached, 0 runs○ alert python · not reached
+            StepVariablesEventsTry an expressionLogsSource
+            loadcompleted
+            Entered first: the execution begins here.
+            Input
+            {}
+            Template
+            {1}
+            codepass
+            Output
+            {1}
+            total42
+            Arcs after it
+            → bill taken
+            {{ ctx.total > workload.minimum }}
+            ctx.total = 42
+            workload.minimum = 10
+            → alert condition was false
+            {{ ctx.total > 1000 }}
+            ctx.total = 42
+            Commands
+            Commands
+            | Try | End | Worker | Waited | Ran
+            | 1 | completed | w | 0 ms | 0 ms
+            Nothing was written.
+            Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+            Events
+            ✓load completed0 ms
+            ✕bill failed0 ms
+            |◀◀
+            Play▶▶|
+            11: failure 12: failure bill13: failure
+            Position
+            Show
+            Event 13 of 13 execution.failed +0 ms
+            Compare from here
+        "#]],
     )
     .await;
 }
@@ -277,42 +277,42 @@ async fn an_expression_is_evaluated_at_the_position() {
     check(
         "?at=7&tab=try&expression=ctx.total*2",
         expect![[r#"
-        shop/orders v1Running
-        Retry from the failed stepFork from hereRun again with changesVerifyDownload events
-        Execution | 402371326771204097
-        Started | <date> 08:00:00 UTC
-        Took | 0 ms
-        Started by | a request
-        Children | List
-        +
-        −
-        Fitload → bill
-        {{ ctx.total > workload.minimum }}
-        taken 0 timesload → alert
-        {{ ctx.total > 1000 }}
-        taken 0 timesload
-        completed, 1 run✓loadpython · completedbill
-        not reached, 0 runs○billpython · not reachedalert
-        not reached, 0 runs○alertpython · not reached
-        StepVariablesEventsTry an expressionLogsSource
-        Template or expression
-        Evaluate
-        Result number
-        84
-        Values it reads
-        ctx.total
-        42
-        Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
-        Events
-        ✓load completed0 ms
-        |◀◀
-        Play▶▶|
-        11: failure 12: failure bill13: failure
-        Position
-        Show
-        Event 7 of 13 step.completed load +0 ms Go to the end
-        Compare from here
-    "#]],
+            shop/orders v1Running
+            Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+            Execution | 402371326771204097
+            Started | <date> 08:00:00 UTC
+            Took | 0 ms
+            Started by | a request
+            Children | List
+            +
+            −
+            Fitload → bill
+            {{ ctx.total > workload.minimum }}
+            taken 0 timesload → alert
+            {{ ctx.total > 1000 }}
+            taken 0 timesload
+            completed, 1 run✓ load python · completed bill
+            not reached, 0 runs○ bill python · not reached alert
+            not reached, 0 runs○ alert python · not reached
+            StepVariablesEventsTry an expressionLogsSource
+            Template or expression
+            Evaluate
+            Result number
+            84
+            Values it reads
+            ctx.total
+            42
+            Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
+            Events
+            ✓load completed0 ms
+            |◀◀
+            Play▶▶|
+            11: failure 12: failure bill13: failure
+            Position
+            Show
+            Event 7 of 13 step.completed load +0 ms Go to the end
+            Compare from here
+        "#]],
     )
     .await;
 }

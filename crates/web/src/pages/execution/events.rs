@@ -133,10 +133,10 @@ fn event_row(view: &ExecutionView, recorded: &Recorded) -> Markup {
     let passed = recorded.at.since(view.state.started_at);
     html! {
         li class=[is_here.then_some("here")] {
+            a.seq href=(view.here.at(Some(recorded.seq.0)).address())
+                aria-current=[is_here.then_some("true")] { (recorded.seq) }
             details {
                 summary {
-                    a.seq href=(view.here.at(Some(recorded.seq.0)).address())
-                        aria-current=[is_here.then_some("true")] { (recorded.seq) }
                     span.kind { (recorded.event.tag().as_str()) }
                     @if let Some(step) = recorded.event.step() { code { (step.as_str()) } }
                     span.soft.when { "+" (crate::components::duration::short(passed)) }

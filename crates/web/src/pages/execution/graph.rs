@@ -96,7 +96,14 @@ fn drawn_step(
     let tool = step.tool.map(|tool| tool.to_string()).unwrap_or_default();
     let items = step.latest.as_ref().and_then(|run| run.items);
     let runs = page.words.count("exec.runs", step.runs.into());
-    let label = format!("{}, {tool}: {state}, {runs}", step.name);
+    let mut label = format!("{} {tool} · {state}", cut(&step.name, NAME_MAX));
+    if step.runs > 1 {
+        label.push_str(&format!(" ×{}", page.words.number(step.runs.into())));
+    }
+    if declared.repeat.is_some() {
+        label.push_str(&format!(" {}", items_text(page, items)));
+    }
+    label.push_str(&format!(", {runs}"));
     let class = format!(
         "node {}{}{}",
         tone(step).class(),
@@ -110,11 +117,11 @@ fn drawn_step(
             title { (step.name) "\n" (state) ", " (runs) }
             rect.box width=(whole(node.width)) height=(whole(node.height)) rx="6" {}
             rect.edge width="4" height=(whole(node.height - 12.0)) x="0" y="6" rx="2" {}
-            text.mark x="14" y="22" aria-hidden="true" { (step_mark(step)) }
-            text.name x="30" y="22" { (cut(&step.name, NAME_MAX)) }
-            text.tool x="14" y="41" { (tool) " · " (state) }
+            text.mark x="14" y="22" aria-hidden="true" { (step_mark(step)) } " "
+            text.name x="30" y="22" { (cut(&step.name, NAME_MAX)) } " "
+            text.tool x="14" y="41" { (tool) " · " (state) } " "
             @if step.runs > 1 {
-                text.runs x=(whole(node.width - 10.0)) y="41" { "×" (page.words.number(step.runs.into())) }
+                text.runs x=(whole(node.width - 10.0)) y="41" { "×" (page.words.number(step.runs.into())) } " "
             }
             @if declared.repeat.is_some() { (counters(page, items, node)) }
         }
@@ -130,16 +137,6 @@ fn counters(page: &PageRequest, items: Option<PositionItems>, node: &NodeBox) ->
     };
     let (done, failed, running) =
         items.map_or((0, 0, 0), |it| (it.completed, it.failed, it.running));
-    let text = match items {
-        Some(items) => page.words.fill(
-            "exec.items",
-            &[
-                ("done", &page.words.number(done + failed)),
-                ("total", &page.words.number(items.total)),
-            ],
-        ),
-        None => page.t("exec.loop").to_owned(),
-    };
     let spans = [
         ("fill-good", 0.0, part(done)),
         ("fill-bad", part(done), part(failed)),
@@ -153,7 +150,21 @@ fn counters(page: &PageRequest, items: Option<PositionItems>, node: &NodeBox) ->
                     width=(format!("{length:.1}")) height="4" {}
             }
         }
-        text.count x=(whole(node.width - 10.0)) y="22" { (text) }
+        text.count x=(whole(node.width - 10.0)) y="22" { (items_text(page, items)) }
+    }
+}
+
+/// Returns the counts of a loop's items.
+fn items_text(page: &PageRequest, items: Option<PositionItems>) -> String {
+    match items {
+        Some(items) => page.words.fill(
+            "exec.items",
+            &[
+                ("done", &page.words.number(items.completed + items.failed)),
+                ("total", &page.words.number(items.total)),
+            ],
+        ),
+        None => page.t("exec.loop").to_owned(),
     }
 }
 

@@ -10,6 +10,7 @@ use super::view::ExecutionView;
 use crate::components::action::{Action, action, confirmed_action};
 use crate::components::duration::duration;
 use crate::components::id::{execution_address, execution_link, playbook_link};
+use crate::components::prose::prose;
 use crate::components::status::execution_status;
 use crate::components::time::time;
 use crate::request::PageRequest;
@@ -24,18 +25,11 @@ pub(super) fn head(page: &PageRequest, view: &ExecutionView) -> Markup {
             div.end { (actions(page, view)) }
         }
         @if let (Some(hint), true) = (&view.hint, view.is_live()) {
-            p.says.attention { (hint) }
+            p.says.attention { (prose(hint)) }
         } @else {
-            @for sentence in &said { p.says class=[failure_class(state.status)] { (sentence) } }
+            @for sentence in &said { p.says.failure[state.status == ExecutionStatus::Failed] { (sentence) } }
         }
         (facts(page, view))
-    }
-}
-
-fn failure_class(status: ExecutionStatus) -> Option<&'static str> {
-    match status {
-        ExecutionStatus::Failed => Some("failure"),
-        ExecutionStatus::Running | ExecutionStatus::Completed | ExecutionStatus::Cancelled => None,
     }
 }
 

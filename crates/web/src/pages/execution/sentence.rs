@@ -35,7 +35,10 @@ pub(super) fn sentences(words: &Words, view: &ExecutionView, now: Timestamp) -> 
 /// Returns a group of open work as a sentence.
 fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
     let step = group.step.as_deref().unwrap_or_default();
-    let count = words.number(group.count);
+    let count = match group.count {
+        1 => String::new(),
+        many => format!(" (×{})", words.number(many)),
+    };
     let passed = |since: Timestamp| short(until.since(since));
     let left = |due: Timestamp| short(due.since(until));
     let say = |key: &str, values: &[(&str, &str)]| {

@@ -14,7 +14,7 @@ pub(super) fn source(view: &ExecutionView) -> Markup {
     html! {
         pre.source tabindex="0" {
             @for (index, line) in lines.iter().enumerate() {
-                span.line class=[is_marked(index).then_some("marked")] {
+                span.line.marked[is_marked(index)] {
                     span.at aria-hidden="true" { (index + 1) }
                     (line) "\n"
                 }

@@ -71,7 +71,7 @@ fn named(
     is_changed: bool,
 ) -> Markup {
     html! {
-        div.variable class=[is_changed.then_some("changed")] {
+        div.variable.changed[is_changed] {
             span.name { code { (name) } @if is_changed { " " span.mark { (page.t("exec.changed")) } } }
             @match value {
                 PositionValue::Inline { value } => (json_tree(value)),

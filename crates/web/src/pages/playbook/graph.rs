@@ -10,6 +10,9 @@ const NODE: NodeSize = NodeSize { width: 152.0, height: 32.0, loop_height: 32.0 
 /// Maximum number of characters of a name in a node.
 const NAME_MAX: usize = 18;
 
+/// Maximum width of a drawing that is made smaller to fit its frame; a wider one is scrolled.
+const FITS_MAX: f64 = 1200.0;
+
 /// Draws the graph of a document; nothing if it is no valid playbook.
 pub(super) fn graph(page: &PageRequest, content: &str) -> Markup {
     let Ok(checked) = parse("playbook", content.as_bytes()) else { return html! {} };
@@ -17,7 +20,7 @@ pub(super) fn graph(page: &PageRequest, content: &str) -> Markup {
     let (width, height) = (drawn.width.ceil(), drawn.height.ceil());
     html! {
         div.outline tabindex="0" {
-            svg viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="img"
+            svg.fits[width <= FITS_MAX] viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="img"
                 aria-label=(page.t("playbook.graph")) {
                 @for route in &drawn.routes { path.arc d=(route.path()) {} }
                 @for (step, node) in checked.playbook.steps.iter().zip(&drawn.nodes) {

@@ -11,7 +11,7 @@ use crate::components::id::{execution_link, playbook_link};
 use crate::components::json_tree::json_tree;
 use crate::components::status::{Tone, badge};
 use crate::components::table::{actions, table, text, wide};
-use crate::components::time::time_text;
+use crate::components::time::{planned_time, time_text};
 use crate::layout::form_fields;
 use crate::request::PageRequest;
 
@@ -97,12 +97,12 @@ pub(super) fn schedule(page: &PageRequest, detail: &ScheduleDetail) -> Markup {
             div.end { @if page.visitor.may.run { (switch(page, schedule)) } }
         }
         @if let Some(trouble) = &schedule.trouble { (error_line(trouble)) }
-        p { (page.t("schedules.starts")) " " (playbook_link(&schedule.playbook)) " · " code { (schedule.timing) } }
+        p.lead { (page.t("schedules.starts")) " " (playbook_link(&schedule.playbook)) " · " code { (schedule.timing) } }
         div.columns {
             section {
                 div.section-head { h2 { (page.t("schedules.instants")) } }
                 @if detail.instants.is_empty() { p.soft { (page.t("schedules.no_instants")) } }
-                ol.plain-list { @for instant in &detail.instants { li { (time_text(instant)) } } }
+                ol.plain-list { @for instant in &detail.instants { li { (planned_time(instant)) } } }
             }
             @if page.visitor.may.run { (backfill(page, schedule)) }
         }

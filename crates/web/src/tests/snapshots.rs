@@ -1,0 +1,203 @@
+//! The text of every page for one seeded store, a file for each page.
+
+use std::sync::Arc;
+
+use expect_test::expect_file;
+use noetl_api::WorkerNotice;
+use noetl_api::wire::NewFeed;
+use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_model::{ErrorKind, ExecutionId, Outcome, Pool, ToolError, WorkerId};
+use noetl_secrets::NewCredential;
+use serde_json::{Map, json};
+
+use super::execution::{ORDERS, work};
+use super::text::content_text;
+use super::{OneToken, Site};
+use crate::state::SignIn;
+
+const NIGHTLY: &str = "\
+apiVersion: noetl.io/v1
+kind: Schedule
+metadata: {name: nightly, path: shop/nightly}
+spec: {cron: '30 2 * * *', timezone: Europe/Berlin, dispatch: {playbook: shop/orders}}
+";
+
+const HOOK: &str = "\
+apiVersion: noetl.io/v1
+kind: Subscription
+metadata: {name: hook, path: shop/hook}
+spec:
+  source: webhook
+  mode: push
+  ingress: {gateway_path: /ingress/orders, verify: {type: bearer, secret: shop_hook}}
+  dispatch: {playbook: shop/orders, payload_from: message.json}
+";
+
+/// A loop and a step for workers of another pool.
+const TRAIN: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: train, path: models/train}
+workload: {epochs: 3}
+workflow:
+  - step: train
+    loop: {in: '{{ workload.epochs }}', iterator: epoch, spec: {mode: sequential}}
+    tool: {kind: noop, result: '{{ epoch }}'}
+";
+
+struct SeededPages {
+    site: Site,
+    /// An execution that has failed.
+    failed: ExecutionId,
+    /// An execution whose pool has no worker.
+    waiting: ExecutionId,
+    subscription: String,
+}
+
+async fn started(site: &Site, path: &str, pool: &str) -> ExecutionId {
+    let playbook = PlaybookChoice::Path { path: path.to_owned(), version: None };
+    let mut request = StartRequest::new(playbook, Map::new());
+    request.input.pool = Pool::new(pool);
+    site.app.start(request).await.expect("an execution").execution
+}
+
+async fn seeded() -> SeededPages {
+    let site = Site::new();
+    let credential = NewCredential {
+        name: "shop_hook".to_owned(),
+        kind: "bearer".to_owned(),
+        data: json!({ "token": "s3cr3t" }),
+        meta: None,
+        tags: Vec::new(),
+        description: Some("Signs the messages of the shop.".to_owned()),
+    };
+    site.app.put_credential(credential).await.expect("a credential");
+    for document in [ORDERS, &ORDERS.replace("minimum: 10", "minimum: 20"), TRAIN, NIGHTLY, HOOK] {
+        site.app.register(document).await.expect("a document");
+    }
+    let feed = json!({ "name": "audit", "from": "start" });
+    let feed: NewFeed = serde_json::from_value(feed).expect("a feed");
+    site.app.add_feed(feed).await.expect("a feed");
+    let notice = WorkerNotice { worker: WorkerId::new("w"), pool: Pool::shared(), slots: 4 };
+    site.app.announce_worker(&notice).await.expect("a worker");
+    let failed = started(&site, "shop/orders", "shared").await;
+    work(&site, Outcome::Completed { output: Arc::new(json!({ "total": 42 })) }, "").await;
+    let error = ToolError::new(ErrorKind::Exception, "no address");
+    work(&site, Outcome::Failed { error, output: None }, "bill: no address").await;
+    let waiting = started(&site, "models/train", "gpu").await;
+    let subscriptions = site.app.list_subscriptions().await.expect("subscriptions");
+    let subscription = subscriptions.subscriptions[0].subscription_id.clone();
+    SeededPages { site, failed, waiting, subscription }
+}
+
+impl SeededPages {
+    /// Returns names and addresses of all pages.
+    fn pages(&self) -> Vec<(&'static str, String)> {
+        let fixed = PLACES.iter().map(|(name, path)| (*name, format!("/ui/{path}")));
+        let of = |name, id: ExecutionId, more: &str| (name, format!("/ui/executions/{id}{more}"));
+        let executions = [
+            of("execution", self.failed, ""),
+            of("execution-variables", self.failed, "?tab=variables&at=6"),
+            of("execution-events", self.failed, "?tab=events"),
+            of("execution-try", self.failed, "?tab=try&expression=ctx.total"),
+            of("execution-logs", self.failed, "?tab=logs&step=bill"),
+            of("execution-source", self.failed, "?tab=source&step=bill"),
+            of("execution-unserved", self.waiting, ""),
+            of("execution-fork", self.failed, "/fork?at=4"),
+            of("execution-again", self.failed, "/again"),
+            of("execution-compare", self.failed, "/compare?at=8&to=2"),
+            of("execution-verify", self.failed, "/verify"),
+            of("execution-value", self.failed, "/value?name=ctx.total"),
+            of("execution-no-position", self.failed, "?at=999"),
+            ("subscription", format!("/ui/subscriptions/{}", self.subscription)),
+        ];
+        fixed.chain(executions).collect()
+    }
+}
+
+const PLACES: &[(&str, &str)] = &[
+    ("overview", ""),
+    ("executions", "executions"),
+    ("playbooks", "playbooks"),
+    ("playbook", "playbooks/shop/orders"),
+    ("playbook-difference", "playbooks/shop/orders?compare=1"),
+    ("schedules", "schedules"),
+    ("schedule", "schedules/shop/nightly"),
+    ("subscriptions", "subscriptions"),
+    ("feeds", "feeds"),
+    ("workers", "workers"),
+    ("credentials", "credentials"),
+    ("system", "system"),
+    ("find", "find?q=shop"),
+    ("find-nothing", "find?q=nowhere"),
+    ("not-found", "nowhere"),
+    ("components", "components"),
+];
+
+/// Replaces ids and hashes, which differ from run to run.
+fn without_ids(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_hexdigit()) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(from.len());
+        let (run, after) = from.split_at(end);
+        plain.push_str(before);
+        plain.push_str(if run.len() >= 15 { "<id>" } else { run });
+        rest = after;
+    }
+    plain + rest
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_page_has_the_text_of_its_file() {
+    let seeded = seeded().await;
+    for (name, address) in seeded.pages() {
+        let shown = seeded.site.get(&address).await;
+        assert!(shown.body.contains("<main"), "{address}: {}", shown.status);
+        assert!(!shown.body.contains("s3cr3t"), "{address} has no secret");
+        // A browser drops the second of two attributes with the same name.
+        let twice = shown
+            .body
+            .split('<')
+            .find(|tag| tag.split('>').next().unwrap_or_default().matches(" class=\"").count() > 1);
+        assert_eq!(twice, None, "{address}");
+        let text = without_ids(&content_text(&shown.body));
+        expect_file![format!("snapshots/{name}.txt")].assert_eq(&text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_login_has_the_text_of_its_file() {
+    let site = Site::with(SignIn::Token(Arc::new(OneToken)));
+    let shown = site.get("/ui/login?next=/ui/system").await;
+    expect_file!["snapshots/login.txt"].assert_eq(&content_text(&shown.body));
+}
+
+/// Addresses that answer with something else than a page, and the login, which has its own test.
+const NO_PAGES: &[&str] = &["/ui", "/ui/executions/{id}/log.jsonl", "/ui/login"];
+
+#[tokio::test(start_paused = true)]
+async fn every_route_of_a_page_has_a_file() {
+    let source: String = include_str!("../pages.rs").split_whitespace().collect();
+    let routes = source.split(".route(\"").skip(1).filter_map(|route| route.split_once("\","));
+    let routes = routes.filter(|(_, handler)| handler.starts_with("get(")).map(|it| it.0);
+    let pages = seeded().await.pages();
+    let is_of = |pattern: &str, path: &str| {
+        let (pattern, path): (Vec<&str>, Vec<&str>) =
+            (pattern.split('/').collect(), path.split('/').collect());
+        let has_rest = pattern.last().is_some_and(|it| it.starts_with("{*"));
+        let same =
+            pattern.iter().zip(&path).all(|(name, part)| name.starts_with('{') || name == part);
+        same && (pattern.len() == path.len() || has_rest && pattern.len() < path.len())
+    };
+    let mut count = 0;
+    for pattern in routes.filter(|it| !NO_PAGES.contains(it)) {
+        count += 1;
+        let has_page = pages
+            .iter()
+            .any(|(_, address)| is_of(pattern, address.split('?').next().unwrap_or_default()));
+        assert!(has_page, "no page of {pattern} is compared");
+    }
+    assert!(count > 15, "{count} routes were found");
+}
