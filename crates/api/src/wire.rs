@@ -8,6 +8,7 @@ mod execute;
 mod executions;
 mod feeds;
 mod fork;
+mod histogram;
 mod ingress;
 mod intake;
 mod native;
@@ -45,6 +46,7 @@ pub use feeds::{
     NewFeed,
 };
 pub use fork::{ForkAnswer, ForkBody};
+pub use histogram::{ExecutionHistogram, HistogramBucket};
 pub use ingress::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
 pub use intake::{
     AttendCall, DeadChoice, DeadDropped, DeadFailure, DeadRetried, FailedMessageView,

@@ -2,6 +2,7 @@
 
 mod end;
 mod events;
+mod histogram;
 mod known;
 mod list;
 mod reported;
@@ -21,6 +22,7 @@ use crate::app::App;
 use crate::public_events::{ConvertedEvent, Keep, events_after};
 pub use end::{EndError, OldExecutions};
 pub use events::{EventOrder, EventQuery};
+pub use histogram::{HistogramError, HistogramQuery};
 pub use known::KnownExecution;
 pub use list::{ExecutionList, ExecutionQuery, ListError};
 pub(crate) use reported::place_of;

@@ -47,8 +47,8 @@ pub use credentials::CredentialError;
 pub use dashboard::{DashboardCounts, NewestExecutions};
 pub use executions::{
     EndError, EventOrder, EventQuery, ExecutionList, ExecutionNode, ExecutionOverview,
-    ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, KnownExecution, ListError,
-    OldExecutions,
+    ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, HistogramError, HistogramQuery,
+    KnownExecution, ListError, OldExecutions,
 };
 pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError};
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};

@@ -135,6 +135,8 @@ macro_rules! conformance {
             executions::summaries_list_newest_first_with_filters_and_cursor,
             executions::a_part_is_found_in_few_paths_and_in_many,
             executions::a_version_is_listed_with_its_path_and_with_no_other,
+            executions::executions_are_counted_by_time_and_status,
+            executions::a_histogram_counts_up_to_a_limit_and_within_its_span,
             executions::stalled_finds_only_executions_with_nothing_under_way,
             executions::one_child_per_parent_command,
             executions::any_number_of_executions_may_name_one_above_them,

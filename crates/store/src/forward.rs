@@ -63,6 +63,11 @@ macro_rules! each_port {
                 Read shard shared summary(execution: ExecutionId) -> Option<Summary>;
                 Read across shared list(filter: &ExecutionFilter, page: Page) -> Vec<Summary>;
                 Read across shared count(status: ExecutionStatus, max: u64) -> u64;
+                Read across shared histogram(
+                    filter: &ExecutionFilter,
+                    span: &HistogramSpan,
+                    count_max: u64
+                ) -> Vec<HistogramBar>;
                 Read across shared stalled(before: Timestamp, limit: usize) -> Vec<ExecutionId>;
                 Read across shared child_of(
                     parent: ExecutionId,

@@ -16,6 +16,7 @@ mod error;
 mod feed;
 mod forward;
 pub mod from_row;
+mod histogram;
 mod key;
 mod layout;
 mod memory;
@@ -45,6 +46,7 @@ pub use feed::{
     FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint, NamedFeed,
     NotACursor,
 };
+pub use histogram::{HISTOGRAM_ROWS_MAX, HistogramBar, HistogramSpan, merged_bars};
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use layout::{ConnectionFigures, Tables, WRITE_CHECK_LEN};
 pub use memory::{MemoryBackup, MemoryStore};

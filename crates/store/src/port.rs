@@ -138,6 +138,16 @@ pub trait Executions: Send + Sync {
 
     /// Returns the number of executions with a status, counting at most `max`.
     async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError>;
+
+    /// Counts executions by bucket and status, ordered by both, without bars of zero. A bar counts
+    /// at most `count_max`. If a filter by a part of the path finds more than all bars can count,
+    /// at least one bar has that count, and the others may be too low.
+    async fn histogram(
+        &self,
+        filter: &ExecutionFilter,
+        span: &HistogramSpan,
+        count_max: u64,
+    ) -> Result<Vec<HistogramBar>, StoreError>;
 }
 
 /// The versions of playbooks.

@@ -12,7 +12,7 @@ pub use crate::{
     Append, AppendError, AttemptOutcome, AuditEntry, AuditFilter, CatalogEntry, CatalogQuery,
     Clock, Collected, ConnectionFigures, Credential, CredentialFilter, CredentialKey, EventSpan,
     ExecutionFilter, FailedMark, FailedMessage, Failure, FeedCursor, FeedDelivery, FeedPage,
-    FeedPoint, Held, HeldAnswer, Horizon, ImportedExecution, KeychainEntry, ListedMessage,
+    FeedPoint, Held, HeldAnswer, HistogramBar, HistogramSpan, Horizon, ImportedExecution, KeychainEntry, ListedMessage,
     NamedFeed, NamedResult, NewPlaybook, Object, ObjectKey, OpenWork, OutboxListing, OutboxRow,
     Page, ProjectedEvent, ReadyCommand, RegisteredVersion, ReplayBound, ReplayMark, ResultRef,
     Rewrap, Runtime, RuntimeKey, SavedReplay, ScheduleRecord, ScheduleRow, SealedRow, SealedTable,

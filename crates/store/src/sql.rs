@@ -24,7 +24,7 @@ use crate::{Blobs, StoreError};
 
 pub use argument::{SqlArgument, SqlColumn};
 pub use catalog::{by_id, by_path, paths, register, set_archived};
-pub use executions::{child_of, count, list, stalled, stalled_with_times, summary};
+pub use executions::{child_of, count, histogram, list, stalled, stalled_with_times, summary};
 pub use feeds::{
     add_feed, feed, feed_point, find_feed, list_feeds, move_feed, put_feed_delivery, remove_feed,
 };

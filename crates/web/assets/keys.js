@@ -28,7 +28,8 @@ function isTyping(event) {
  * @param {number} step
  */
 function moveRow(step) {
-  const rows = [...document.querySelectorAll("main tbody tr, main [data-row]")];
+  const rows = [...document.querySelectorAll("main tbody tr, main [data-row]")]
+    .filter((row) => !row.closest("details:not([open])"));
   if (rows.length === 0) {
     return;
   }

@@ -7,6 +7,7 @@
 
 import { startForms } from "./forms.js";
 import { startGraph } from "./graph.js";
+import { startHistogram } from "./histogram.js";
 import { startKeys } from "./keys.js";
 import { followLive } from "./live.js";
 import { startPalette } from "./palette.js";
@@ -22,6 +23,7 @@ import { drawTimes, startTimes } from "./times.js";
 function prepare(part) {
   drawTimes(part);
   startGraph(part);
+  startHistogram(part);
   followLive();
   startScrubber(part);
   for (const hidden of part.querySelectorAll("[data-copy], [data-open]")) {

@@ -131,7 +131,7 @@ export async function refresh() {
 }
 
 /**
- * True if the visitor types, chooses or confirms something in a part.
+ * True if the visitor types, chooses, reads or confirms something in a part.
  *
  * @param {Element} part
  */
@@ -139,7 +139,8 @@ function isInUse(part) {
   const active = document.activeElement;
   const isTyping = active instanceof HTMLElement && part.contains(active)
     && active.matches("input, select, textarea");
-  return isTyping || part.querySelector("details.confirm[open]") !== null;
+  const inUse = "details.confirm[open], .histogram details[open], .choosing";
+  return isTyping || part.matches(".choosing") || part.querySelector(inUse) !== null;
 }
 
 /** Refreshes the live parts of the page for as long as there are any. */

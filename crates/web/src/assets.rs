@@ -34,6 +34,7 @@ const ASSETS: &[EmbeddedFile] = assets![
     "page.js": JAVASCRIPT,
     "forms.js": JAVASCRIPT,
     "graph.js": JAVASCRIPT,
+    "histogram.js": JAVASCRIPT,
     "keys.js": JAVASCRIPT,
     "live.js": JAVASCRIPT,
     "palette.js": JAVASCRIPT,

@@ -7,6 +7,7 @@ pub(crate) mod duration;
 pub(crate) mod empty;
 pub(crate) mod error;
 pub(crate) mod execution_table;
+pub(crate) mod histogram;
 pub(crate) mod id;
 pub(crate) mod json_tree;
 pub(crate) mod progress;

@@ -19,9 +19,9 @@ fn first_run(scripts: Scripts) {
     browser.open(&format!("{}/ui/executions", server.url()));
     eventually("the execution completes", || {
         browser.reload();
-        browser.text("tbody tr").contains("Completed")
+        browser.text(".executions tbody tr").contains("Completed")
     });
-    assert!(browser.text("tbody tr").contains("examples/hello_world"));
+    assert!(browser.text(".executions tbody tr").contains("examples/hello_world"));
     assert_eq!(browser.console_errors(), Vec::<String>::new());
 }
 

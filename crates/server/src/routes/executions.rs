@@ -4,6 +4,7 @@ mod change;
 mod end;
 mod events;
 mod fork;
+mod histogram;
 mod list;
 mod look;
 mod position;
@@ -24,6 +25,7 @@ pub(super) use list::{path_of, status_of};
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(list::routes())
+        .merge(histogram::routes())
         .merge(look::routes())
         .merge(position::routes())
         .merge(change::routes())

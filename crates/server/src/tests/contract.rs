@@ -63,6 +63,7 @@ contract! {
     execute::a_batch_answers_for_each_in_order,
     execute::what_cannot_be_started_is_refused_and_leaves_nothing,
     executions::executions_are_listed_newest_first,
+    executions::executions_are_counted_by_time_and_status,
     executions::a_detail_has_the_workload_and_the_events,
     executions::a_detail_shows_the_page_of_events_that_is_asked_for,
     executions::existing_clients_find_the_fields_they_read,

@@ -489,6 +489,36 @@ async fn executions_are_found_by_the_time_they_started_and_by_their_whole_path()
     assert_eq!(odd.problem(), "400 invalid-time");
 }
 
+pub(super) async fn executions_are_counted_by_time_and_status(server: Server) {
+    server.register(HELLO).await;
+    let cancelled = server.start("tests/hello").await;
+    server.start("tests/hello").await;
+    server.post(&format!("/api/executions/{cancelled}/cancel"), json!({})).await;
+    let counts = async |query: &str| -> (u64, u64, usize) {
+        let body = server.get(&format!("/api/executions/histogram?{query}")).await.body;
+        assert_eq!(body["truncated"], false, "{body}");
+        let buckets = body["buckets"].as_array().expect("buckets").clone();
+        let sum = |name: &str| buckets.iter().map(|it| it[name].as_u64().expect("a count")).sum();
+        assert_eq!((sum("completed"), sum("failed")), (0, 0));
+        (sum("running"), sum("cancelled"), buckets.len())
+    };
+    assert_eq!(counts("").await, (1, 1, 48));
+    assert_eq!(counts("buckets=24").await, (1, 1, 24));
+    assert_eq!(counts("status=cancelled").await, (0, 1, 48));
+    assert_eq!(counts("path=HELL&buckets=2").await, (1, 1, 2));
+    assert_eq!(counts("path_exact=tests/hello&buckets=2").await, (1, 1, 2));
+    assert_eq!(counts("path_exact=tests/hell&buckets=2").await, (0, 0, 2));
+    assert_eq!(counts("parent_execution_id=7&buckets=2").await, (0, 0, 2));
+    let past = "started_after=2026-01-01T00:00:00Z&started_before=2026-01-02T00:00:00Z";
+    assert_eq!(counts(past).await, (0, 0, 48));
+    let refused = async |query: &str| {
+        server.get(&format!("/api/executions/histogram?{query}")).await.problem()
+    };
+    assert_eq!(refused("buckets=0").await, "422 invalid-buckets");
+    assert_eq!(refused("buckets=201").await, "422 invalid-buckets");
+    assert_eq!(refused("started_after=2999-01-01T00:00:00Z").await, "422 empty-time");
+}
+
 pub(super) async fn events_come_in_both_orders_and_by_type_and_step(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;

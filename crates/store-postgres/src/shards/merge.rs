@@ -8,7 +8,8 @@ use std::time::Duration;
 use noetl_model::{CommandId, Digest, ExecutionId, Pool, Summary, Timestamp, WorkerId};
 use noetl_store::sql;
 use noetl_store::{
-    Clock, ExecutionFilter, Held, HeldAnswer, PAGE_MAX, Page, ReadyCommand, StoreError, TimerRow,
+    Clock, ExecutionFilter, Held, HeldAnswer, HistogramBar, HistogramSpan, PAGE_MAX, Page,
+    ReadyCommand, StoreError, TimerRow, merged_bars,
 };
 
 use super::Shards;
@@ -132,6 +133,16 @@ impl Shards {
         page: Page,
     ) -> Result<Vec<Summary>, StoreError> {
         Ok(page.of(self.all(|shard| sql::list(shard, filter, page)).await?))
+    }
+
+    pub(crate) async fn histogram(
+        &self,
+        filter: &ExecutionFilter,
+        span: &HistogramSpan,
+        count_max: u64,
+    ) -> Result<Vec<HistogramBar>, StoreError> {
+        let parts = self.all(|shard| sql::histogram(shard, filter, span, count_max)).await?;
+        Ok(merged_bars(parts, count_max))
     }
 
     pub(crate) async fn stalled(

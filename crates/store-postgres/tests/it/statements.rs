@@ -110,6 +110,53 @@ async fn a_list_at_a_status_looks_at_no_other() {
     }
 }
 
+/// The counts of a day among many days: the bars read entries of the index by status and time, no
+/// more than they count, and no row of the table.
+#[tokio::test]
+async fn a_histogram_reads_no_more_of_its_index_than_it_counts() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    execute(&mut connection, "VACUUM ANALYZE noetl.execution").await;
+    execute(&mut connection, "SET plan_cache_mode = force_generic_plan").await;
+    let statement = include_str!("../../sql/count_by_time.sql");
+    execute(&mut connection, &format!("PREPARE counting AS {statement}")).await;
+    // Ten buckets of a hundred executions; a bar counts at most twenty.
+    let (from, width) = (FIRST_ID + (500 << 22), 100i64 << 22);
+    let until = from + 10 * width;
+    let run = format!(
+        "EXPLAIN (ANALYZE, TIMING OFF) EXECUTE counting
+            ({from}, {until}, {from}, {width}, 10, 20, '{{RUNNING,COMPLETED}}')"
+    );
+    let plan: Vec<String> =
+        query_scalar(AssertSqlSafe(run)).fetch_all(&mut connection).await.expect("a plan");
+    let scans: Vec<&String> =
+        plan.iter().filter(|line| line.contains(" on execution_2026_01")).collect();
+    assert!(!scans.is_empty(), "{plan:#?}");
+    assert!(scans.iter().all(|line| line.contains("Index Only Scan using")), "{plan:#?}");
+    let read: u64 = scans.iter().map(|line| rows_of(line)).sum();
+    assert_eq!(read, 10 * (10 + 20), "{plan:#?}");
+    assert!(!plan.iter().any(|line| line.contains("Rows Removed")), "{plan:#?}");
+}
+
+/// A histogram of a path, version or parent reads the index of the filter at a status and a time.
+#[tokio::test]
+async fn a_filtered_histogram_goes_by_the_index_of_its_filter() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    execute(&mut connection, "ANALYZE").await;
+    for (name, statement) in statements() {
+        if name.starts_with("count_by_time_of_") {
+            let plan = plan_of(&mut connection, &name, &statement).await;
+            let by_status = |line: &&String| {
+                line.contains("Index Cond")
+                    && line.contains("(status = wanted.status)")
+                    && line.contains("((- execution_id) <= ")
+            };
+            assert!(plan.iter().any(|line| by_status(&line)), "{name}: {plan:#?}");
+        }
+    }
+}
+
 /// The maximum number of rows that one queue query may read: the index skips from execution to
 /// execution.
 const LEASE_ROWS_MAX: u64 = 1000;

@@ -109,6 +109,26 @@ async fn a_list_at_a_status_looks_at_no_other() {
     }
 }
 
+/// A bar of a histogram is a range of an index, by status and time.
+#[tokio::test]
+async fn a_bar_of_a_histogram_is_a_range_of_an_index() {
+    let (path, _keep) = fresh_path();
+    let _store = open(&path).await;
+    let mut connection = connect(&path).await;
+    let histograms = statements().into_iter().filter(|(name, _)| name.starts_with("count_by_time"));
+    for (name, statement) in histograms {
+        let explained = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        let plan = query(explained).fetch_all(&mut connection).await.unwrap();
+        let plan: Vec<String> = plan.iter().map(|row| row.get("detail")).collect();
+        let by_range = |line: &String| {
+            line.starts_with("SEARCH one USING ")
+                && line.contains("status=? AND ")
+                && line.ends_with(">? AND rowid<?)") | line.ends_with(">? AND execution_id<?)")
+        };
+        assert!(plan.iter().any(by_range), "{name}: {plan:#?}");
+    }
+}
+
 /// True if a line of a query plan scans a table that grows with use. Scanning a partial index of
 /// only the wanted rows is allowed.
 fn is_walk(detail: &str) -> bool {

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use noetl_model::{
     CatalogId, CommandId, ErrorKind, ExecutionId, ExecutionStatus, ItemCounts, Message, Parent,
-    Seq, StepCounts, StepName, Summary, TimerId, ToolError,
+    Seq, StepCounts, StepName, Summary, TimerId, ToolError, first_id_at,
 };
 use serde_json::json;
 
 use super::Subject;
 use super::given::{A, B, C, add, after, at, park, remove, start, summary};
-use crate::{Append, AppendError, ExecutionFilter, PathFilter, TimerChange};
+use crate::{
+    Append, AppendError, ExecutionFilter, HistogramBar, HistogramSpan, PathFilter, TimerChange,
+};
 
 pub async fn a_summary_is_what_was_written_last(subject: Subject) {
     let find = async |execution| subject.store.summary(execution).await.expect("the store answers");
@@ -160,6 +162,99 @@ pub async fn a_part_is_found_in_few_paths_and_in_many(subject: Subject) {
     assert_eq!(subject.list(at(ExecutionStatus::Running), None, 1).await, [last]);
     assert_eq!(subject.list(at(ExecutionStatus::Completed), None, 9).await, [] as [i64; 0]);
     assert_eq!(subject.list(part("path_5"), None, 2).await, [last + 1, many + 5]);
+}
+
+/// Starts an execution `minute` minutes after the beginning of a test, with its place in that
+/// millisecond.
+async fn started_at_minute(
+    subject: &Subject,
+    (minute, place): (u64, i64),
+    status: ExecutionStatus,
+    change: impl FnOnce(&mut Summary),
+) {
+    let mut append = start(ExecutionId(first_id_at(at(60 * minute)) + place));
+    append.summary.status = status;
+    change(&mut append.summary);
+    assert_eq!(subject.append(append).await, Ok(()));
+}
+
+/// Returns the bars of a histogram as (bucket, status, count).
+async fn bars(
+    subject: &Subject,
+    filter: &ExecutionFilter,
+    span: &HistogramSpan,
+    count_max: u64,
+) -> Vec<(u32, ExecutionStatus, u64)> {
+    let bars = subject.store.histogram(filter, span, count_max).await.expect("the store counts");
+    let bar = |HistogramBar { bucket, status, count }| (bucket, status, count);
+    bars.into_iter().map(bar).collect()
+}
+
+pub async fn executions_are_counted_by_time_and_status(subject: Subject) {
+    use ExecutionStatus::{Cancelled, Completed, Failed, Running};
+    for (when, status, path, catalog, parent) in [
+        ((0, 0), Completed, "demo/Hello", 1, None),
+        ((0, 1), Completed, "demo/hello", 2, None),
+        ((5, 0), Failed, "demo/Hello", 1, Some(7)),
+        ((10, 0), Running, "other", 3, Some(7)),
+        ((19, 0), Cancelled, "demo/Hello", 1, Some(8)),
+        ((20, 0), Failed, "other", 3, None),
+    ] {
+        started_at_minute(&subject, when, status, |summary| {
+            summary.playbook.path = path.into();
+            summary.playbook.catalog_id = CatalogId(catalog);
+            summary.parent = parent.map(|id| Parent::Named { execution: ExecutionId(id) });
+        })
+        .await;
+    }
+    let span = HistogramSpan::new(at(0), at(30 * 60), 10 * 60 * 1000);
+    let check = async |filter: ExecutionFilter, expected: &[(u32, ExecutionStatus, u64)]| {
+        assert_eq!(bars(&subject, &filter, &span, 100).await, expected, "{filter:?}");
+    };
+    let all = ExecutionFilter::default;
+    let part = |text: &str| Some(PathFilter::Part(text.into()));
+    let whole = |text: &str| Some(PathFilter::Whole(text.into()));
+    let every =
+        [(0, Completed, 2), (0, Failed, 1), (1, Running, 1), (1, Cancelled, 1), (2, Failed, 1)];
+    check(all(), &every).await;
+    let failed = Some(Failed);
+    check(ExecutionFilter { status: failed, ..all() }, &[(0, Failed, 1), (2, Failed, 1)]).await;
+    let hello = [(0, Completed, 2), (0, Failed, 1), (1, Cancelled, 1)];
+    check(ExecutionFilter { path: part("HELLO"), ..all() }, &hello).await;
+    check(ExecutionFilter { path: part("e"), ..all() }, &every).await;
+    check(ExecutionFilter { path: part("nowhere"), ..all() }, &[]).await;
+    let exact = [(0, Completed, 1), (0, Failed, 1), (1, Cancelled, 1)];
+    check(ExecutionFilter { path: whole("demo/Hello"), ..all() }, &exact).await;
+    check(ExecutionFilter { catalog_id: Some(CatalogId(1)), ..all() }, &exact).await;
+    let other = ExecutionFilter { catalog_id: Some(CatalogId(1)), path: part("other"), ..all() };
+    check(other, &[]).await;
+    let of_seven = ExecutionFilter { parent: Some(ExecutionId(7)), ..all() };
+    check(of_seven.clone(), &[(0, Failed, 1), (1, Running, 1)]).await;
+    check(ExecutionFilter { path: part("other"), ..of_seven.clone() }, &[(1, Running, 1)]).await;
+    check(ExecutionFilter { status: failed, ..of_seven }, &[(0, Failed, 1)]).await;
+}
+
+pub async fn a_histogram_counts_up_to_a_limit_and_within_its_span(subject: Subject) {
+    use ExecutionStatus::{Completed, Failed};
+    for place in 0..9 {
+        started_at_minute(&subject, (5, place), Completed, |_| ()).await;
+    }
+    for minute in [1, 4, 6, 24, 26, 31] {
+        started_at_minute(&subject, (minute, 0), Failed, |_| ()).await;
+    }
+    let all = ExecutionFilter::default();
+    // The first and the last bucket are cut: minutes 4 to 10 and 20 to 26.
+    let span = HistogramSpan::new(at(4 * 60), at(26 * 60), 10 * 60 * 1000);
+    let expected = [(0, Completed, 9), (0, Failed, 2), (2, Failed, 1)];
+    assert_eq!(bars(&subject, &all, &span, 100).await, expected);
+    let expected = [(0, Completed, 4), (0, Failed, 2), (2, Failed, 1)];
+    assert_eq!(bars(&subject, &all, &span, 4).await, expected);
+    let part = ExecutionFilter { path: Some(PathFilter::Part("".into())), ..all.clone() };
+    let least = bars(&subject, &part, &span, 4).await;
+    assert!(least.iter().all(|(_, _, count)| *count <= 4), "{least:?}");
+    assert!(least.iter().any(|(_, _, count)| *count == 4), "{least:?}");
+    let none = HistogramSpan::new(at(60 * 60), at(60 * 60), 1000);
+    assert_eq!(bars(&subject, &all, &none, 4).await, []);
 }
 
 pub async fn stalled_finds_only_executions_with_nothing_under_way(subject: Subject) {

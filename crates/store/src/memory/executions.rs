@@ -3,7 +3,9 @@
 use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, TimerId, Timestamp};
 
 use super::{MemoryExecution, MemoryStore, MemoryTables};
-use crate::{ExecutionFilter, PAGE_MAX, Page, StoreError};
+use crate::{
+    ExecutionFilter, HistogramBar, HistogramSpan, PAGE_MAX, Page, StoreError, merged_bars,
+};
 
 impl ExecutionFilter {
     /// True if the filter selects an execution with this summary.
@@ -58,6 +60,25 @@ impl MemoryStore {
             .take(page.limit.min(PAGE_MAX))
             .cloned()
             .collect())
+    }
+
+    pub(crate) async fn histogram(
+        &self,
+        filter: &ExecutionFilter,
+        span: &HistogramSpan,
+        count_max: u64,
+    ) -> Result<Vec<HistogramBar>, StoreError> {
+        if span.from >= span.until {
+            return Ok(Vec::new());
+        }
+        let tables = self.lock();
+        let counted = tables.executions.range(ExecutionId(span.from)..ExecutionId(span.until));
+        let bars =
+            counted.filter(|(_, row)| filter.admits(&row.summary)).filter_map(|(id, row)| {
+                let (bucket, status) = (span.bucket(*id)?, row.summary.status);
+                Some(HistogramBar { bucket, status, count: 1 })
+            });
+        Ok(merged_bars(vec![bars.collect()], count_max))
     }
 
     pub(crate) async fn stalled(

@@ -5,7 +5,10 @@ use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, Timestamp};
 use super::{SqlArgument, SqlDatabase, all_of, count_of, first_of};
 use crate::from_row::{self, Columns as _};
 use crate::to_row::at_most;
-use crate::{ExecutionFilter, Lookup, PAGE_MAX, Page, PathFilter, StoreError};
+use crate::{
+    ExecutionFilter, HistogramBar, HistogramSpan, Lookup, PAGE_MAX, Page, PathFilter, StoreError,
+    merged_bars,
+};
 
 pub async fn summary<D: SqlDatabase>(
     database: &D,
@@ -55,6 +58,48 @@ pub async fn count<D: SqlDatabase>(
 ) -> Result<u64, StoreError> {
     let arguments = [status.as_str().into(), max.into()];
     count_of(database, &database.sql().count_executions, &arguments).await
+}
+
+pub async fn histogram<D: SqlDatabase>(
+    database: &D,
+    filter: &ExecutionFilter,
+    span: &HistogramSpan,
+    count_max: u64,
+) -> Result<Vec<HistogramBar>, StoreError> {
+    let sql = database.sql();
+    let (statement, filters) = match filter.lookup() {
+        Lookup::All | Lookup::Status => (&sql.count_by_time, 0),
+        Lookup::Part => (&sql.count_by_time_of_part, 1),
+        Lookup::Path => (&sql.count_by_time_of_path, 2),
+        Lookup::Catalog => (&sql.count_by_time_of_catalog, 3),
+        Lookup::Parent => (&sql.count_by_time_of_parent, 4),
+    };
+    let HistogramSpan { from, until, origin, width, buckets } = *span;
+    let statuses = filter.statuses();
+    let mut arguments: Vec<SqlArgument<'_>> = vec![
+        from.into(),
+        until.into(),
+        origin.into(),
+        width.into(),
+        buckets.into(),
+        count_max.into(),
+        SqlArgument::texts(statuses.iter().map(|status| status.as_str())),
+    ];
+    let of_filter: [SqlArgument<'_>; 4] = [
+        filter.path.as_ref().map(PathFilter::folded).into(),
+        filter.path.as_ref().and_then(PathFilter::whole).into(),
+        filter.catalog_id.into(),
+        filter.parent.into(),
+    ];
+    arguments.extend(of_filter.into_iter().take(filters));
+    let bars = all_of(database, statement, &arguments, |row| {
+        Ok(HistogramBar {
+            bucket: row.number("bucket")?,
+            status: row.word("status", || "a bar of a histogram".to_owned())?,
+            count: row.number("count")?,
+        })
+    });
+    Ok(merged_bars(vec![bars.await?], count_max))
 }
 
 pub async fn stalled<D: SqlDatabase>(

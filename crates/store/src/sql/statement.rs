@@ -34,6 +34,11 @@ macro_rules! each_statement {
             Lazy collect_payloads;
             Lazy collect_results;
             Lazy collect_runtimes;
+            Read count_by_time;
+            Read count_by_time_of_catalog;
+            Read count_by_time_of_parent;
+            Read count_by_time_of_part;
+            Read count_by_time_of_path;
             Read count_credential_keys;
             Read count_executions;
             Read count_keychain_keys;

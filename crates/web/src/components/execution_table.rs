@@ -1,7 +1,10 @@
 //! Executions as a table.
 
 use maud::{Markup, html};
-use noetl_app::{ExecutionList, ExecutionQuery, KnownExecution, ListError};
+use noetl_api::wire::ExecutionHistogram;
+use noetl_app::{
+    ExecutionList, ExecutionQuery, HistogramError, HistogramQuery, KnownExecution, ListError,
+};
 use noetl_model::{ExecutionStatus, LogOrigin, Summary};
 
 use super::action::{Action, action, confirmed_action};
@@ -23,6 +26,18 @@ pub(crate) async fn query_executions(
         ListError::OffsetTooLarge => PageError::Refused(error.to_string()),
         ListError::Store(error) => error.into(),
     })
+}
+
+/// Counts executions by time and status; `None` if the query leaves no time.
+pub(crate) async fn count_executions(
+    page: &PageRequest,
+    query: &HistogramQuery,
+) -> Result<Option<ExecutionHistogram>, PageError> {
+    match page.app().execution_histogram(query).await {
+        Ok(counts) => Ok(Some(counts)),
+        Err(HistogramError::EmptyTime | HistogramError::Buckets) => Ok(None),
+        Err(HistogramError::Store(error)) => Err(error.into()),
+    }
 }
 
 /// Adds to executions the reasons why they do not advance. Subscriptions, which are listed as

@@ -68,6 +68,14 @@ async fn the_overview_names_a_pool_without_a_worker_first() {
             Cancel
             Its running steps and its children are cancelled too.
             Cancel
+            Last 24 hoursExecutions by start and status
+            Running 12027-01-15 08:00 UTC: Running 1
+            <date> 08:30:00 UTC2027-01-15 08:30:00 UTC
+            Drag over the bars to choose a time; or move with the arrow keys, hold Shift to extend, and press Enter.
+            As a table
+            Executions by start and status
+            | Started | Failed | Cancelled | Running | Completed
+            | <date> 08:00:00 UTC – <date> 08:30:00 UTC | 0 | 0 | 1 | 0
             Recent executionsAll
             Executions
             | Status | Playbook | Execution | Started | Took | Now | Actions
@@ -97,7 +105,14 @@ async fn executions_are_listed_with_the_step_they_are_at() {
             From (UTC)
             Until (UTC)
             Live
-            ShowClear
+            ShowClearExecutions by start and status
+            Running 12027-01-15 08:00 UTC: Running 1
+            <date> 08:30:00 UTC2027-01-15 08:30:00 UTC
+            Drag over the bars to choose a time; or move with the arrow keys, hold Shift to extend, and press Enter.
+            As a table
+            Executions by start and status
+            | Started | Failed | Cancelled | Running | Completed
+            | <date> 08:00:00 UTC – <date> 08:30:00 UTC | 0 | 0 | 1 | 0
             Executions
             | Status | Playbook | Execution | Started | Took | Now | Actions
             | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
@@ -107,6 +122,22 @@ async fn executions_are_listed_with_the_step_they_are_at() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bar_of_the_histogram_is_a_link_to_its_time_with_a_pattern_and_words() {
+    let site = seeded().await;
+    let shown = site.get("/ui/executions?status=RUNNING&live=on").await;
+    let bar = shown.between("</defs>", "</a>");
+    let link = "href=\"/ui/executions?status=RUNNING&amp;from=2027-01-15T08:00\
+        &amp;until=2027-01-15T08:30&amp;live=on\"";
+    assert!(bar.contains(link), "{bar}");
+    assert!(bar.contains("aria-label=\"2027-01-15 08:00 UTC: Running 1\""), "{bar}");
+    assert!(bar.contains("fill=\"url(#bar-running)\""), "{bar}");
+    let listed = site.get("/ui/executions?from=2027-01-15T08:00&until=2027-01-15T08:30").await;
+    assert!(listed.body.contains("billing/refund"), "{}", listed.body);
+    let earlier = site.get("/ui/executions?from=2027-01-15T07:00&until=2027-01-15T08:00").await;
+    assert!(!earlier.body.contains("data-histogram"), "{}", earlier.body);
 }
 
 #[tokio::test(start_paused = true)]

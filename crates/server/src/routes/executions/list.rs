@@ -97,7 +97,7 @@ pub(in crate::routes) fn status_of(text: &str) -> Result<ExecutionStatus, ApiErr
     })
 }
 
-fn instant_of(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+pub(super) fn instant_of(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
     let invalid = |error| {
         ApiError::new(StatusCode::BAD_REQUEST, "invalid-time", format!("`{name}`: {error}"))
     };

@@ -1,6 +1,6 @@
 //! The filter of the list, as the address holds it.
 
-use noetl_app::{ExecutionFilter, ExecutionQuery, PathFilter};
+use noetl_app::{ExecutionFilter, ExecutionQuery, HistogramQuery, PathFilter};
 use noetl_model::{ExecutionId, ExecutionStatus, Timestamp};
 use serde::Deserialize;
 
@@ -41,6 +41,17 @@ impl ListFilter {
             offset: 0,
             cursor: self.after.parse().ok(),
         }
+    }
+
+    /// Returns the query of the histogram above the list.
+    pub(super) fn histogram(&self) -> HistogramQuery {
+        let ExecutionQuery { filter, started_after, started_before, .. } = self.query();
+        HistogramQuery { filter, started_after, started_before, buckets: None }
+    }
+
+    /// Returns the filter of the first page for a time.
+    pub(super) fn within(&self, from: &str, until: &str) -> Self {
+        Self { from: from.to_owned(), until: until.to_owned(), ..self.first() }
     }
 
     pub(super) fn status(&self) -> Option<ExecutionStatus> {

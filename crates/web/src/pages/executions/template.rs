@@ -6,6 +6,7 @@ use noetl_model::ExecutionStatus;
 use super::view::ExecutionsView;
 use crate::components::empty::empty;
 use crate::components::execution_table::execution_table;
+use crate::components::histogram::histogram;
 use crate::components::status::status_word;
 use crate::request::PageRequest;
 
@@ -16,6 +17,10 @@ pub(super) fn executions(page: &PageRequest, view: &ExecutionsView) -> Markup {
     html! {
         header.page-head { h1 { (page.t("nav.executions")) } }
         (filters(page, view))
+        @if let Some(counts) = view.histogram.as_ref().filter(|_| !view.executions.is_empty()) {
+            (histogram(page, counts, |from, until| view.filter.within(from, until).address(),
+                view.filter.is_live().then_some(REFRESH)))
+        }
         div #list data-refresh=[view.filter.is_live().then_some(REFRESH)] {
             @if !view.executions.is_empty() {
                 (execution_table(page, &view.executions))

@@ -3,10 +3,12 @@
 use maud::{Markup, html};
 
 use super::view::{Attention, OverviewView};
+use crate::address::with_query;
 use crate::components::action::{Action, action};
 use crate::components::command::command;
 use crate::components::error::{error_line, hint};
 use crate::components::execution_table::execution_table;
+use crate::components::histogram::histogram;
 use crate::components::status::{Tone, badge};
 use crate::pages::workers::unserved;
 use crate::request::PageRequest;
@@ -27,6 +29,14 @@ pub(super) fn overview(page: &PageRequest, view: &OverviewView) -> Markup {
                     div.section-head { h2 { (page.t("overview.running")) }
                         a href="/ui/executions?status=RUNNING" { (page.t("overview.all")) } }
                     (execution_table(page, &view.running))
+                }
+            }
+            @if let Some(counts) = view.day.as_ref().filter(|_| !view.recent.is_empty()) {
+                section {
+                    div.section-head { h2 { (page.t("overview.day")) } }
+                    (histogram(page, counts, |from, until| {
+                        with_query("/ui/executions", &[("from", from), ("until", until)])
+                    }, None))
                 }
             }
             @if !view.recent.is_empty() {

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use noetl_api::wire::{FeedDeliveryView, FeedView, OutboxMessage, ScheduleView};
-use noetl_app::{ExecutionFilter, ExecutionQuery, PoolQueue};
+use noetl_api::wire::{
+    ExecutionHistogram, FeedDeliveryView, FeedView, OutboxMessage, ScheduleView,
+};
+use noetl_app::{ExecutionFilter, ExecutionQuery, HistogramQuery, PoolQueue};
 use noetl_model::{ExecutionStatus, Timestamp};
 
-use crate::components::execution_table::{listed, query_executions};
+use crate::components::execution_table::{count_executions, listed, query_executions};
 use crate::components::progress::ExecutionLine;
 use crate::error::PageError;
 use crate::request::PageRequest;
@@ -22,6 +24,8 @@ const FAILED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 pub(super) struct OverviewView {
     pub(super) attention: Attention,
     pub(super) running: Vec<ExecutionLine>,
+    /// The last day by status.
+    pub(super) day: Option<ExecutionHistogram>,
     pub(super) recent: Vec<ExecutionLine>,
 }
 
@@ -75,6 +79,7 @@ impl OverviewView {
         Ok(Self {
             attention: Attention::load(page).await?,
             running: executions(page, with_status(Some(ExecutionStatus::Running), LISTED)).await?,
+            day: count_executions(page, &HistogramQuery::default()).await?,
             recent: executions(page, with_status(None, LISTED)).await?,
         })
     }

@@ -1,0 +1,28 @@
+-- Counts executions like count_by_time.sql, for the children of ?11, with a path that
+-- contains ?8, path ?9 and version ?10 (NULL for any).
+WITH RECURSIVE bucket (number) AS (
+    SELECT 0
+    UNION ALL
+    SELECT number + 1 FROM bucket WHERE number + 1 < ?5
+)
+SELECT
+    bucket.number AS bucket,
+    wanted.value AS status,
+    (
+        SELECT count(*)
+        FROM (
+            SELECT 1
+            FROM execution AS one
+            WHERE
+                one.parent_execution_id = ?11
+                AND one.status = wanted.value
+                AND one.execution_id < min(?3 + (bucket.number + 1) * ?4, ?2)
+                AND one.execution_id >= max(?3 + bucket.number * ?4, ?1)
+                AND (?8 IS NULL OR instr(one.path_folded, ?8) > 0)
+                AND (?9 IS NULL OR one.path = ?9)
+                AND (?10 IS NULL OR one.catalog_id = ?10)
+            LIMIT +?6
+        )
+    ) AS count
+FROM bucket
+CROSS JOIN json_each(?7) AS wanted
