@@ -1,4 +1,5 @@
-//! Pools that have waiting commands and no worker, for hints about stuck executions.
+//! Hints about executions that do not advance: pools that have waiting commands and no worker, and
+//! callbacks that have not come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,8 +7,8 @@ use std::time::Duration;
 
 use noetl_api::wire::WORKER_KIND;
 use noetl_control::LoadError;
-use noetl_engine::OpenHolder;
-use noetl_model::{Cutoff, ExecutionStatus, Pool, Seq, Summary};
+use noetl_engine::{CommandView, CommandWait, Execution, OpenHolder, OpenPart};
+use noetl_model::{ExecutionStatus, Pool, Seq, StepName, Summary, Timestamp};
 use noetl_store::{Runtime, StoreError};
 use tokio::time::Instant;
 
@@ -100,7 +101,8 @@ impl App {
         self.unserved().look(self).await
     }
 
-    /// Returns the reason why a running execution does not advance, if its pool has no worker.
+    /// Returns the reason why a running execution does not advance: its pool has no worker, or its
+    /// commands wait for callbacks.
     pub async fn hint(&self, summary: &Summary) -> Result<Option<String>, LoadError> {
         if summary.status != ExecutionStatus::Running {
             return Ok(None);
@@ -108,12 +110,9 @@ impl App {
         let execution = summary.execution;
         let unserved = self.unserved().look(self).await;
         let unserved = unserved.map_err(|error| LoadError::of_store(execution, error))?;
-        if unserved.is_empty() {
-            return Ok(None);
-        }
-        let state = self.control().state(execution, Cutoff::Latest).await?;
+        let state = self.control().state_after(execution, summary.seq).await?;
         if !unserved.contains(state.pool()) {
-            return Ok(None);
+            return Ok(callback_awaited(&state));
         }
         let waiting: Vec<_> = state
             .open_commands()
@@ -121,13 +120,34 @@ impl App {
             .map(|(command, _, _)| command)
             .collect();
         let first = waiting.iter().filter_map(|command| state.issued_by(*command)).min();
-        let Some(first) = first else { return Ok(None) };
+        let Some(first) = first else { return Ok(callback_awaited(&state)) };
         let events = self.events(execution, Seq(first.0 - 1), 1).await?;
         let since = events.first().map(|recorded| recorded.at);
         let waited = since.map(|since| self.now().since(since)).unwrap_or_default();
         let is_worth_it = waited >= HINT_AFTER;
         Ok(is_worth_it.then(|| said(state.pool(), waiting.len(), waited)))
     }
+}
+
+/// Returns the callback that an execution has waited for longest, if no command waits for anything
+/// else.
+fn callback_awaited(state: &Execution) -> Option<String> {
+    let mut longest: Option<(Timestamp, &StepName)> = None;
+    for part in state.open_parts() {
+        match part {
+            OpenPart::Command(CommandView {
+                step,
+                waits_for: CommandWait::Callback { since, .. },
+                ..
+            }) => {
+                let this = (since, step);
+                longest = Some(longest.map_or(this, |before| before.min(this)));
+            }
+            OpenPart::Command(_) | OpenPart::Retry { .. } => return None,
+            OpenPart::TimeLimit { .. } | OpenPart::Join { .. } => {}
+        }
+    }
+    longest.map(|(since, step)| format!("Waiting for the callback of step `{step}` since {since}."))
 }
 
 fn said(pool: &Pool, count: usize, waited: Duration) -> String {

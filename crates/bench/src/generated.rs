@@ -263,6 +263,7 @@ fn item_event(index: u64, place: u64, step: StepName) -> Event {
             attempt,
             output: Payload::inline(json!({ "row": index, "state": "loaded" })),
             logs: Logs::default(),
+            job: None,
         },
         _ => Event::IterationCompleted { run: RunId(0), index, output: None, error: None },
     }

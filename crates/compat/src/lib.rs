@@ -46,6 +46,6 @@ pub use worker::{
     AttemptSource, BadFact, Callback, CallbackAnswer, ClaimRequest, ClaimedCommand, EventAccepted,
     EventBatch, EventBatchAccepted, Issued, JobState, LatestClaim, NAME_MAX, PostedEvent,
     PostedItem, RecentEvents, Returned, ToolStatus, UnknownToolStatus, WorkerCommand,
-    check_fetched, claimed_command, command_named, completed, fact_of, failed, is_pending,
-    issued_by, reference, returned, with_stored, without_stored, worker_command,
+    check_fetched, claimed_command, command_named, completed, fact_of, failed, issued_by,
+    reference, returned, with_stored, without_stored, worker_command,
 };

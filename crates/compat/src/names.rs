@@ -29,6 +29,7 @@ pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
         EventTag::IterationFailed => ("iteration.failed", "FAILED"),
         EventTag::CommandIssued => ("command.issued", "PENDING"),
         EventTag::CommandClaimed => ("command.claimed", "RUNNING"),
+        EventTag::CommandParked => ("command.parked", "WAITING"),
         EventTag::CommandCompleted => ("command.completed", "COMPLETED"),
         EventTag::CommandFailed => ("command.failed", "FAILED"),
         EventTag::CommandCancelled => ("command.cancelled", "CANCELLED"),
@@ -106,6 +107,7 @@ impl EventMeaning {
             | "workflow.completed"
             | "workflow.failed"
             | "command.issued"
+            | "command.parked"
             | "command.cancelled"
             | "step.enter"
             | "step.skipped"
@@ -158,6 +160,7 @@ mod tests {
             iteration.failed     iteration.failed     FAILED
             command.issued       command.issued       PENDING
             command.claimed      command.claimed      RUNNING
+            command.parked       command.parked       WAITING
             command.completed    command.completed    COMPLETED
             command.failed       command.failed       FAILED
             command.cancelled    command.cancelled    CANCELLED

@@ -166,6 +166,7 @@ fn subject(event: &Event) -> EventSubject<'_> {
         | Event::IterationFailed { run, .. } => EventSubject::Run(*run),
         Event::CommandIssued { command, .. }
         | Event::CommandClaimed { command, .. }
+        | Event::CommandParked { command, .. }
         | Event::CommandCompleted { command, .. }
         | Event::CommandFailed { command, .. }
         | Event::CommandCancelled { command, .. }
@@ -231,12 +232,13 @@ fn meta(event: &Event) -> Map<String, Value> {
         Event::CommandClaimed { attempt, worker, lease_until, .. } => json!({
             "attempt": attempt, "worker_id": worker, "lease_until": lease_until.to_string(),
         }),
-        Event::CommandCompleted { attempt, logs, .. }
-        | Event::CommandFailed { attempt, logs, .. } => {
+        Event::CommandCompleted { attempt, logs, job, .. }
+        | Event::CommandFailed { attempt, logs, job, .. } => {
             let logs = Some(logs).filter(|logs| !logs.is_empty());
-            json!({ "attempt": attempt, "logs": logs })
+            json!({ "attempt": attempt, "logs": logs, "job": job })
         }
-        Event::AttemptSuperseded { attempt, worker, .. } => {
+        Event::CommandParked { attempt, worker, .. }
+        | Event::AttemptSuperseded { attempt, worker, .. } => {
             json!({ "attempt": attempt, "worker_id": worker })
         }
         Event::IterationCompleted { index, .. } | Event::IterationFailed { index, .. } => {
@@ -301,6 +303,7 @@ fn result(event: &Event, status: &str) -> Option<Value> {
         | Event::IterationCompleted { output: None, .. }
         | Event::CommandIssued { .. }
         | Event::CommandClaimed { .. }
+        | Event::CommandParked { .. }
         | Event::CommandCancelled { .. }
         | Event::AttemptSuperseded { .. }
         | Event::ChildStarted { .. }
@@ -349,8 +352,8 @@ mod tests {
     }
 
     fn completed(output: Payload) -> Recorded {
-        let (command, attempt, logs) = (CommandId(0), Attempt(1), Logs::default());
-        recorded(5, Event::CommandCompleted { command, attempt, output, logs })
+        let (command, attempt, logs, job) = (CommandId(0), Attempt(1), Logs::default(), None);
+        recorded(5, Event::CommandCompleted { command, attempt, output, logs, job })
     }
 
     #[track_caller]

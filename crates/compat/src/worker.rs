@@ -21,7 +21,7 @@ pub use callback::{Callback, CallbackAnswer, JobState};
 pub use claimed::claimed_command;
 pub use issued::{AttemptSource, Issued, LatestClaim, issued_by};
 pub use outcome::{Returned, completed, failed, reference, returned, with_stored, without_stored};
-pub use posted::{BadFact, NAME_MAX, command_named, fact_of, is_pending};
+pub use posted::{BadFact, NAME_MAX, command_named, fact_of};
 pub use rendered::{WorkerCommand, check_fetched, worker_command};
 pub use seen::RecentEvents;
 pub use status::{ToolStatus, UnknownToolStatus};

@@ -11,6 +11,7 @@ mod idle_workers;
 mod leases;
 mod life;
 mod notifying;
+mod parked;
 mod races;
 mod rewinds;
 mod schedules;

@@ -95,6 +95,7 @@ impl LoopCollector {
             | Event::IterationCompleted { .. }
             | Event::IterationFailed { .. }
             | Event::CommandClaimed { .. }
+            | Event::CommandParked { .. }
             | Event::CommandCancelled { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }

@@ -9,6 +9,7 @@ mod fork;
 mod halt;
 mod join;
 mod loops;
+mod park;
 mod step;
 mod task;
 
@@ -28,6 +29,8 @@ use crate::{CommandResult, Decision, DecisionArgs, Execution, Input, Needs, Refu
 use draft::DecisionDraft;
 pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
 use halt::{Halt, give_up, give_up_start, settle};
+pub use park::awaits_callback;
+use task::EndRecord;
 
 /// Decides the first events of an execution.
 pub fn start(
@@ -86,6 +89,12 @@ fn follow(state: &Execution, input: &Input, given: DecisionArgs<'_>) -> Result<D
         Input::Report { command, attempt, worker, ended, logs } => {
             report(draft(), *command, *attempt, worker, (ended, logs))
         }
+        Input::Park { command, attempt, worker } => {
+            Ok(park::park(draft(), *command, *attempt, worker))
+        }
+        Input::Callback { command, job, ended } => {
+            park::call_back(draft(), *command, job.as_deref(), ended)
+        }
         Input::LeaseExhausted { command, attempt } => lease_exhausted(draft(), *command, *attempt),
         Input::ChildStarted { command, child } => Ok(child_started(draft(), *command, *child)),
         Input::ChildEnded { command, ended } => child_ended(draft(), *command, ended),
@@ -111,9 +120,8 @@ fn refused(refusal: Refusal) -> Decision {
 /// without events, everything else is refused.
 fn after_the_end(state: &Execution, input: &Input) -> Decision {
     match input {
-        Input::Report { command, attempt, worker, .. } => {
-            repeated(state, *command, *attempt, worker)
-        }
+        Input::Report { command, attempt, worker, .. }
+        | Input::Park { command, attempt, worker } => repeated(state, *command, *attempt, worker),
         Input::Reported { name, step, body } => Decision::Accepted(vec![Event::Reported {
             name: name.clone(),
             step: step.clone(),
@@ -124,6 +132,7 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
         Input::Rewound { seen, found } => rewound(*seen, *found),
         Input::Claim { .. }
         | Input::LeaseExhausted { .. }
+        | Input::Callback { .. }
         | Input::ChildStarted { .. }
         | Input::ChildEnded { .. }
         | Input::TimerFired { .. }
@@ -138,7 +147,10 @@ fn not_claimed(state: &Execution, command: CommandId, detail: &str) -> Decision 
     let detail = match state.commands.get(&command) {
         // A worker claimed it meanwhile.
         Some(CommandState {
-            holder: CommandHolder::Worker { .. } | CommandHolder::Child { .. },
+            holder:
+                CommandHolder::Worker { .. }
+                | CommandHolder::Child { .. }
+                | CommandHolder::Callback { .. },
             ..
         }) => {
             return Decision::Accepted(Vec::new());
@@ -188,9 +200,8 @@ fn claim(
     let Some(open) = draft.state.commands.get(&command) else {
         return Ok(refused(Refusal::CommandFinished(command)));
     };
-    let is_child = matches!(open.holder, CommandHolder::Child { .. });
     let held = open.attempt();
-    if is_child || attempt != held.next() {
+    if open.is_parked() || attempt != held.next() {
         return Ok(refused(Refusal::AlreadyClaimed(command)));
     }
     if attempt.0 > draft.given.attempts_max {
@@ -221,11 +232,22 @@ fn report(
         // An expired lease that was not taken over is still valid: the work is done.
         CommandHolder::Worker { worker: holder, attempt: held, .. }
             if holder == worker && *held == attempt => {}
-        CommandHolder::Worker { .. } | CommandHolder::Nobody | CommandHolder::Child { .. } => {
-            return Ok(superseded(command, attempt, worker));
+        CommandHolder::Callback { worker: holder, attempt: held, .. }
+            if holder == worker && *held == attempt =>
+        {
+            if park::has_no_result(ended) {
+                return Ok(Decision::Accepted(Vec::new()));
+            }
         }
+        CommandHolder::Worker { .. }
+        | CommandHolder::Callback { .. }
+        | CommandHolder::Nobody
+        | CommandHolder::Child { .. } => return Ok(superseded(command, attempt, worker)),
     }
-    draft.command_ended(command, attempt, ended, logs.clone())?;
+    draft.command_ended(
+        command,
+        EndRecord { logs: logs.clone(), ..EndRecord::of(attempt, ended) },
+    )?;
     Ok(Decision::Accepted(draft.into_events()))
 }
 
@@ -234,13 +256,14 @@ fn lease_exhausted(
     command: CommandId,
     attempt: Attempt,
 ) -> Result<Decision, Halt> {
-    let held = draft.state.commands.get(&command).map(|open| open.attempt());
+    let open = draft.state.commands.get(&command).filter(|open| !open.is_parked());
+    let held = open.map(|open| open.attempt());
     if held != Some(attempt) || attempt.0 < draft.given.attempts_max {
         return Ok(Decision::Accepted(Vec::new()));
     }
     // An attempt number that no worker has, so that a late report of the last worker is superseded.
     let late = attempt.next();
-    draft.command_ended(command, late, &lost_workers(late), Logs::default())?;
+    draft.command_ended(command, EndRecord::of(late, &lost_workers(late)))?;
     Ok(Decision::Accepted(draft.into_events()))
 }
 
@@ -260,9 +283,11 @@ fn child_started(mut draft: DecisionDraft<'_>, command: CommandId, child: Execut
         Some(CommandHolder::Child { execution, .. }) if *execution == child => {
             Decision::Accepted(Vec::new())
         }
-        Some(CommandHolder::Child { .. } | CommandHolder::Worker { .. }) => {
-            refused(Refusal::AlreadyClaimed(command))
-        }
+        Some(
+            CommandHolder::Child { .. }
+            | CommandHolder::Worker { .. }
+            | CommandHolder::Callback { .. },
+        ) => refused(Refusal::AlreadyClaimed(command)),
         Some(CommandHolder::Nobody) => {
             draft.emit(Event::ChildStarted { command, child });
             Decision::Accepted(draft.into_events())
@@ -279,6 +304,6 @@ fn child_ended(
         // The end was reported before, or the command was cancelled meanwhile.
         return Ok(Decision::Accepted(Vec::new()));
     }
-    draft.command_ended(command, Attempt(1), ended, Logs::default())?;
+    draft.command_ended(command, EndRecord::of(Attempt(1), ended))?;
     Ok(Decision::Accepted(draft.into_events()))
 }

@@ -24,7 +24,7 @@ pub enum Effect {
         worker: WorkerId,
         lease: Duration,
     },
-    /// The command waits for its child, not for a worker.
+    /// The command waits for its child or its callback, not for a worker.
     Park {
         command: CommandId,
     },
@@ -78,7 +78,9 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         Event::CommandCancelled { command, reason, below } => {
             cancelled(before, *command, reason, *below)
         }
-        Event::ChildStarted { command, .. } => vec![Effect::Park { command: *command }],
+        Event::CommandParked { command, .. } | Event::ChildStarted { command, .. } => {
+            vec![Effect::Park { command: *command }]
+        }
         Event::TimerSet { timer, due_at, .. } => {
             vec![Effect::SetTimer { timer: *timer, due_at: *due_at }]
         }
@@ -133,7 +135,10 @@ fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
             Effect::Expire { command, attempt: *held }
         }
         Some(
-            CommandHolder::Worker { .. } | CommandHolder::Nobody | CommandHolder::Child { .. },
+            CommandHolder::Worker { .. }
+            | CommandHolder::Nobody
+            | CommandHolder::Child { .. }
+            | CommandHolder::Callback { .. },
         )
         | None => Effect::Dequeue { command },
     }
@@ -146,7 +151,10 @@ fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option
             let reason = error.message.clone();
             Some(Effect::Send(Message::CancelChild { child: *child, reason }))
         }
-        CommandHolder::Child { .. } | CommandHolder::Worker { .. } | CommandHolder::Nobody => None,
+        CommandHolder::Child { .. }
+        | CommandHolder::Worker { .. }
+        | CommandHolder::Callback { .. }
+        | CommandHolder::Nobody => None,
     }
 }
 
@@ -169,7 +177,8 @@ fn cancelled(
             }
             ChildExecutions::Kept => {}
         },
-        Some(CommandHolder::Nobody) | None => {}
+        // Nothing can stop a job that runs elsewhere.
+        Some(CommandHolder::Nobody | CommandHolder::Callback { .. }) | None => {}
     }
     effects
 }

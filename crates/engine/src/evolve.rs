@@ -8,16 +8,16 @@ use std::sync::Arc;
 use noetl_model::{
     Attempt, CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint,
     ItemCounts, ItemSource, Origin, Payload, PayloadRef, Place, Recorded, RunId, ScopeTarget, Seq,
-    SkipReason, StepCounts, StepName, StepStatus, TaskAddress, TimerId, Timestamp, ToolError,
-    WorkerId,
+    SkipReason, StepCounts, StepName, StepStatus, TaskAddress, TimerId, TimerPurpose, Timestamp,
+    ToolError, WorkerId,
 };
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::inspect::{ArcCount, LatestRun, RunEnd, StepSkip};
 use crate::state::{
-    CommandHolder, CommandState, FrameRows, LoopItem, LoopRun, NextNumbers, OpenTimer, Pipeline,
-    Run, RunBody, StepRecord, TaskResult, TaskRun,
+    CommandHolder, CommandState, FrameRows, JOBS_MAX, LoopItem, LoopRun, NextNumbers, OpenTimer,
+    Pipeline, Run, RunBody, StepRecord, TaskResult, TaskRun,
 };
 use crate::value::assign;
 use crate::{Changes, Execution};
@@ -75,6 +75,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         failed_steps: Vec::new(),
         error: None,
         contested: imbl::OrdMap::new(),
+        jobs: imbl::Vector::new(),
         head: first.digest_after(&first.prev.unwrap_or(Digest::UNKNOWN)),
         fork: None,
     })
@@ -166,19 +167,21 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             let (attempt, until, after) = (*attempt, *lease_until, *after);
             state.command_claimed(*command, (worker, attempt, until), (claimed, since, after))
         }
-        Event::CommandCompleted { command, attempt, output, logs: _ } => {
-            state.command_ended(*command, *attempt, (Some(output), None), at)
+        Event::CommandParked { command, attempt, worker } => {
+            state.command_parked(*command, *attempt, worker, at)
         }
-        Event::CommandFailed { command, attempt, error, output, logs: _ } => {
-            state.command_ended(*command, *attempt, (output.as_ref(), Some(error)), at)
+        Event::CommandCompleted { command, attempt, output, logs: _, job } => {
+            state.end_command(*command, *attempt, (Some(output), None, job.as_ref()), at)
+        }
+        Event::CommandFailed { command, attempt, error, output, logs: _, job } => {
+            state.end_command(*command, *attempt, (output.as_ref(), Some(error), job.as_ref()), at)
         }
         Event::CommandCancelled { command, .. } => state.command_cancelled(*command),
         Event::ChildStarted { command, child } => state.child_started(*command, *child, at),
         Event::ContextUpdated { target, values, large } => state.set(*target, values, large),
-        Event::TimerSet { timer, due_at, purpose } => state.timer_set(
-            *timer,
-            OpenTimer { purpose: *purpose, set: state.seq, set_at: at, due_at: *due_at },
-        ),
+        Event::TimerSet { timer, due_at, purpose } => {
+            state.timer_set(*timer, *purpose, (at, *due_at))
+        }
         Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
             state.timers.remove(timer).map(|_| ()).ok_or(format!("there is no timer {timer}"))
         }
@@ -193,9 +196,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.error = Some(error.clone());
             state.end(ExecutionStatus::Failed, at)
         }
-        Event::ExecutionCancelled { reason: _, below: _ } => {
-            state.end(ExecutionStatus::Cancelled, at)
-        }
+        Event::ExecutionCancelled { .. } => state.end(ExecutionStatus::Cancelled, at),
         Event::AttemptSuperseded { .. }
         | Event::ExecutionStalled { .. }
         | Event::ExecutionRewound { .. }
@@ -428,6 +429,9 @@ impl Execution {
         (claimed, since, after): (Seq, Timestamp, Option<CommandId>),
     ) -> Result<(), String> {
         let open = self.command_mut(command)?;
+        if open.is_parked() {
+            return Err(format!("command {command} is parked"));
+        }
         if attempt != open.attempt().next() {
             return Err(format!("attempt {} is next", open.attempt().next()));
         }
@@ -435,6 +439,42 @@ impl Execution {
         let run = open.task.run;
         self.run_mut(run)?.attempts += 1;
         Ok(())
+    }
+
+    fn command_parked(
+        &mut self,
+        command: CommandId,
+        attempt: Attempt,
+        worker: &WorkerId,
+        since: Timestamp,
+    ) -> Result<(), String> {
+        let parked = self.seq;
+        let open = self.command_mut(command)?;
+        let claimed_at = match &open.holder {
+            CommandHolder::Worker { worker: holder, attempt: held, since, .. }
+                if holder == worker && *held == attempt =>
+            {
+                *since
+            }
+            CommandHolder::Worker { .. }
+            | CommandHolder::Callback { .. }
+            | CommandHolder::Nobody
+            | CommandHolder::Child { .. } => {
+                return Err(format!("{worker} does not hold command {command} as {attempt}"));
+            }
+        };
+        let worker = worker.clone();
+        open.holder = CommandHolder::Callback { worker, attempt, claimed_at, parked, since };
+        Ok(())
+    }
+
+    /// Remembers a job whose callback has ended a command.
+    fn job_ended(&mut self, job: Option<&String>) {
+        let Some(job) = job else { return };
+        if self.jobs.len() == JOBS_MAX {
+            self.jobs.pop_front();
+        }
+        self.jobs.push_back(job.clone());
     }
 
     fn command_cancelled(&mut self, command: CommandId) -> Result<(), String> {
@@ -454,20 +494,24 @@ impl Execution {
         Ok(())
     }
 
-    fn command_ended(
+    fn end_command(
         &mut self,
         command: CommandId,
         attempt: Attempt,
-        (output, error): (Option<&Payload>, Option<&ToolError>),
+        (output, error, job): (Option<&Payload>, Option<&ToolError>, Option<&String>),
         at: Timestamp,
     ) -> Result<(), String> {
         let open = self.take_command(command)?;
         self.ended_by(command, attempt);
+        self.job_ended(job);
         let task_run = TaskRun { attempts: open.attempts(), ..open.task_run };
         let output = output.cloned().unwrap_or_else(Payload::null);
         let error = error.cloned();
         let duration_ms = match open.holder {
-            CommandHolder::Worker { since, .. } => u64::try_from(at.since(since).as_millis()).ok(),
+            CommandHolder::Worker { since, .. }
+            | CommandHolder::Callback { claimed_at: since, .. } => {
+                u64::try_from(at.since(since).as_millis()).ok()
+            }
             CommandHolder::Nobody | CommandHolder::Child { .. } => None,
         };
         let result = TaskResult { output, error, duration_ms };
@@ -560,12 +604,17 @@ impl Execution {
         Ok(())
     }
 
-    fn timer_set(&mut self, timer: TimerId, open: OpenTimer) -> Result<(), String> {
+    fn timer_set(
+        &mut self,
+        timer: TimerId,
+        purpose: TimerPurpose,
+        (set_at, due_at): (Timestamp, Timestamp),
+    ) -> Result<(), String> {
         if timer.0 != self.drawn.timers {
             return Err(format!("timer {} is next", self.drawn.timers));
         }
         self.drawn.timers += 1;
-        self.timers.insert(timer, open);
+        self.timers.insert(timer, OpenTimer { purpose, set: self.seq, set_at, due_at });
         Ok(())
     }
 

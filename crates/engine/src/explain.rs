@@ -144,6 +144,7 @@ pub fn explain(
         | Event::IterationFailed { .. }
         | Event::CommandIssued { .. }
         | Event::CommandClaimed { .. }
+        | Event::CommandParked { .. }
         | Event::CommandCompleted { .. }
         | Event::CommandFailed { .. }
         | Event::CommandCancelled { .. }

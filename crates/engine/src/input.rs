@@ -52,6 +52,19 @@ pub enum Input {
         ended: CommandResult,
         logs: Logs,
     },
+    /// A worker has started a job elsewhere, whose callback ends the command.
+    Park {
+        command: CommandId,
+        attempt: Attempt,
+        worker: WorkerId,
+    },
+    /// The job of a command has ended.
+    Callback {
+        command: CommandId,
+        /// The job, if the callback names it.
+        job: Option<String>,
+        ended: CommandResult,
+    },
     /// The lease of the last allowed attempt has expired.
     LeaseExhausted {
         command: CommandId,
@@ -123,6 +136,12 @@ pub enum Refusal {
     Superseded { command: CommandId, attempt: Attempt },
     #[error("command {0} has just been claimed by another worker")]
     AlreadyClaimed(CommandId),
+    #[error("command {0} does not wait for a callback")]
+    NotAwaited(CommandId),
+    #[error("no command of step `{0}` waits for a callback")]
+    NothingAwaited(String),
+    #[error("the callback of job {0} was recorded before")]
+    JobEnded(String),
     #[error("there is no timer {0} in this execution")]
     UnknownTimer(TimerId),
     #[error("timer {0} is not due yet")]

@@ -137,6 +137,15 @@ pub enum CommandWait<'a> {
         started: Seq,
         since: Timestamp,
     },
+    /// A job that the worker has started elsewhere reports its end by a callback.
+    Callback {
+        worker: &'a WorkerId,
+        attempt: Attempt,
+        claimed_at: Timestamp,
+        /// The event that parked the command.
+        parked: Seq,
+        since: Timestamp,
+    },
 }
 
 impl Execution {
@@ -276,6 +285,15 @@ impl CommandState {
             }
             CommandHolder::Child { execution, started, since } => {
                 CommandWait::Child { execution: *execution, started: *started, since: *since }
+            }
+            CommandHolder::Callback { worker, attempt, claimed_at, parked, since } => {
+                CommandWait::Callback {
+                    worker,
+                    attempt: *attempt,
+                    claimed_at: *claimed_at,
+                    parked: *parked,
+                    since: *since,
+                }
             }
         };
         CommandView {

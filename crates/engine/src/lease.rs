@@ -29,6 +29,8 @@ pub enum HolderStatus {
         /// The end of the lease as granted; heartbeats extend it in the store only.
         lease_until: Timestamp,
     },
+    /// The worker has started a job, whose callback ends the command.
+    Callback { worker: WorkerId, attempt: Attempt },
     /// The command was ended by its first worker.
     Ended,
     /// The command ended after several attempts; the log has the worker of each attempt.
@@ -46,17 +48,13 @@ pub fn holder_status(state: &Execution, command: CommandId) -> HolderStatus {
             attempt: *attempt,
             lease_until: *lease_until,
         },
+        Some(CommandHolder::Callback { worker, attempt, .. }) => {
+            HolderStatus::Callback { worker: worker.clone(), attempt: *attempt }
+        }
         None if command.0 >= state.drawn.commands => HolderStatus::Unknown,
         None if state.contested.contains_key(&command) => HolderStatus::EndedContested,
         None => HolderStatus::Ended,
     }
-}
-
-/// Returns the open commands of a step that workers hold, with their holders.
-pub fn held_at(state: &Execution, step: &str) -> Vec<(CommandId, HolderStatus)> {
-    let here = state.commands.iter().filter(|(_, open)| open.step.as_str() == step);
-    let held = here.filter(|(_, open)| matches!(open.holder, CommandHolder::Worker { .. }));
-    held.map(|(command, _)| (*command, holder_status(state, *command))).collect()
 }
 
 /// Returns the command leased to a worker with its report of `reported`, if it still holds it.
@@ -68,7 +66,9 @@ pub fn leased_with_report(
     let mut open = state.commands.iter();
     let found = open.find(|(_, open)| match &open.holder {
         CommandHolder::Worker { worker, after, .. } => worker == to && *after == Some(reported),
-        CommandHolder::Nobody | CommandHolder::Child { .. } => false,
+        CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Callback { .. } => {
+            false
+        }
     });
     found.map(|(command, _)| *command)
 }
@@ -193,9 +193,13 @@ pub fn child_request(
     let Some((step, task)) = task_of(given.playbook, open) else { return Ok(ChildCall::Settled) };
     match (&open.holder, open.tool) {
         (CommandHolder::Nobody, ToolKind::Playbook) => {}
-        (CommandHolder::Nobody | CommandHolder::Worker { .. } | CommandHolder::Child { .. }, _) => {
-            return Ok(ChildCall::Settled);
-        }
+        (
+            CommandHolder::Nobody
+            | CommandHolder::Worker { .. }
+            | CommandHolder::Child { .. }
+            | CommandHolder::Callback { .. },
+            _,
+        ) => return Ok(ChildCall::Settled),
     }
     let variables = LoadedBindings::load(open, given)?;
     let budget = Budget::new(given.effort.work_max());

@@ -31,7 +31,7 @@ pub use arrival::{
 };
 pub use audit::{Auditor, EventName, LogFault};
 pub use collect::{CollectedItems, ItemOutput, LoopCollector, LoopEnd, LoopOutput, LoopWriter};
-pub use decide::{Changes, Fork, Unforkable, changed, decide, fits, fork, start};
+pub use decide::{Changes, Fork, Unforkable, awaits_callback, changed, decide, fits, fork, start};
 pub use decision::{
     ATTEMPTS_MAX, DECISION_WORK_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, ForkChanges,
     Loaded, Needs, RUNS_MAX,
@@ -47,8 +47,8 @@ pub use inspect::{
     ArcCount, CommandView, CommandWait, LatestRun, OpenPart, RunEnd, StepSkip, StepState, TimeLimit,
 };
 pub use lease::{
-    ChildCall, ChildPlaybook, ChildRequest, HolderStatus, child_request, held_at, holder_status,
-    lease_of, leased_with_report,
+    ChildCall, ChildPlaybook, ChildRequest, HolderStatus, child_request, holder_status, lease_of,
+    leased_with_report,
 };
 pub use schedule::{
     CATCH_UP_MAX, QUEUED_MAX, SCHEDULE_GRACE, ScheduleStep, evolve_schedule, next_start,

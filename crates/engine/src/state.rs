@@ -22,6 +22,9 @@ use crate::inspect::{ArcCount, LatestRun, StepSkip};
 /// Variables written by `set`, by name.
 pub(crate) type SetVariables = OrdMap<String, Payload>;
 
+/// The largest number of ended jobs that are remembered; the callback of an older one counts as new.
+pub(crate) const JOBS_MAX: usize = 1000;
+
 /// The state of one execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Execution {
@@ -62,6 +65,8 @@ pub struct Execution {
     pub(crate) error: Option<ToolError>,
     /// The attempt that ended a command, for commands not ended by their first attempt.
     pub(crate) contested: OrdMap<CommandId, Attempt>,
+    /// The jobs whose callbacks have ended commands, so that a repeated callback ends no other one.
+    pub(crate) jobs: imbl::Vector<String>,
     /// The digest of the last event.
     pub(crate) head: Digest,
     /// For a fork, the last event shared with its origin.
@@ -218,6 +223,15 @@ pub(crate) enum CommandHolder {
         started: Seq,
         since: Timestamp,
     },
+    /// The worker has started a job elsewhere, whose callback ends the command.
+    Callback {
+        worker: WorkerId,
+        attempt: Attempt,
+        claimed_at: Timestamp,
+        /// The event that parked the command.
+        parked: Seq,
+        since: Timestamp,
+    },
 }
 
 /// The holder of an open command.
@@ -226,11 +240,12 @@ pub enum OpenHolder<'a> {
     Nobody,
     Worker(&'a WorkerId),
     Child,
+    Callback,
 }
 
 impl Execution {
     /// The version of the serialized form; a snapshot with another version is not used.
-    pub const SHAPE: u32 = 11;
+    pub const SHAPE: u32 = 12;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -337,7 +352,12 @@ impl Execution {
         self.commands.get(&command).map(|open| open.issued)
     }
 
-    /// True if a worker or a child holds the command.
+    /// True if a callback of the job has ended a command.
+    pub(crate) fn has_ended(&self, job: &str) -> bool {
+        self.jobs.iter().any(|ended| ended == job)
+    }
+
+    /// True if the command was claimed, or waits for its child.
     pub fn is_held(&self, command: CommandId) -> bool {
         self.commands.get(&command).is_some_and(|open| open.holder != CommandHolder::Nobody)
     }
@@ -365,6 +385,7 @@ impl Execution {
                 CommandHolder::Nobody => OpenHolder::Nobody,
                 CommandHolder::Worker { worker, .. } => OpenHolder::Worker(worker),
                 CommandHolder::Child { .. } => OpenHolder::Child,
+                CommandHolder::Callback { .. } => OpenHolder::Callback,
             };
             (*command, open.attempt(), holder)
         })
@@ -424,7 +445,17 @@ impl CommandState {
     pub(crate) fn attempt(&self) -> Attempt {
         match self.holder {
             CommandHolder::Nobody | CommandHolder::Child { .. } => Attempt(0),
-            CommandHolder::Worker { attempt, .. } => attempt,
+            CommandHolder::Worker { attempt, .. } | CommandHolder::Callback { attempt, .. } => {
+                attempt
+            }
+        }
+    }
+
+    /// True if the command waits for its child or its callback, so that no worker can claim it.
+    pub(crate) fn is_parked(&self) -> bool {
+        match self.holder {
+            CommandHolder::Nobody | CommandHolder::Worker { .. } => false,
+            CommandHolder::Child { .. } | CommandHolder::Callback { .. } => true,
         }
     }
 }

@@ -151,7 +151,7 @@ pub enum TimerPurpose {
     StepTimeout {
         run: RunId,
     },
-    /// The timeout of a task that waits for a child execution.
+    /// The timeout of a task that waits for a child execution or for a callback.
     TaskTimeout {
         task: TaskAddress,
     },
@@ -289,12 +289,21 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<CommandId>,
     },
+    /// The worker has started a job elsewhere and is done: the job's callback ends the command.
+    CommandParked = "command.parked" {
+        command: CommandId,
+        attempt: Attempt,
+        worker: WorkerId,
+    },
     CommandCompleted = "command.completed" {
         command: CommandId,
         attempt: Attempt,
         output: Payload,
         #[serde(default, skip_serializing_if = "Logs::is_empty")]
         logs: Logs,
+        /// The job whose callback ended the command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        job: Option<String>,
     },
     CommandFailed = "command.failed" {
         command: CommandId,
@@ -305,6 +314,9 @@ events! {
         output: Option<Payload>,
         #[serde(default, skip_serializing_if = "Logs::is_empty")]
         logs: Logs,
+        /// The job whose callback ended the command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        job: Option<String>,
     },
     CommandCancelled = "command.cancelled" {
         command: CommandId,
@@ -423,6 +435,7 @@ impl Event {
             | Event::IterationCompleted { .. }
             | Event::IterationFailed { .. }
             | Event::CommandClaimed { .. }
+            | Event::CommandParked { .. }
             | Event::CommandCompleted { .. }
             | Event::CommandFailed { .. }
             | Event::CommandCancelled { .. }
@@ -461,6 +474,7 @@ impl Event {
             | Event::StepAwaited { .. }
             | Event::IterationFailed { .. }
             | Event::CommandClaimed { .. }
+            | Event::CommandParked { .. }
             | Event::CommandCancelled { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }

@@ -33,7 +33,8 @@ pub fn cause_of(
         Event::StepAwaited { from, .. } => end_of(before, from),
         Event::LoopOpened { run, .. } => before.run_entered_by(*run),
         Event::CommandClaimed { command, .. } => held_since(before, *command),
-        Event::CommandCompleted { command, .. }
+        Event::CommandParked { command, .. }
+        | Event::CommandCompleted { command, .. }
         | Event::CommandFailed { command, .. }
         | Event::ChildStarted { command, .. }
         | Event::AttemptSuperseded { command, .. } => held_since(before, *command),
@@ -74,6 +75,7 @@ fn held_since(before: &Execution, command: CommandId) -> Option<Seq> {
         CommandWait::Worker => open.issued,
         CommandWait::Report { claimed, .. } => claimed,
         CommandWait::Child { started, .. } => started,
+        CommandWait::Callback { parked, .. } => parked,
     })
 }
 
@@ -83,6 +85,7 @@ fn is_told(event: &Event) -> bool {
         Event::ExecutionStarted { .. }
         | Event::ExecutionForked { .. }
         | Event::CommandClaimed { .. }
+        | Event::CommandParked { .. }
         | Event::CommandCompleted { .. }
         | Event::CommandFailed { .. }
         | Event::ChildStarted { .. }
@@ -132,7 +135,9 @@ fn leads_on(event: &Event, of: RunId) -> bool {
         | Event::FrameOpened { run, .. }
         | Event::IterationCompleted { run, .. }
         | Event::IterationFailed { run, .. } => *run == of,
-        Event::CommandClaimed { .. } | Event::ChildStarted { .. } => false,
+        Event::CommandClaimed { .. } | Event::CommandParked { .. } | Event::ChildStarted { .. } => {
+            false
+        }
         other => is_told(other),
     }
 }

@@ -154,7 +154,8 @@ impl ComparableState {
                 }
             }
             Event::ExecutionForked { again, .. } => self.forked(again),
-            Event::ExecutionStarted { .. }
+            Event::CommandParked { .. }
+            | Event::ExecutionStarted { .. }
             | Event::StepSkipped { .. }
             | Event::StepAwaited { .. }
             | Event::AttemptSuperseded { .. }

@@ -76,6 +76,7 @@ pub fn mark_kind(event: &Event) -> Option<MarkKind> {
         | Event::IterationCompleted { error: None, .. }
         | Event::CommandIssued { .. }
         | Event::CommandClaimed { .. }
+        | Event::CommandParked { .. }
         | Event::CommandCompleted { .. }
         | Event::ChildStarted { .. }
         | Event::ContextUpdated { .. }

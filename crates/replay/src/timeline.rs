@@ -223,6 +223,8 @@ impl TimelineFold {
             | Event::FrameOpened { .. }
             | Event::IterationCompleted { .. }
             | Event::IterationFailed { .. }
+            // The job of a parked command runs elsewhere: the command goes on.
+            | Event::CommandParked { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ContextUpdated { .. }
             | Event::ExecutionStalled { .. }

@@ -125,7 +125,10 @@ impl WindowFold {
                 OpenPart::Command(open) => {
                     let (activity, since) = match open.waits_for {
                         CommandWait::Worker => (RowActivity::WaitingForWorker, open.issued_at),
-                        CommandWait::Report { since, .. } => (RowActivity::Running, since),
+                        CommandWait::Report { since, .. }
+                        | CommandWait::Callback { claimed_at: since, .. } => {
+                            (RowActivity::Running, since)
+                        }
                         CommandWait::Child { since, .. } => (RowActivity::Child, since),
                     };
                     fold.begin(open.command, open.step, open.task, activity, since);
@@ -188,6 +191,8 @@ impl WindowFold {
             | Event::StepAwaited { .. }
             | Event::LoopOpened { .. }
             | Event::FrameOpened { .. }
+            // The job of a parked command runs elsewhere: the command goes on.
+            | Event::CommandParked { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ContextUpdated { .. }
             | Event::ExecutionStalled { .. }

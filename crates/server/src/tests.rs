@@ -156,12 +156,16 @@ fn in_memory() -> (Arc<dyn Everything>, Arc<dyn Clock>) {
 const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(5).expect("not zero");
 
 fn settings(access: Authentication, hosts: Hosts) -> ServerSettings {
+    settings_with(access, hosts, LEASE)
+}
+
+fn settings_with(access: Authentication, hosts: Hosts, lease: Duration) -> ServerSettings {
     let app = AppSettings {
         replay_saved_every: REPLAY_SAVED_EVERY,
         replay_alone_from: 0,
-        ..AppSettings::new(LEASE)
+        ..AppSettings::new(lease)
     };
-    ServerSettings { app, ..ServerSettings::new(access, hosts, LEASE) }
+    ServerSettings { app, ..ServerSettings::new(access, hosts, lease) }
 }
 
 impl Server {
@@ -206,7 +210,8 @@ impl Server {
     ) -> Self {
         let (store, records): (Arc<dyn Store>, Arc<dyn Records>) = (store.clone(), store);
         let ids = Arc::new(IdGenerator::new(1));
-        let settings = noetl_control::ControlSettings { lease: LEASE, ..Default::default() };
+        let lease = settings_of_server.app.lease;
+        let settings = noetl_control::ControlSettings { lease, ..Default::default() };
         let control =
             Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
         let stop = CancellationToken::new();

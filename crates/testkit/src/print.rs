@@ -49,6 +49,9 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
                 if task.retry == 0 { String::new() } else { format!(" retry {}", task.retry) };
             format!("issue {command}: {step}{place}{retry} ({tool})")
         }
+        Event::CommandParked { command, attempt, worker } => {
+            format!("park {command}: attempt {attempt} of {worker}")
+        }
         Event::CommandCompleted { command, output, .. } => {
             format!("done {command}: {}", resolve(output))
         }

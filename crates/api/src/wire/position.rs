@@ -179,7 +179,8 @@ pub enum OpenWait {
         #[schema(value_type = String)]
         lease_until: Timestamp,
     },
-    /// A job that the worker has started elsewhere, such as a container, ends.
+    /// A job that the worker has started elsewhere, such as a container, reports its end by a
+    /// callback. The worker is done, and no other worker gets the command.
     Callback {
         worker: String,
         attempt: u32,

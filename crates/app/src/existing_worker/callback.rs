@@ -1,20 +1,25 @@
 //! Callbacks of jobs that run elsewhere, such as containers.
 
-use noetl_compat::{Callback, CallbackAnswer};
-use noetl_control::{LoadError, SubmitError};
-use noetl_engine::{HolderStatus, held_at};
-use noetl_model::{
-    CommandId, Cutoff, Event, EventId, ExecutionId, Logs, Report, ReportAnswer, Seq,
-};
+use noetl_compat::{Callback, CallbackAnswer, issued_by};
+use noetl_control::{LoadError, MailboxAnswer, SubmitError};
+use noetl_engine::{Execution, Refusal, awaits_callback};
+use noetl_model::{CommandId, Cutoff, Event, EventId, ExecutionId, Seq};
 use noetl_store::READ_EVENTS_MAX;
 
+use super::IssuedCommandError;
 use crate::app::App;
+
+/// The number of commands that are tried for one callback: another callback may end a command after
+/// it was chosen.
+const COMMANDS_TRIED_MAX: usize = 8;
 
 /// The reason why the end of a job is not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum CallbackError {
-    #[error("{0}")]
-    ReportRefused(String),
+    #[error("`{0}` is not a command of this execution")]
+    NoCommand(String),
+    #[error(transparent)]
+    Issued(IssuedCommandError),
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(transparent)]
@@ -22,39 +27,75 @@ pub enum CallbackError {
 }
 
 impl App {
-    /// Records the end of a job for the step that waits for it; idempotent.
+    /// Records the end of a job for the command that waits for it; idempotent.
     pub async fn end_job(
         &self,
         execution: ExecutionId,
         step: &str,
         callback: &Callback,
     ) -> Result<CallbackAnswer, CallbackError> {
-        let state = match self.control().state(execution, Cutoff::Latest).await {
-            Ok(state) => state,
-            Err(LoadError::NotFound(_) | LoadError::NotNative { .. }) => {
-                return Ok(CallbackAnswer::AcceptedStale);
+        let mut refusal = Refusal::NothingAwaited(step.to_owned());
+        for _ in 0..COMMANDS_TRIED_MAX {
+            let state = match self.control().state(execution, Cutoff::Latest).await {
+                Ok(state) => state,
+                Err(error @ (LoadError::NotFound(_) | LoadError::NotNative { .. })) => {
+                    return Ok(CallbackAnswer::AcceptedStale { reason: error.to_string() });
+                }
+                Err(
+                    error @ (LoadError::Unavailable(_)
+                    | LoadError::Rewound { .. }
+                    | LoadError::Corrupt { .. }),
+                ) => return Err(error.into()),
+            };
+            refusal = match self.ended_by(&state, step, callback).await? {
+                Ok(command) => match self.try_callback(&state, command, callback).await? {
+                    Ok(answer) => return Ok(answer),
+                    Err(refusal) => refusal,
+                },
+                Err(refusal) => refusal,
+            };
+            let is_other_chosen = callback.command_id.is_none()
+                && matches!(refusal, Refusal::CommandFinished(_) | Refusal::NotAwaited(_));
+            if !is_other_chosen {
+                break;
             }
-            Err(
-                error @ (LoadError::Unavailable(_)
-                | LoadError::Rewound { .. }
-                | LoadError::Corrupt { .. }),
-            ) => return Err(error.into()),
-        };
-        let held = held_at(&state, step).into_iter().next();
-        let Some((command, HolderStatus::Worker { worker, attempt, .. })) = held else {
-            return Ok(CallbackAnswer::AcceptedStale);
-        };
-        let (outcome, logs) = (callback.outcome(), Logs::default());
-        let report = Report { execution, command, attempt, worker, outcome, logs, next: None };
-        match self.control().report(report).await? {
-            ReportAnswer::Accepted | ReportAnswer::Continued(_) => {}
-            ReportAnswer::Superseded | ReportAnswer::Unknown => {
-                return Ok(CallbackAnswer::AcceptedStale);
-            }
-            ReportAnswer::Refused { reason } => return Err(CallbackError::ReportRefused(reason)),
         }
-        let event_id = self.end_of(execution, state.seq(), command).await?.to_string();
-        Ok(CallbackAnswer::AcceptedInFlight { event_id })
+        Ok(CallbackAnswer::AcceptedStale { reason: refusal.to_string() })
+    }
+
+    /// Returns the command that a callback ends: the one it names, or the first that waits.
+    async fn ended_by(
+        &self,
+        state: &Execution,
+        step: &str,
+        callback: &Callback,
+    ) -> Result<Result<CommandId, Refusal>, CallbackError> {
+        let Some(named) = &callback.command_id else {
+            return Ok(awaits_callback(state, step, callback.job()));
+        };
+        let unknown = || CallbackError::NoCommand(named.clone());
+        let event = issued_by(named).ok_or_else(unknown)?;
+        match self.find_issued(event).await {
+            Ok(issued) if issued.execution == state.id() => Ok(Ok(issued.command)),
+            Ok(_) | Err(IssuedCommandError::UnknownEvent(_)) => Err(unknown()),
+            Err(error) => Err(CallbackError::Issued(error)),
+        }
+    }
+
+    async fn try_callback(
+        &self,
+        state: &Execution,
+        command: CommandId,
+        callback: &Callback,
+    ) -> Result<Result<CallbackAnswer, Refusal>, CallbackError> {
+        let (execution, job) = (state.id(), callback.job().map(str::to_owned));
+        match self.control().call_back(execution, command, job, callback.outcome()).await? {
+            MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_) => {
+                let event_id = self.end_of(execution, state.seq(), command).await?.to_string();
+                Ok(Ok(CallbackAnswer::AcceptedInFlight { event_id }))
+            }
+            MailboxAnswer::Refused(refusal) => Ok(Err(refusal)),
+        }
     }
 
     /// Finds the event after `after` that ended a command.

@@ -1,18 +1,19 @@
 //! Events posted by existing workers and other programs.
 //!
-//! A tool's result ends its command; later or repeated events about the command are answered and
-//! have no effect.
+//! A tool's result ends its command, and a job that a tool has started parks it; later or repeated
+//! events about the command are answered and have no effect.
 
 use std::borrow::Cow;
 
 use noetl_compat::{
     BadFact, EventMeaning, Issued, PostedItem, Returned, UnknownToolStatus, command_named,
-    completed, fact_of, failed, is_pending, issued_by, reference, returned, with_stored,
-    without_stored,
+    completed, fact_of, failed, issued_by, reference, returned, with_stored, without_stored,
 };
 use noetl_control::{LoadError, MailboxAnswer, SubmitError};
 use noetl_engine::Refusal;
-use noetl_model::{Attempt, ExecutionId, Logs, Outcome, Report, ReportAnswer, WorkerId};
+use noetl_model::{
+    Attempt, CommandId, ExecutionId, Held, Logs, Outcome, Report, ReportAnswer, WorkerId,
+};
 use noetl_store::StoreError;
 use serde_json::Value;
 
@@ -70,12 +71,8 @@ impl App {
             EventMeaning::ToolReturned => {
                 let context = self.with_stored_result(&item.context).await?;
                 let issued = self.reported_command(execution, &item).await?;
-                match returned(issued.tool, &context)? {
-                    Returned::Ended { outcome, logs } => {
-                        self.end_command(&issued, &item, outcome, logs).await?;
-                    }
-                    Returned::Pending => {}
-                }
+                let returned = returned(issued.tool, &context)?;
+                self.apply_returned(&issued, &item, returned).await?;
             }
             EventMeaning::CommandFailed => {
                 let issued = self.reported_command(execution, &item).await?;
@@ -83,9 +80,9 @@ impl App {
                 self.end_command(&issued, &item, outcome, Logs::default()).await?;
             }
             EventMeaning::CommandCompleted => {
-                let outcome = completed(&item.context, item.status.as_deref())?;
                 let issued = self.reported_command(execution, &item).await?;
-                self.end_command(&issued, &item, outcome, Logs::default()).await?;
+                let returned = completed(issued.tool, &item.context, item.status.as_deref())?;
+                self.apply_returned(&issued, &item, returned).await?;
             }
             EventMeaning::StepEntered => {
                 self.renew_leases(&item).await?;
@@ -141,6 +138,26 @@ impl App {
         Ok(issued)
     }
 
+    /// Ends a command with the result of its tool, or parks it until the callback of its job.
+    async fn apply_returned(
+        &self,
+        issued: &Issued,
+        item: &PostedItem,
+        returned: Returned,
+    ) -> Result<(), PostEventError> {
+        match returned {
+            Returned::Ended { outcome, logs } => {
+                self.end_command(issued, item, outcome, logs).await
+            }
+            Returned::Pending => {
+                let (attempt, worker) = self.reporter_of(issued, item).await?;
+                let Issued { execution, command, .. } = *issued;
+                let held = Held { execution, command, attempt };
+                answered(self.control().park(held, &worker).await?, command)
+            }
+        }
+    }
+
     /// Ends a command with the outcome that its worker reports.
     async fn end_command(
         &self,
@@ -149,27 +166,28 @@ impl App {
         outcome: Outcome,
         logs: Logs,
     ) -> Result<(), PostEventError> {
+        let (attempt, worker) = self.reporter_of(issued, item).await?;
+        let (execution, command) = (issued.execution, issued.command);
+        let report = Report { execution, command, attempt, worker, outcome, logs, next: None };
+        answered(self.control().report(report).await?, command)
+    }
+
+    /// Returns the attempt and the worker that an event about a command comes from.
+    async fn reporter_of(
+        &self,
+        issued: &Issued,
+        item: &PostedItem,
+    ) -> Result<(Attempt, WorkerId), PostEventError> {
         let event = issued.recorded.event_id;
         let worker = item.worker_id.as_ref().map(WorkerId::new);
         let cached: Option<(Attempt, WorkerId)> =
             worker.as_ref().and_then(|it| Some((self.seen().attempt(event, it)?, it.clone())));
-        let (attempt, worker) = match cached {
-            Some(cached) => cached,
+        match cached {
+            Some(cached) => Ok(cached),
             None => {
                 let found = self.attempt_of(issued, worker.as_ref()).await?;
-                found.ok_or(PostEventError::NotClaimed)?
+                found.ok_or(PostEventError::NotClaimed)
             }
-        };
-        if is_pending(issued, &outcome) {
-            return Ok(());
-        }
-        let (execution, command) = (issued.execution, issued.command);
-        let report = Report { execution, command, attempt, worker, outcome, logs, next: None };
-        match self.control().report(report).await? {
-            ReportAnswer::Accepted | ReportAnswer::Continued(_) => Ok(()),
-            ReportAnswer::Superseded => Err(PostEventError::Superseded),
-            ReportAnswer::Unknown => Err(PostEventError::UnknownCommand(command.to_string())),
-            ReportAnswer::Refused { reason } => Err(PostEventError::ReportRefused(reason)),
         }
     }
 
@@ -192,5 +210,14 @@ impl App {
         }
         self.seen().posted(execution, event_id, rewinds);
         Ok(())
+    }
+}
+
+fn answered(answer: ReportAnswer, command: CommandId) -> Result<(), PostEventError> {
+    match answer {
+        ReportAnswer::Accepted | ReportAnswer::Continued(_) => Ok(()),
+        ReportAnswer::Superseded => Err(PostEventError::Superseded),
+        ReportAnswer::Unknown => Err(PostEventError::UnknownCommand(command.to_string())),
+        ReportAnswer::Refused { reason } => Err(PostEventError::ReportRefused(reason)),
     }
 }

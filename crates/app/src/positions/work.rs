@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use noetl_api::wire::{OpenWait, OpenWorkGroup, OpenWorkPart, PositionOpen, TimeLimitScope};
 use noetl_control::LoadError;
 use noetl_engine::{CommandView, CommandWait, OpenPart, TimeLimit};
-use noetl_model::{CommandId, Pool, StepName, Timestamp, ToolKind};
+use noetl_model::{CommandId, Pool, StepName, Timestamp};
 use noetl_store::{Holder, OpenWork};
 
 use super::AtPosition;
@@ -155,7 +155,7 @@ fn wait_of(open: &CommandView<'_>, present: &Present) -> OpenWait {
             since: open.issued_at,
             is_served: present.unserved.as_ref().map(|unserved| !unserved.contains(open.pool)),
         },
-        CommandWait::Report { worker, attempt, since, .. } if open.tool == ToolKind::Container => {
+        CommandWait::Callback { worker, attempt, since, claimed_at: _, parked: _ } => {
             OpenWait::Callback { worker: worker.to_string(), attempt: attempt.0, since }
         }
         CommandWait::Report { worker, attempt, lease_until, since, claimed: _ } => {

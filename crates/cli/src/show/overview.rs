@@ -206,6 +206,7 @@ impl Overview {
             | Event::StepAwaited { .. }
             | Event::FrameOpened { .. }
             | Event::CommandClaimed { .. }
+            | Event::CommandParked { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }

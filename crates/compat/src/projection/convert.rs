@@ -113,9 +113,9 @@ impl ReplayEvents {
                 self.commands.remove(command);
                 event
             }
-            Event::ChildStarted { command, .. } | Event::AttemptSuperseded { command, .. } => {
-                self.of_command(*command, event)
-            }
+            Event::CommandParked { command, .. }
+            | Event::ChildStarted { command, .. }
+            | Event::AttemptSuperseded { command, .. } => self.of_command(*command, event),
             Event::ExecutionForked { .. }
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
@@ -229,6 +229,7 @@ fn output_of(event: &Event) -> Option<&Payload> {
         | Event::IterationFailed { .. }
         | Event::CommandIssued { .. }
         | Event::CommandClaimed { .. }
+        | Event::CommandParked { .. }
         | Event::CommandCancelled { .. }
         | Event::AttemptSuperseded { .. }
         | Event::ChildStarted { .. }

@@ -60,9 +60,18 @@ pub struct Callback {
     pub stdout_uri: Option<String>,
     #[serde(default)]
     pub stderr_uri: Option<String>,
+    /// The command that started the job. Without it, the callback ends the first command of the
+    /// step that waits; a loop has several.
+    #[serde(default)]
+    pub command_id: Option<String>,
 }
 
 impl Callback {
+    /// Returns the identity of the job. Names can be used again, so a job without a uid has none.
+    pub fn job(&self) -> Option<&str> {
+        self.job_uid.as_deref().filter(|uid| !uid.is_empty())
+    }
+
     /// Returns the outcome of the command that started the job.
     pub fn outcome(&self) -> Outcome {
         let output = json!({
@@ -89,5 +98,5 @@ pub enum CallbackAnswer {
     /// A step was waiting for the job and continues.
     AcceptedInFlight { event_id: String },
     /// No step waits for the job: it was reported before, or the execution has ended or is unknown.
-    AcceptedStale,
+    AcceptedStale { reason: String },
 }

@@ -47,14 +47,18 @@ impl AttemptSource {
     /// command.
     pub fn of(holder: HolderStatus, by: Option<&WorkerId>) -> Self {
         match (holder, by) {
-            (HolderStatus::Worker { worker, attempt, .. }, None) => Self::Known(attempt, worker),
-            (HolderStatus::Worker { worker, attempt, .. }, Some(by)) if worker == *by => {
-                Self::Known(attempt, worker)
-            }
+            (
+                HolderStatus::Worker { worker, attempt, .. }
+                | HolderStatus::Callback { worker, attempt },
+                by,
+            ) if by.is_none_or(|by| worker == *by) => Self::Known(attempt, worker),
             (HolderStatus::Ended, Some(by)) => Self::Known(Attempt(1), by.clone()),
             (HolderStatus::Nobody | HolderStatus::Unknown, _) => Self::Never,
             (
-                HolderStatus::Worker { .. } | HolderStatus::Ended | HolderStatus::EndedContested,
+                HolderStatus::Worker { .. }
+                | HolderStatus::Callback { .. }
+                | HolderStatus::Ended
+                | HolderStatus::EndedContested,
                 _,
             ) => Self::Log,
         }

@@ -67,7 +67,7 @@ pub fn returned(kind: ToolKind, context: &Value) -> Result<Returned, UnknownTool
         }
         None => envelope,
     };
-    if tool.get("pending_callback").and_then(Value::as_bool) == Some(true) {
+    if waits(context) {
         return Ok(Returned::Pending);
     }
     let (status, data) = status_and_output(tool, envelope)?;
@@ -78,7 +78,24 @@ pub fn returned(kind: ToolKind, context: &Value) -> Result<Returned, UnknownTool
         stderr: logs(tool).stderr,
         exit_code: tool.get("exit_code").and_then(Value::as_i64),
     };
-    Ok(Returned::Ended { outcome: normalized(kind, result), logs: logs(tool) })
+    Ok(Returned::of(kind, normalized(kind, result), logs(tool)))
+}
+
+impl Returned {
+    /// A container without a result has been started and reports its end by a callback.
+    fn of(kind: ToolKind, outcome: Outcome, logs: Logs) -> Self {
+        if kind == ToolKind::Container && outcome == Outcome::completed(Value::Null) {
+            return Self::Pending;
+        }
+        Self::Ended { outcome, logs }
+    }
+}
+
+/// True if the worker says that a callback will bring the result of its tool.
+fn waits(context: &Value) -> bool {
+    let places =
+        ["/pending_callback", "/result/pending_callback", "/result/context/pending_callback"];
+    places.iter().any(|place| context.pointer(place) == Some(&Value::Bool(true)))
 }
 
 /// Splits what a tool sent into its status and its output. An unknown `status` beside a known one of
@@ -106,17 +123,23 @@ pub fn failed(kind: ToolKind, context: &Value) -> Outcome {
 }
 
 /// Parses the context of `command.completed`, if no result came before it.
-pub fn completed(context: &Value, status: Option<&str>) -> Result<Outcome, UnknownToolStatus> {
+pub fn completed(
+    kind: ToolKind,
+    context: &Value,
+    status: Option<&str>,
+) -> Result<Returned, UnknownToolStatus> {
     let in_context = context.get("status").filter(|it| !it.is_null()).cloned();
     let told = in_context.or_else(|| status.map(Value::from));
     let status = ToolStatus::of(told.as_ref())?;
-    Ok(match status {
+    let outcome = match status {
+        ToolStatus::Success if waits(context) => return Ok(Returned::Pending),
         ToolStatus::Success => Outcome::completed(Value::Null),
         ToolStatus::Error | ToolStatus::Timeout => {
             let error = ToolError::new(status.kind(), "the tool failed without saying why");
             Outcome::failed(error)
         }
-    })
+    };
+    Ok(Returned::of(kind, outcome, Logs::default()))
 }
 
 fn without_status(tool: &Value) -> Value {
@@ -232,10 +255,37 @@ mod tests {
 
     #[test]
     fn command_completed_with_an_error_is_a_failure() {
-        let outcome = completed(&json!({ "status": "error" }), None);
-        assert!(matches!(outcome, Ok(Outcome::Failed { .. })));
-        let outcome = completed(&json!({}), Some("success"));
-        assert_eq!(outcome, Ok(Outcome::completed(Value::Null)));
+        check_completed(ToolKind::Rhai, json!({ "status": "error" }), None, "failed");
+        check_completed(ToolKind::Rhai, json!({}), Some("success"), "completed");
+    }
+
+    #[track_caller]
+    fn check_completed(kind: ToolKind, context: Value, status: Option<&str>, expected: &str) {
+        let told = match completed(kind, &context, status).expect("a known status") {
+            Returned::Pending => "pending",
+            Returned::Ended { outcome: Outcome::Completed { .. }, .. } => "completed",
+            Returned::Ended { outcome: Outcome::Failed { .. }, .. } => "failed",
+        };
+        assert_eq!(told, expected, "{kind} {context} {status:?}");
+    }
+
+    #[test]
+    fn any_tool_waits_whose_worker_says_so_and_a_container_without_a_result() {
+        let pending = json!({ "pending_callback": true, "status": "success" });
+        check_completed(ToolKind::Http, pending.clone(), None, "pending");
+        check_completed(ToolKind::Container, pending, Some("success"), "pending");
+        check_completed(ToolKind::Container, json!({ "status": "success" }), None, "pending");
+        let within = json!({ "result": { "context": { "pending_callback": true } } });
+        check_completed(ToolKind::Python, within, Some("success"), "pending");
+        let no = json!({ "pending_callback": false });
+        check_completed(ToolKind::Http, no, Some("success"), "completed");
+    }
+
+    #[test]
+    fn a_job_that_was_not_started_is_not_waited_for() {
+        let failed = json!({ "pending_callback": true, "status": "error" });
+        check_completed(ToolKind::Container, failed, None, "failed");
+        check_completed(ToolKind::Container, json!({ "status": "timeout" }), None, "failed");
     }
 
     #[test]
@@ -244,6 +294,6 @@ mod tests {
         let result = json!({ "status": "success", "context": tool });
         let error = returned(ToolKind::Rhai, &json!({ "result": result })).unwrap_err();
         assert_eq!(error, UnknownToolStatus("`shipped`".to_owned()));
-        assert!(completed(&json!({}), Some("shipped")).is_err());
+        assert!(completed(ToolKind::Rhai, &json!({}), Some("shipped")).is_err());
     }
 }

@@ -2,11 +2,11 @@
 //! without further effect are recorded.
 
 use noetl_engine::Input;
-use noetl_model::{Outcome, StepName, ToolKind};
+use noetl_model::StepName;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::{Issued, PostedItem};
+use super::PostedItem;
 
 /// Maximum length of an event's name, in bytes.
 pub const NAME_MAX: usize = 200;
@@ -26,12 +26,6 @@ pub fn command_named(item: &PostedItem) -> Option<&str> {
     let in_meta = item.meta.as_ref().and_then(|meta| meta.get("command_id"));
     let in_result = item.context.pointer("/result/context/command_id");
     in_context.or(in_meta).or(in_result).and_then(Value::as_str)
-}
-
-/// True if the worker is done and the container it started is not: a container without a result
-/// reports its end by a callback.
-pub fn is_pending(issued: &Issued, outcome: &Outcome) -> bool {
-    issued.tool == ToolKind::Container && *outcome == Outcome::completed(Value::Null)
 }
 
 /// Converts an event that is recorded and has no other effect.

@@ -352,7 +352,7 @@ fn compare_work(
             let holder = match holder {
                 OpenHolder::Nobody => "waiting".to_owned(),
                 OpenHolder::Worker(worker) => format!("held by {worker}"),
-                OpenHolder::Child => "waiting for its child".to_owned(),
+                OpenHolder::Child | OpenHolder::Callback => "parked".to_owned(),
             };
             let pool = issued.get(&command).map_or("?", Pool::as_str);
             (command, words_of(&holder, attempt, pool))
@@ -383,7 +383,7 @@ fn held_by(open: &OpenCommand) -> String {
     match &open.holder {
         Holder::Nobody { .. } => "waiting".to_owned(),
         Holder::Worker { worker, .. } => format!("held by {worker}"),
-        Holder::Parked => "waiting for its child".to_owned(),
+        Holder::Parked => "parked".to_owned(),
     }
 }
 

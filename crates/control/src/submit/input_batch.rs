@@ -102,6 +102,8 @@ impl InputBatch {
             }
             Input::LeaseExhausted { command, .. } => Some((*slot, command)),
             Input::Report { .. }
+            | Input::Park { .. }
+            | Input::Callback { .. }
             | Input::ChildStarted { .. }
             | Input::ChildEnded { .. }
             | Input::TimerFired { .. }
@@ -342,6 +344,8 @@ fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> MailboxAns
             None => MailboxAnswer::Refused(Refusal::CommandFinished(*command)),
         },
         Input::Report { .. }
+        | Input::Park { .. }
+        | Input::Callback { .. }
         | Input::LeaseExhausted { .. }
         | Input::ChildStarted { .. }
         | Input::ChildEnded { .. }

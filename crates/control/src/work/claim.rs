@@ -35,7 +35,9 @@ impl Control {
             .await?
         {
             HolderStatus::Worker { worker, attempt, lease_until } => (worker, attempt, lease_until),
+            // A second claim of a parked command, also by its own worker, would start a second job.
             HolderStatus::Nobody
+            | HolderStatus::Callback { .. }
             | HolderStatus::Ended
             | HolderStatus::EndedContested
             | HolderStatus::Unknown => return Ok(ClaimAnswer::Taken),

@@ -16,11 +16,18 @@ impl Control {
     ) -> Result<HolderStatus, LoadError> {
         let remembered = holder_status(&self.known_state(execution).await?, command);
         match &remembered {
-            HolderStatus::Worker { worker, .. } if expected == Some(worker) => Ok(remembered),
+            HolderStatus::Worker { worker, .. } | HolderStatus::Callback { worker, .. }
+                if expected == Some(worker) =>
+            {
+                Ok(remembered)
+            }
             // An ended command stays ended.
             HolderStatus::Ended | HolderStatus::EndedContested => Ok(remembered),
             // Another server may know more.
-            HolderStatus::Worker { .. } | HolderStatus::Nobody | HolderStatus::Unknown => {
+            HolderStatus::Worker { .. }
+            | HolderStatus::Callback { .. }
+            | HolderStatus::Nobody
+            | HolderStatus::Unknown => {
                 Ok(holder_status(&self.state(execution, Cutoff::Latest).await?, command))
             }
         }

@@ -1,12 +1,13 @@
-//! Reports of workers about their commands.
+//! Reports of workers about their commands, and callbacks of the jobs that workers have started.
 
 use std::sync::Arc;
 
 use futures::future::join_all;
 use noetl_engine::{CommandResult, Input, Refusal};
 use noetl_model::{
-    ErrorKind, HeartbeatAnswer, Held, Lease, Outcome, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX,
-    PAYLOAD_MAX, Payload, Report, ReportAnswer, ToolError, is_shallow,
+    CommandId, ErrorKind, ExecutionId, HeartbeatAnswer, Held, Lease, Outcome, PAYLOAD_DEPTH_MAX,
+    PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload, Report, ReportAnswer, ToolError, WorkerId,
+    is_shallow,
 };
 use serde_json::Value;
 
@@ -19,13 +20,7 @@ impl Control {
     /// Records the report of a command; returns once it is durable.
     pub async fn report(&self, report: Report) -> Result<ReportAnswer, SubmitError> {
         let Report { execution, command, attempt, worker, outcome, logs, next } = report;
-        let mut values = OfferedValues::default();
-        let ended = ended(outcome, PAYLOAD_MAX, &mut values);
-        for large in &values.large {
-            if let Some(value) = &large.parsed {
-                self.parts.payloads.put(large.reference, value);
-            }
-        }
+        let (ended, values) = self.offered(outcome);
         let input = Input::Report { command, attempt, worker, ended, logs: logs.bounded() };
         match self.post(execution, Submission { input, values, next }).await {
             Ok(MailboxAnswer::Accepted) => Ok(ReportAnswer::Accepted),
@@ -38,6 +33,47 @@ impl Control {
             Err(SubmitError::Load(LoadError::NotFound(_))) => Ok(ReportAnswer::Unknown),
             Err(error) => Err(error),
         }
+    }
+
+    /// Parks a command: its worker has started a job elsewhere, whose callback ends the command. A
+    /// repeated call changes nothing.
+    pub async fn park(&self, held: Held, worker: &WorkerId) -> Result<ReportAnswer, SubmitError> {
+        let Held { execution, command, attempt } = held;
+        match self.submit(execution, Input::Park { command, attempt, worker: worker.clone() }).await
+        {
+            Ok(
+                MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_),
+            ) => Ok(ReportAnswer::Accepted),
+            Ok(MailboxAnswer::Refused(refusal)) => Ok(refused(&refusal)),
+            Err(SubmitError::Load(LoadError::NotFound(_))) => Ok(ReportAnswer::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends a command by the callback of its job. A repeated callback is refused and changes
+    /// nothing.
+    pub async fn call_back(
+        &self,
+        execution: ExecutionId,
+        command: CommandId,
+        job: Option<String>,
+        outcome: Outcome,
+    ) -> Result<MailboxAnswer, SubmitError> {
+        let (ended, values) = self.offered(outcome);
+        let input = Input::Callback { command, job, ended };
+        self.post(execution, Submission { input, values, next: None }).await
+    }
+
+    /// Converts an outcome to the engine's form, with the values that have to be stored apart.
+    fn offered(&self, outcome: Outcome) -> (CommandResult, OfferedValues) {
+        let mut values = OfferedValues::default();
+        let ended = ended(outcome, PAYLOAD_MAX, &mut values);
+        for large in &values.large {
+            if let Some(value) = &large.parsed {
+                self.parts.payloads.put(large.reference, value);
+            }
+        }
+        (ended, values)
     }
 
     /// Answers a repeated report with the command that was leased with it, unless another worker
@@ -67,6 +103,9 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
         | Refusal::CommandFinished(_)
         | Refusal::Superseded { .. }
         | Refusal::AlreadyClaimed(_)
+        | Refusal::NotAwaited(_)
+        | Refusal::NothingAwaited(_)
+        | Refusal::JobEnded(_)
         | Refusal::UnknownTimer(_)
         | Refusal::NotDue(_)
         | Refusal::NotAnEnd(_) => ReportAnswer::Superseded,

@@ -1,11 +1,12 @@
 //! Decisions that stop before their end: data is missing, or the work limit is exceeded.
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, Event, Logs, RunId, SkipReason, StepName, TimerId, ToolError,
+    Attempt, CommandId, ErrorKind, Event, RunId, SkipReason, StepName, TimerId, ToolError,
 };
 
 use super::draft::DecisionDraft;
 use super::lost_workers;
+use super::task::EndRecord;
 use crate::{DECISION_WORK_MAX, Decision, DecisionArgs, Effort, Execution, Input, Needs};
 
 /// The reason why a decision stopped.
@@ -96,17 +97,25 @@ impl DecisionDraft<'_> {
     fn record_input(&mut self, input: &Input) {
         match input {
             Input::Report { command, attempt, ended, logs, .. } => {
-                self.record_end(*command, *attempt, ended, logs.clone());
+                let end = EndRecord { logs: logs.clone(), ..EndRecord::of(*attempt, ended) };
+                self.record_end(*command, end);
+            }
+            Input::Callback { command, job, ended } => {
+                let attempt =
+                    self.state.commands.get(command).map_or(Attempt(1), |it| it.attempt());
+                let end = EndRecord { job: job.as_deref(), ..EndRecord::of(attempt, ended) };
+                self.record_end(*command, end);
             }
             Input::ChildEnded { command, ended } => {
-                self.record_end(*command, Attempt(1), ended, Logs::default());
+                self.record_end(*command, EndRecord::of(Attempt(1), ended));
             }
             Input::Claim { command, attempt, .. } => self.record_lost(*command, *attempt),
             Input::LeaseExhausted { command, attempt } => {
                 self.record_lost(*command, attempt.next());
             }
             Input::TimerFired { timer } => self.record_fired(*timer),
-            Input::ChildStarted { .. }
+            Input::Park { .. }
+            | Input::ChildStarted { .. }
             | Input::Cancel { .. }
             | Input::Finalize { .. }
             | Input::Stalled { .. }
@@ -117,7 +126,7 @@ impl DecisionDraft<'_> {
     }
 
     fn record_lost(&mut self, command: CommandId, attempt: Attempt) {
-        self.record_end(command, attempt, &lost_workers(attempt), Logs::default());
+        self.record_end(command, EndRecord::of(attempt, &lost_workers(attempt)));
     }
 
     fn record_fired(&mut self, timer: TimerId) {

@@ -17,8 +17,24 @@ use serde_json::{Value, json};
 use super::draft::{Attempted, DecisionDraft, Targets, policy_error, settled};
 use super::halt::Halt;
 use crate::scope::{EvalPoint, ExecutionScope, failed_result};
-use crate::state::{OpenTimer, Pipeline, RunBody, TaskResult};
+use crate::state::{CommandHolder, OpenTimer, Pipeline, RunBody, TaskResult};
 use crate::{CommandResult, Decision, Needs, Refusal};
+
+/// The end of a command as it is recorded.
+pub(super) struct EndRecord<'a> {
+    pub(super) attempt: Attempt,
+    pub(super) ended: &'a CommandResult,
+    pub(super) logs: Logs,
+    /// The job whose callback ended the command.
+    pub(super) job: Option<&'a str>,
+}
+
+impl<'a> EndRecord<'a> {
+    /// Returns an end without logs that no callback reported.
+    pub(super) fn of(attempt: Attempt, ended: &'a CommandResult) -> Self {
+        Self { attempt, ended, logs: Logs::default(), job: None }
+    }
+}
 
 impl DecisionDraft<'_> {
     /// Issues the command of a task.
@@ -68,7 +84,8 @@ impl DecisionDraft<'_> {
             pool,
             bindings,
         });
-        // Workers enforce their own timeouts; for a child execution, this timer is the only one.
+        // Workers enforce their own timeouts until a command is parked; for a child execution, this
+        // timer is the only one.
         if let (ToolKind::Playbook, Some(timeout)) = (task.tool, task.timeout) {
             self.set_timer(timeout, TimerPurpose::TaskTimeout { task: address });
         }
@@ -79,11 +96,10 @@ impl DecisionDraft<'_> {
     pub(super) fn command_ended(
         &mut self,
         command: CommandId,
-        attempt: Attempt,
-        ended: &CommandResult,
-        logs: Logs,
+        end: EndRecord<'_>,
     ) -> Result<(), Halt> {
-        let task = self.record_end(command, attempt, ended, logs);
+        let ended = end.ended;
+        let task = self.record_end(command, end);
         match task.place {
             Place::Task(index) => self.task_ended(task, None, index)?,
             Place::Item { index: item, task: index } => self.task_ended(task, Some(item), index)?,
@@ -93,25 +109,20 @@ impl DecisionDraft<'_> {
     }
 
     /// Records the end of a command.
-    pub(super) fn record_end(
-        &mut self,
-        command: CommandId,
-        attempt: Attempt,
-        ended: &CommandResult,
-        logs: Logs,
-    ) -> TaskAddress {
+    pub(super) fn record_end(&mut self, command: CommandId, end: EndRecord<'_>) -> TaskAddress {
         let open = self.state.commands.get(&command).expect("the command is open");
-        let (task, tool) = (open.task, open.tool);
-        if tool == ToolKind::Playbook {
+        let (task, has_timer) = (open.task, open.tool == ToolKind::Playbook || open.is_parked());
+        if has_timer {
             self.cancel_timers(|purpose| *purpose == TimerPurpose::TaskTimeout { task });
         }
-        let logs = logs.bounded();
+        let EndRecord { attempt, ended, logs, job } = end;
+        let (logs, job) = (logs.bounded(), job.map(str::to_owned));
         self.emit(match ended.clone() {
             CommandResult::Completed { output } => {
-                Event::CommandCompleted { command, attempt, output, logs }
+                Event::CommandCompleted { command, attempt, output, logs, job }
             }
             CommandResult::Failed { error, output } => {
-                Event::CommandFailed { command, attempt, error, output, logs }
+                Event::CommandFailed { command, attempt, error, output, logs, job }
             }
         });
         task
@@ -320,23 +331,38 @@ impl DecisionDraft<'_> {
                 self.advance()?;
             }
             TimerPurpose::StepTimeout { run } => self.step_timed_out(run)?,
-            TimerPurpose::TaskTimeout { task } => self.child_timed_out(task)?,
+            TimerPurpose::TaskTimeout { task } => self.wait_timed_out(task)?,
             TimerPurpose::ExecutionTimeout => self.execution_timed_out()?,
         }
         Ok(Decision::Accepted(self.into_events()))
     }
 
-    /// Fails a task whose child execution took too long; its rules decide how to continue.
-    fn child_timed_out(&mut self, task: TaskAddress) -> Result<(), Halt> {
+    /// Fails a task whose child execution or callback took too long; its rules decide how to
+    /// continue.
+    fn wait_timed_out(&mut self, task: TaskAddress) -> Result<(), Halt> {
         let mut open = self.state.commands.iter();
-        let Some((&command, _)) = open.find(|(_, open)| open.task == task) else { return Ok(()) };
-        let (_, step) = self.step_of(task.run);
-        let message = format!("the child of step `{}` took too long", step.name);
+        let Some((&command, open)) = open.find(|(_, open)| open.task == task) else {
+            return Ok(());
+        };
+        let step = &open.step;
+        let (attempt, message) = match (&open.holder, open.tool) {
+            (CommandHolder::Callback { attempt, .. }, _) => {
+                (*attempt, format!("the callback of step `{step}` did not come in time"))
+            }
+            (CommandHolder::Nobody | CommandHolder::Child { .. }, ToolKind::Playbook) => {
+                (Attempt(1), format!("the child of step `{step}` took too long"))
+            }
+            // Its worker enforces the timeout.
+            (
+                CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Worker { .. },
+                _,
+            ) => return Ok(()),
+        };
         let ended = CommandResult::Failed {
             error: ToolError::new(ErrorKind::Timeout, message),
             output: None,
         };
-        self.command_ended(command, Attempt(1), &ended, Logs::default())
+        self.command_ended(command, EndRecord::of(attempt, &ended))
     }
 
     fn next_task(&mut self, run: RunId, item: Option<u64>, index: u32) -> Result<(), Halt> {
@@ -435,7 +461,7 @@ impl DecisionDraft<'_> {
     }
 }
 
-fn task_at(step: &Step, index: u32) -> &Task {
+pub(super) fn task_at(step: &Step, index: u32) -> &Task {
     &step.tasks[usize::try_from(index).expect("a task's index is small")]
 }
 

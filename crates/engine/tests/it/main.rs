@@ -9,6 +9,7 @@ mod failures;
 mod inspect;
 mod joins;
 mod loops;
+mod parked;
 mod pipelines;
 mod properties;
 mod routing;

@@ -147,11 +147,17 @@ fn commands() -> Vec<Event> {
             lease_until: Timestamp::from_micros(1_794_741_996_505_656),
             after: None,
         },
+        Event::CommandParked {
+            command: COMMAND,
+            attempt: Attempt(1),
+            worker: WorkerId::new("worker-1"),
+        },
         Event::CommandCompleted {
             command: COMMAND,
             attempt: Attempt(1),
             output: Payload::inline(json!({ "status_code": 200 })),
             logs: logs(),
+            job: None,
         },
         Event::CommandFailed {
             command: COMMAND,
@@ -159,6 +165,7 @@ fn commands() -> Vec<Event> {
             error: error(),
             output: Some(Payload::inline(json!({ "status_code": 429 }))),
             logs: logs(),
+            job: None,
         },
         Event::CommandCancelled {
             command: COMMAND,

@@ -295,6 +295,10 @@ impl From<Refusal> for ApiError {
             Refusal::CommandFinished(_) => Self::conflict("command-ended", detail),
             Refusal::Superseded { .. } => Self::conflict("superseded", detail),
             Refusal::AlreadyClaimed(_) => Self::conflict("already-claimed", detail),
+            Refusal::NotAwaited(_) | Refusal::NothingAwaited(_) => {
+                Self::conflict("no-callback-awaited", detail)
+            }
+            Refusal::JobEnded(_) => Self::conflict("job-ended", detail),
             Refusal::UnknownCommand(_) => Self::not_found("unknown-command", detail),
             Refusal::UnknownTimer(_) => Self::not_found("unknown-timer", detail),
             Refusal::NotDue(_) => Self::conflict("timer-not-due", detail),

@@ -29,7 +29,7 @@ async fn take_callback(
     Body(callback): Body<Callback>,
 ) -> Result<(StatusCode, Json<CallbackAnswer>), ApiError> {
     let answer = state.app().end_job(id.into(), &step, &callback).await?;
-    let stale = matches!(answer, CallbackAnswer::AcceptedStale);
+    let stale = matches!(answer, CallbackAnswer::AcceptedStale { .. });
     state.meters().callback(callback.state.name(), stale);
     Ok((StatusCode::ACCEPTED, Json(answer)))
 }
@@ -37,7 +37,8 @@ async fn take_callback(
 impl From<CallbackError> for ApiError {
     fn from(error: CallbackError) -> Self {
         match error {
-            CallbackError::ReportRefused(reason) => Self::invalid("report-refused", reason),
+            CallbackError::NoCommand(_) => Self::invalid("no-command", error.to_string()),
+            CallbackError::Issued(error) => error.into(),
             CallbackError::Load(error) => error.into(),
             CallbackError::Submit(error) => error.into(),
         }

@@ -82,7 +82,12 @@ impl Backing {
 
     /// Starts a server on an empty store of this kind.
     pub(super) async fn server(&self) -> Server {
-        let server = self.idle_server().await;
+        self.leasing_server(LEASE).await
+    }
+
+    /// Starts a server with leases of a given length, on an empty store of this kind.
+    pub(super) async fn leasing_server(&self, lease: Duration) -> Server {
+        let server = self.idle_with(lease).await;
         let (control, stop) = (server.state.control().clone(), server.stop.clone());
         tokio::spawn(async move { control.run(stop).await });
         server
@@ -90,6 +95,10 @@ impl Backing {
 
     /// Starts a server whose loops do not run, on an empty store of this kind.
     pub(super) async fn idle_server(&self) -> Server {
+        self.idle_with(LEASE).await
+    }
+
+    async fn idle_with(&self, lease: Duration) -> Server {
         let clock = Arc::new(SystemClock);
         let (store, bus): (Arc<dyn Everything>, Arc<dyn noetl_bus::Bus>) = match self {
             Self::Sqlite(directory) => {
@@ -110,7 +119,7 @@ impl Backing {
                 (Arc::new(shards(databases).await), bus)
             }
         };
-        let settings = settings(Authentication::Open, Hosts::Loopback);
+        let settings = settings_with(Authentication::Open, Hosts::Loopback, lease);
         let server = Server::idle(settings, store, bus, clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");

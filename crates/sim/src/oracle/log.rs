@@ -117,6 +117,7 @@ impl CommandAccount {
             | Event::FrameOpened { .. }
             | Event::IterationCompleted { .. }
             | Event::IterationFailed { .. }
+            | Event::CommandParked { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }
             | Event::TimerCancelled { .. }

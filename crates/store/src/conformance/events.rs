@@ -166,11 +166,13 @@ fn attempts() -> Vec<Event> {
             lease_until: at(30),
             after: Some(CommandId(1)),
         },
+        Event::CommandParked { command: COMMAND, attempt: FIRST, worker: worker.clone() },
         Event::CommandCompleted {
             command: COMMAND,
             attempt: FIRST,
             output: output(),
             logs: Logs::default(),
+            job: None,
         },
         Event::CommandFailed {
             command: COMMAND,
@@ -178,6 +180,7 @@ fn attempts() -> Vec<Event> {
             error: error(),
             output: Some(output()),
             logs: logs(),
+            job: Some("job-1".into()),
         },
         Event::CommandCancelled {
             command: COMMAND,

@@ -150,6 +150,10 @@ pub async fn parked_commands_are_never_ready(subject: Subject) {
     assert_eq!(subject.ready().await, []);
     assert_eq!(subject.store.exhausted(0, 10).await.expect("the store lists leases"), []);
     assert_eq!(subject.extend(held(A, 2, 1), LEASE).await, HeldAnswer::Superseded);
+    let worker = WorkerId::new("worker-1");
+    assert_eq!(subject.store.renew(&worker, LEASE).await.expect("the store renews"), 0);
+    assert_eq!(subject.store.release(&worker).await.expect("the store releases"), 0);
+    assert_eq!(subject.ready().await, []);
     for command in [lease(1, 1, 2000), lease(2, 2, 2000)] {
         let refused = subject.append(Append { queue: vec![command], ..after(A, 1) }).await;
         assert_eq!(refused, Err(AppendError::Conflict));

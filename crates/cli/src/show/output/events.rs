@@ -43,6 +43,7 @@ pub(crate) fn event_line(recorded: &Recorded) -> String {
         | Event::IterationCompleted { .. }
         | Event::CommandIssued { .. }
         | Event::CommandClaimed { .. }
+        | Event::CommandParked { .. }
         | Event::CommandCompleted { .. }
         | Event::ChildStarted { .. }
         | Event::ContextUpdated { .. }
@@ -86,6 +87,9 @@ fn about(event: &Event) -> String {
         }
         Event::CommandClaimed { command, attempt, worker, .. } => {
             format!("command {command}  attempt {attempt} by {worker}")
+        }
+        Event::CommandParked { command, attempt, worker } => {
+            format!("command {command}  attempt {attempt} by {worker} waits for a callback")
         }
         Event::CommandCompleted { command, output, .. } => {
             format!("command {command}  {}", value(output))

@@ -124,6 +124,7 @@ impl Failures {
             | Event::LoopOpened { .. }
             | Event::FrameOpened { .. }
             | Event::CommandClaimed { .. }
+            | Event::CommandParked { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }
@@ -330,19 +331,21 @@ impl PastReader<'_> {
                     after: *after,
                 }
             }
-            Event::CommandCompleted { command, output, logs, .. } => {
-                let ended = CommandResult::Completed { output: output.clone() };
-                return Ok(self.ended(*command, ended, logs));
+            Event::CommandParked { command, attempt, worker } => {
+                Input::Park { command: *command, attempt: *attempt, worker: worker.clone() }
             }
-            Event::CommandFailed { command, attempt, error, output, logs } => {
+            Event::CommandCompleted { command, output, logs, job, .. } => {
+                let ended = CommandResult::Completed { output: output.clone() };
+                return Ok(self.ended(*command, ended, logs, job.as_ref()));
+            }
+            Event::CommandFailed { command, attempt, error, output, logs, job } => {
                 let held = self.holder(*command).map(|(held, _)| held);
-                if held.is_some_and(|held| held.next() == *attempt && held.0 > 0) {
-                    let attempt = held.unwrap_or(*attempt);
+                if let Some(attempt) = held.filter(|it| it.next() == *attempt && it.0 > 0) {
                     Input::LeaseExhausted { command: *command, attempt }
                 } else {
                     let ended =
                         CommandResult::Failed { error: error.clone(), output: output.clone() };
-                    return Ok(self.ended(*command, ended, logs));
+                    return Ok(self.ended(*command, ended, logs, job.as_ref()));
                 }
             }
             Event::ChildStarted { command, child } => {
@@ -380,12 +383,13 @@ impl PastReader<'_> {
         open.find(|(id, ..)| *id == command).map(|(_, attempt, holder)| (attempt, holder))
     }
 
-    /// Returns the report, of a worker or of a child, that ended a command.
+    /// Returns the report, of a worker, a child or a job, that ended a command.
     fn ended(
         &self,
         command: CommandId,
         ended: CommandResult,
         logs: &noetl_model::Logs,
+        job: Option<&String>,
     ) -> Option<Cause> {
         let (attempt, holder) = self.holder(command)?;
         let input = match holder {
@@ -393,6 +397,7 @@ impl PastReader<'_> {
                 let (worker, logs) = (worker.clone(), logs.clone());
                 Input::Report { command, attempt, worker, ended, logs }
             }
+            OpenHolder::Callback => Input::Callback { command, job: job.cloned(), ended },
             OpenHolder::Nobody | OpenHolder::Child => Input::ChildEnded { command, ended },
         };
         Some(Cause::Input(Box::new(input)))
