@@ -35,7 +35,7 @@ pub struct Append {
 impl Append {
     /// Returns the start key if this append starts an execution.
     pub fn start_key_used(&self) -> Option<&StartKey> {
-        self.key.as_ref().filter(|_| self.expected == Seq::ZERO)
+        self.key.as_ref().filter(|_| self.expected == self.begins_after())
     }
 
     /// True if the append can be written without reading other rows: no start key, no start of a

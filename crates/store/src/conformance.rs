@@ -4,6 +4,7 @@
 //! empty store on a given clock; each case becomes one test. The function also serves
 //! `differential`, which runs random operations against two stores.
 
+pub mod bulk;
 pub mod catalog;
 pub mod chain;
 #[cfg(feature = "conformance")]
@@ -146,6 +147,12 @@ macro_rules! conformance {
             keys::a_start_that_is_refused_leaves_its_key_free,
             keys::one_batch_takes_a_key_once,
             keys::concurrent_starts_under_one_key_admit_exactly_one,
+            keys::a_key_starts_one_fork,
+            bulk::a_job_is_what_was_recorded_last,
+            bulk::of_two_that_change_a_job_at_once_one_comes_too_late,
+            bulk::a_key_creates_one_job,
+            bulk::results_are_listed_by_execution_and_by_outcome,
+            bulk::jobs_that_ended_long_ago_are_forgotten_with_their_results,
             layout::executions_are_counted_by_status_up_to_a_limit,
             layout::no_table_is_missing_and_connections_add_up,
             layout::a_store_with_room_can_be_written,

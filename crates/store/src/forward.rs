@@ -201,6 +201,18 @@ macro_rules! each_port {
             }
             sync {}
         }
+        BulkJobs {
+            async {
+                Write cluster shared add_bulk_job(job: &BulkJob) -> BulkJob;
+                Read cluster shared bulk_job(id: i64) -> Option<BulkJob>;
+                Read cluster shared bulk_jobs(before: Option<i64>, limit: usize) -> Vec<BulkJob>;
+                Read cluster shared open_bulk_jobs() -> Vec<BulkJob>;
+                Write cluster shared record_bulk(job: &BulkJob, items: &[BulkItem]) -> bool;
+                Read cluster shared bulk_items(job: i64, page: BulkItemPage) -> Vec<BulkItem>;
+                Maintenance cluster shared forget_bulk_jobs(before: Timestamp, limit: usize) -> u64;
+            }
+            sync {}
+        }
         Records {
             async {
                 Write shard shared put_variables(execution: ExecutionId, variables: &[Variable]) -> ();

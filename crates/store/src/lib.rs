@@ -59,16 +59,18 @@ pub use outbox::{
 };
 pub use plan::{CommandKey, ExecutionChange, KeyName, LogEnd, Plan, StoredRows, TimerKey};
 pub use port::{
-    Catalog, EventLog, Executions, Feeds, Layout, Outbox, Records, Secrets, Store, Triggers,
-    WorkQueue,
+    BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Records, Secrets, Store,
+    Triggers, WorkQueue,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
-    AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Collected, Credential, CredentialFilter,
-    CredentialKey, EventPlace, EventSpan, FailedMark, FailedMessage, FailedStanding, Horizon,
-    ImportedExecution, KeychainEntry, NamedResult, NoResultRef, Object, ObjectKey, PROJECT_MAX,
-    ProjectedEvent, ProjectedOnto, REASON_MAX, RUNTIMES_MAX, ResultRef, Rewrap, Runtime,
-    RuntimeKey, Sealed, SealedRow, SealedTable, VARIABLES_MAX, Variable, VariableType,
+    AUDIT_PAGE_MAX, AuditEntry, AuditFilter, BULK_MESSAGE_MAX, BulkAction, BulkCounts, BulkFilter,
+    BulkItem, BulkItemPage, BulkJob, BulkKey, BulkOutcome, BulkSelection, BulkState, Collected,
+    Credential, CredentialFilter, CredentialKey, EventPlace, EventSpan, FailedMark, FailedMessage,
+    FailedStanding, Horizon, ImportedExecution, KeychainEntry, NamedResult, NoResultRef, Object,
+    ObjectKey, PROJECT_MAX, ProjectedEvent, ProjectedOnto, REASON_MAX, RUNTIMES_MAX, ResultRef,
+    Rewrap, Runtime, RuntimeKey, Sealed, SealedRow, SealedTable, UnknownBulkOutcome, VARIABLES_MAX,
+    Variable, VariableType,
 };
 pub use room::{PageSpace, READ_BYTES_MAX, json_len};
 pub use row::{

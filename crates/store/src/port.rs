@@ -441,9 +441,40 @@ pub trait Secrets: Send + Sync {
     ) -> Result<Vec<AuditEntry>, StoreError>;
 }
 
+/// Jobs that act on many executions, and the results for each of them.
+#[async_trait]
+pub trait BulkJobs: Send + Sync {
+    /// Stores a new job. Returns the job that was created under the same key instead, if there is
+    /// one.
+    async fn add_bulk_job(&self, job: &BulkJob) -> Result<BulkJob, StoreError>;
+
+    async fn bulk_job(&self, id: i64) -> Result<Option<BulkJob>, StoreError>;
+
+    /// Lists jobs older than `before`, newest first, at most `limit` (and `PAGE_MAX`).
+    async fn bulk_jobs(
+        &self,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<BulkJob>, StoreError>;
+
+    /// Lists the jobs that have not ended, oldest first, at most `PAGE_MAX`.
+    async fn open_bulk_jobs(&self) -> Result<Vec<BulkJob>, StoreError>;
+
+    /// Stores a changed job and results of executions atomically; an execution keeps its first
+    /// result. Returns false and writes nothing unless the stored job is at `job.seq - 1`.
+    async fn record_bulk(&self, job: &BulkJob, items: &[BulkItem]) -> Result<bool, StoreError>;
+
+    /// Lists results of a job by descending execution id.
+    async fn bulk_items(&self, job: i64, page: BulkItemPage) -> Result<Vec<BulkItem>, StoreError>;
+
+    /// Deletes jobs that ended before an instant, with their results, at most `limit`. Returns the
+    /// number of jobs.
+    async fn forget_bulk_jobs(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
+}
+
 /// Records outside the event log that can be changed and deleted.
 #[async_trait]
-pub trait Records: Secrets + Triggers {
+pub trait Records: Secrets + Triggers + BulkJobs {
     /// Sets variables of an execution atomically, replacing existing ones including their counters.
     async fn put_variables(
         &self,

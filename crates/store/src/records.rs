@@ -4,6 +4,7 @@
 //! are collected.
 
 mod audit;
+mod bulk;
 mod cleanup;
 mod credentials;
 mod failed_messages;
@@ -16,6 +17,10 @@ mod sealed;
 mod variables;
 
 pub use audit::{AUDIT_PAGE_MAX, AuditEntry, AuditFilter};
+pub use bulk::{
+    BULK_MESSAGE_MAX, BulkAction, BulkCounts, BulkFilter, BulkItem, BulkItemPage, BulkJob, BulkKey,
+    BulkOutcome, BulkSelection, BulkState, UnknownBulkOutcome,
+};
 pub use cleanup::{Collected, Horizon};
 pub use credentials::{Credential, CredentialFilter, CredentialKey};
 pub use failed_messages::{FailedMark, FailedMessage, FailedStanding, REASON_MAX};

@@ -9,13 +9,13 @@ pub use noetl_model::{
 };
 
 pub use crate::{
-    Append, AppendError, AttemptOutcome, AuditEntry, AuditFilter, CatalogEntry, CatalogQuery,
-    Clock, Collected, ConnectionFigures, Credential, CredentialFilter, CredentialKey, EventSpan,
-    ExecutionFilter, FailedMark, FailedMessage, Failure, FeedCursor, FeedDelivery, FeedPage,
-    FeedPoint, Held, HeldAnswer, HistogramBar, HistogramSpan, Horizon, ImportedExecution, KeychainEntry, ListedMessage,
-    NamedFeed, NamedResult, NewPlaybook, Object, ObjectKey, OpenWork, OutboxListing, OutboxRow,
-    Page, ProjectedEvent, ReadyCommand, RegisteredVersion, ReplayBound, ReplayMark, ResultRef,
-    Rewrap, Runtime, RuntimeKey, SavedReplay, ScheduleRecord, ScheduleRow, SealedRow, SealedTable,
-    Sent, Snapshot, StartKey, StoreError, SubscriptionRecord, SubscriptionRow, Tables, Take,
-    TimerRow, Variable,
+    Append, AppendError, AttemptOutcome, AuditEntry, AuditFilter, BulkItem, BulkItemPage, BulkJob,
+    CatalogEntry, CatalogQuery, Clock, Collected, ConnectionFigures, Credential, CredentialFilter,
+    CredentialKey, EventSpan, ExecutionFilter, FailedMark, FailedMessage, Failure, FeedCursor,
+    FeedDelivery, FeedPage, FeedPoint, Held, HeldAnswer, HistogramBar, HistogramSpan, Horizon,
+    ImportedExecution, KeychainEntry, ListedMessage, NamedFeed, NamedResult, NewPlaybook, Object,
+    ObjectKey, OpenWork, OutboxListing, OutboxRow, Page, ProjectedEvent, ReadyCommand,
+    RegisteredVersion, ReplayBound, ReplayMark, ResultRef, Rewrap, Runtime, RuntimeKey,
+    SavedReplay, ScheduleRecord, ScheduleRow, SealedRow, SealedTable, Sent, Snapshot, StartKey,
+    StoreError, SubscriptionRecord, SubscriptionRow, Tables, Take, TimerRow, Variable,
 };

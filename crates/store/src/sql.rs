@@ -4,6 +4,7 @@
 //! There is one function for each port method, with the name of the method.
 
 mod argument;
+mod bulk;
 mod catalog;
 mod executions;
 mod feeds;
@@ -23,6 +24,9 @@ use crate::from_row::Columns;
 use crate::{Blobs, StoreError};
 
 pub use argument::{SqlArgument, SqlColumn};
+pub use bulk::{
+    add_bulk_job, bulk_items, bulk_job, bulk_jobs, forget_bulk_jobs, open_bulk_jobs, record_bulk,
+};
 pub use catalog::{by_id, by_path, paths, register, set_archived};
 pub use executions::{child_of, count, histogram, list, stalled, stalled_with_times, summary};
 pub use feeds::{

@@ -18,7 +18,7 @@ use noetl_model::{
     PlaybookRef, Seq, is_shallow,
 };
 use noetl_playbook::Playbook;
-use noetl_store::FORKS_MAX;
+use noetl_store::{Append, FORKS_MAX, StartKey};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -101,11 +101,29 @@ impl Control {
     /// Forks an execution and returns the fork. The fork has the origin's current playbook version
     /// and workload unless the request names others, also if it starts before their change.
     pub async fn fork(&self, request: ForkRequest) -> Result<ExecutionId, ForkError> {
+        self.forked(request, None).await
+    }
+
+    /// Forks an execution, once: under a taken key, fails with [`StartError::KeyTaken`].
+    pub async fn fork_under(
+        &self,
+        request: ForkRequest,
+        key: StartKey,
+    ) -> Result<ExecutionId, ForkError> {
+        self.forked(request, Some(key)).await
+    }
+
+    async fn forked(
+        &self,
+        request: ForkRequest,
+        key: Option<StartKey>,
+    ) -> Result<ExecutionId, ForkError> {
         let origin = request.origin;
-        let (id, draft) = self.drafted(request, Onto::Requested).await?;
+        let id = self.next_execution(key.as_ref());
+        let draft = self.drafted(id, request, Onto::Requested).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
         let (append, state) = draft.finish();
-        self.write_start(append).await?;
+        self.write_start(Append { key, ..append }).await?;
         tracing::info!(execution = %id, %origin, "execution forked");
         self.committed(None, state);
         Ok(id)
@@ -121,7 +139,8 @@ impl Control {
     ) -> Result<ExecutionId, ForkError> {
         let checked = noetl_playbook::parse(file, content.as_bytes());
         let playbook = Arc::new(checked.map_err(RegisterError::Invalid)?.playbook);
-        self.drafted(request.clone(), Onto::Document(playbook)).await?;
+        let id = self.next_execution(None);
+        self.drafted(id, request.clone(), Onto::Document(playbook)).await?;
         let kept = self.register(file, content).await?;
         let playbook = Some(PlaybookChoice::Id(kept.entry.catalog_id));
         self.fork(ForkRequest { playbook, ..request }).await
@@ -130,9 +149,10 @@ impl Control {
     /// Decides the first events of a fork without writing them.
     async fn drafted(
         &self,
+        id: ExecutionId,
         request: ForkRequest,
         onto: Onto,
-    ) -> Result<(ExecutionId, PendingAppend), ForkError> {
+    ) -> Result<PendingAppend, ForkError> {
         let ForkRequest { origin, at, playbook, workload, context } = request;
         let is_fork = self.check_lineage(origin).await? == Lineage::Fork;
         let (past, mut inherited) = self.settled_past(origin, at).await?;
@@ -142,7 +162,6 @@ impl Control {
             inherited.workload = Some(latest.workload().clone());
         }
         let before = changed(&past.state, &inherited);
-        let id = ExecutionId(self.parts.stamps.next_id());
         let (reference, playbook) = match (onto, playbook) {
             (Onto::Document(playbook), _) => {
                 let catalog_id = CatalogId(self.parts.stamps.next_id());
@@ -161,7 +180,7 @@ impl Control {
         let context = inherited.context.into_iter().chain(context).collect();
         let changes = Changes { playbook: reference, workload, context };
         let setting = ForkContext { fork: id, origin, playbook: &playbook, changes: &changes };
-        Ok((id, self.fork_draft(&setting, past).await?))
+        self.fork_draft(&setting, past).await
     }
 
     /// Checks that the chain of forks is not too long, and returns the origin of the log.

@@ -128,7 +128,7 @@ impl Control {
     }
 
     /// Returns a new id; with a key, one that can be started under it.
-    fn next_execution(&self, key: Option<&StartKey>) -> ExecutionId {
+    pub(crate) fn next_execution(&self, key: Option<&StartKey>) -> ExecutionId {
         let draw = || ExecutionId(self.parts.stamps.next_id());
         let Some(key) = key else {
             return draw();
@@ -171,6 +171,21 @@ impl Control {
 
     /// Starts the same playbook version with the same workload as a new execution.
     pub async fn rerun(&self, execution: ExecutionId) -> Result<ExecutionId, StartError> {
+        let request = self.rerun_request(execution).await?;
+        self.start(request).await
+    }
+
+    /// Does the same as `rerun`, once: under a taken key, fails with [`StartError::KeyTaken`].
+    pub async fn rerun_under(
+        &self,
+        execution: ExecutionId,
+        key: StartKey,
+    ) -> Result<ExecutionId, StartError> {
+        let request = self.rerun_request(execution).await?;
+        self.start(StartRequest { key: Some(key), ..request }).await
+    }
+
+    async fn rerun_request(&self, execution: ExecutionId) -> Result<StartRequest, StartError> {
         let state = self.known_state(execution).await?;
         let workload = self.resolve(execution, state.workload()).await?;
         let payload = match Arc::unwrap_or_clone(workload) {
@@ -187,7 +202,7 @@ impl Control {
         let mut request = StartRequest::new(playbook, payload);
         request.input.error_mode = Some(state.error_mode());
         request.input.pool = state.pool().clone();
-        self.start(request).await
+        Ok(request)
     }
 
     /// Decides the first events of an execution without writing them.

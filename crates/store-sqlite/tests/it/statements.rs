@@ -149,10 +149,12 @@ fn is_walk(detail: &str) -> bool {
         "runtime",
         "result_ref",
         "object_store",
+        "bulk_job",
+        "bulk_item",
     ];
     detail.strip_prefix("SCAN ").is_some_and(|rest| {
         let table = rest.split(' ').next().unwrap_or_default();
-        let wanted_only = ["outbox_fresh", "outbox_fresh_internal"];
+        let wanted_only = ["outbox_fresh", "outbox_fresh_internal", "bulk_job_open"];
         grows.contains(&table) && !wanted_only.iter().any(|index| rest.ends_with(index))
     })
 }

@@ -55,7 +55,7 @@ pub async fn a_log_without_digests_goes_on_with_them(subject: Subject) {
 }
 
 /// Starts `fork` after event `seq` of `origin`, with `count` events of its own.
-fn fork(fork: ExecutionId, origin: ExecutionId, seq: u64, count: u64) -> Append {
+pub(super) fn fork(fork: ExecutionId, origin: ExecutionId, seq: u64, count: u64) -> Append {
     let mut append = events_after(fork, Seq(seq), count);
     append.summary.fork = Some(ForkPoint { execution: origin, seq: Seq(seq) });
     append

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use noetl_model::{Digest, ExecutionId};
+use noetl_model::{Digest, ExecutionId, Seq};
 
 use super::Subject;
-use super::given::{A, after, start};
+use super::chain::fork;
+use super::given::{A, after, events_after, start};
 use crate::{Append, AppendError, KEEP_MAX, KeyHolder, StartKey};
 
 fn key(scope: &str, name: &str, seconds: u64) -> StartKey {
@@ -117,4 +118,20 @@ pub async fn concurrent_starts_under_one_key_admit_exactly_one(subject: Subject)
     }
     assert_eq!(admitted.len(), 1);
     assert!(refused.iter().all(|answer| *answer == taken(admitted[0])), "{refused:?}");
+}
+
+pub async fn a_key_starts_one_fork(subject: Subject) {
+    assert_eq!(subject.append(events_after(A, Seq::ZERO, 5)).await, Ok(()));
+    let wanted = key("bulk", "1/1", 60);
+    let mut ids = (100..).map(ExecutionId).filter(|id| subject.store.admits(*id, &wanted));
+    let mut forked = async || {
+        let id = ids.next().expect("an id on the shard of the key");
+        let append = Append { key: Some(wanted.clone()), ..fork(id, A, 3, 2) };
+        (id, subject.append(append).await)
+    };
+    let (first, answer) = forked().await;
+    assert_eq!(answer, Ok(()));
+    let (second, answer) = forked().await;
+    assert_eq!(answer, taken(first));
+    assert_eq!(subject.read(second).await, []);
 }

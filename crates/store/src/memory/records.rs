@@ -1,5 +1,6 @@
 //! In-memory tables of the records outside the event log.
 
+mod bulk;
 mod cleanup;
 mod failed_messages;
 mod locks;
@@ -14,8 +15,8 @@ use std::collections::BTreeMap;
 use noetl_model::{Envelope, ExecutionId, Timestamp};
 
 use crate::{
-    AuditEntry, Credential, FailedMessage, ImportedExecution, KeychainEntry, NamedResult, Object,
-    ObjectKey, ResultRef, Runtime, RuntimeKey, Variable,
+    AuditEntry, BulkItem, BulkJob, Credential, FailedMessage, ImportedExecution, KeychainEntry,
+    NamedResult, Object, ObjectKey, ResultRef, Runtime, RuntimeKey, Variable,
 };
 
 #[derive(Clone, Default)]
@@ -32,6 +33,9 @@ pub(super) struct RecordTables {
     failed_messages: BTreeMap<(ExecutionId, String), FailedMessage>,
     projected: BTreeMap<i64, Envelope>,
     imported: BTreeMap<ExecutionId, ImportedExecution>,
+    bulk_jobs: BTreeMap<i64, BulkJob>,
+    /// The results of bulk jobs, by job and execution.
+    bulk_items: BTreeMap<(i64, ExecutionId), BulkItem>,
     /// The holder and the end of each named lock.
     locks: BTreeMap<String, (String, Timestamp)>,
 }

@@ -1,0 +1,2 @@
+-- Lists at most ?1 bulk jobs that have not ended, oldest first.
+SELECT body FROM bulk_job WHERE is_open ORDER BY job_id LIMIT +?1
