@@ -2,6 +2,7 @@
 //!
 //! Invariant: ids are accepted as text and as numbers, and written in the form each client expects.
 
+mod bulk;
 mod catalog;
 mod change;
 mod execute;
@@ -22,6 +23,10 @@ mod verification;
 mod window;
 mod workers;
 
+pub use bulk::{
+    BulkBody, BulkFilterBody, BulkItemList, BulkItemView, BulkJobList, BulkJobView, BulkPreview,
+    BulkProgress,
+};
 pub use catalog::{
     ArchiveAnswer, ArchiveRequest, BatchItem, CatalogEntry, CatalogList, CatalogPage,
     RegisterBatch, RegisterBatchAnswer, RegisterRequest, RegisteredPlaybook, ResourceRequest,

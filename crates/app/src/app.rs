@@ -10,6 +10,7 @@ use noetl_control::Control;
 use noetl_model::{IdGenerator, Timestamp};
 use noetl_secrets::Vault;
 use noetl_store::{Records, Store};
+use tokio::sync::Notify;
 
 use crate::feeds::SubjectPrefix;
 use crate::listeners::Listeners;
@@ -85,6 +86,7 @@ struct Parts {
     condition: StoreCondition,
     seen: RecentEvents,
     large_replays: LargeReplays,
+    bulk_hints: Arc<Notify>,
 }
 
 impl App {
@@ -101,6 +103,7 @@ impl App {
             condition: StoreCondition::default(),
             seen: RecentEvents::default(),
             large_replays: LargeReplays::default(),
+            bulk_hints: Arc::default(),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -167,6 +170,11 @@ impl App {
 
     pub(crate) fn large_replays(&self) -> &LargeReplays {
         &self.parts.large_replays
+    }
+
+    /// Returns the signal that a bulk job was created in this process.
+    pub(crate) fn bulk_hints(&self) -> &Arc<Notify> {
+        &self.parts.bulk_hints
     }
 
     pub(crate) fn condition(&self) -> &StoreCondition {

@@ -7,6 +7,7 @@
 //! it, except to the code that builds [`Services`].
 
 mod app;
+mod bulk;
 mod catalog;
 mod credentials;
 mod dashboard;
@@ -39,6 +40,7 @@ mod worker_protocol;
 mod workers;
 
 pub use app::{App, AppSettings, Services};
+pub use bulk::{BulkChoice, BulkError, BulkRequest, run_bulk_jobs};
 pub use catalog::{
     CatalogEntries, CatalogError, EntryChoice, EntryPath, InvalidVersion, check_document,
     version_of,
@@ -81,9 +83,9 @@ pub use workers::{WorkerError, WorkerFilter};
 
 /// Values that operations take and return, and the errors of the storage.
 pub use noetl_store::{
-    AuditEntry, AuditFilter, CatalogEntry, CatalogQuery, ConnectionFigures, Credential,
-    CredentialFilter, EntryContents, EntryState, ExecutionFilter, FEED_READ_MAX, FORKS_MAX,
-    KeychainEntry, NamedResult, NoResultRef, Object, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX,
-    ResultRef, ScheduleRow, SealedTable, Sent, StoreError, SubscriptionRow, Tables, Variable,
-    WriteFault,
+    AuditEntry, AuditFilter, BulkAction, BulkFilter, BulkOutcome, CatalogEntry, CatalogQuery,
+    ConnectionFigures, Credential, CredentialFilter, EntryContents, EntryState, ExecutionFilter,
+    FEED_READ_MAX, FORKS_MAX, KeychainEntry, NamedResult, NoResultRef, Object, PAGE_MAX, Page,
+    PathFilter, READ_EVENTS_MAX, ResultRef, ScheduleRow, SealedTable, Sent, StoreError,
+    SubscriptionRow, Tables, Variable, WriteFault,
 };

@@ -21,6 +21,9 @@ const RUNTIME_KEPT: Duration = Duration::from_secs(60 * 60);
 /// Retention of the audit log of accesses to secrets.
 const AUDIT_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
+/// Retention of a bulk job after its end.
+const BULK_JOB_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// Retention of a value without references, so that a reference created meanwhile is in time, and
 /// of stored bytes without a record, which may be in the middle of an upload.
 const PAYLOAD_KEPT: Duration = Duration::from_secs(60 * 60);
@@ -60,6 +63,7 @@ async fn collect(records: &dyn Records, now: Timestamp, first: u8) -> Result<u64
         audit: ago(AUDIT_KEPT),
     };
     let mut total = records.collect_blobs(first, ago(PAYLOAD_KEPT)).await?;
+    total += records.forget_bulk_jobs(ago(BULK_JOB_KEPT), BATCH_MAX).await?;
     for _ in 0..BATCHES_MAX {
         let collected = records.collect(&horizon, BATCH_MAX).await?.total();
         total += collected;

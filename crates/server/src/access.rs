@@ -78,13 +78,15 @@ const READ_POSTS: &[&str] = &[
     "/api/catalog/agents/list",
     "/api/catalog/resource",
     "/api/catalog/playbooks/validate",
+    "/api/executions/bulk/count",
 ];
 
 /// Ends of the paths that only read although they are called with POST.
 const READ_POST_ENDS: &[&str] = &["/position/evaluate"];
 
-/// Prefixes of the paths for writing playbooks, for every method.
-const WRITE_PREFIXES: &[&str] = &["/api/catalog/playbook", "/api/playbook-tests/"];
+/// Prefixes of the paths for writing playbooks and for stopping bulk jobs, for every method.
+const WRITE_PREFIXES: &[&str] =
+    &["/api/catalog/playbook", "/api/playbook-tests/", "/api/executions/bulk/"];
 
 /// Prefixes of the paths for workers.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];

@@ -3,6 +3,7 @@
 
 mod abuse;
 mod access;
+mod bulk;
 mod callback;
 mod catalog;
 mod compat_views;

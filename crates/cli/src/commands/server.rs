@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use noetl_app::{BrokerUrl, deliver_feeds};
+use noetl_app::{BrokerUrl, deliver_feeds, run_bulk_jobs};
 use noetl_server::{AppState, serve};
 use tokio::net::TcpListener;
 
@@ -70,6 +70,7 @@ pub(super) async fn serve_then(
     let stop = stopped()?;
     let delivering =
         tokio::spawn(deliver_feeds(state.app().clone(), holder.to_string(), stop.clone()));
+    let acting = tokio::spawn(run_bulk_jobs(state.app().clone(), holder.to_string(), stop.clone()));
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
     if state.shows_pages() {
         terminal.say(format!("web interface: {base}/ui/"));
@@ -77,6 +78,7 @@ pub(super) async fn serve_then(
     listening(&base, terminal);
     let served = serve(listener, state, config.server_drain(), stop).await;
     delivering.abort();
+    acting.abort();
     Box::new(session).close().await;
     drop(announced);
     served?;

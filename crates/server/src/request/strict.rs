@@ -6,8 +6,8 @@ use axum::body::Bytes;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use noetl_api::wire::{
-    Backfill, CancelRequest, DeadChoice, ExecuteBatch, ExecuteRequest, FeedAck, FeedSeek, ForkBody,
-    NewFeed, ScheduleChoice,
+    Backfill, BulkBody, BulkFilterBody, CancelRequest, DeadChoice, ExecuteBatch, ExecuteRequest,
+    FeedAck, FeedSeek, ForkBody, NewFeed, ScheduleChoice,
 };
 use noetl_playbook::nearest;
 use serde::de::value::Error as AnyError;
@@ -51,6 +51,19 @@ impl Strict for ExecuteBatch {
         }
         let requests = body.get("executions").and_then(Value::as_array).into_iter().flatten();
         requests.filter_map(Value::as_object).try_for_each(ExecuteRequest::check)
+    }
+}
+
+impl Strict for BulkFilterBody {}
+
+impl Strict for BulkBody {
+    fn check(body: &Map<String, Value>) -> Result<(), ApiError> {
+        let known = Self::fields();
+        if let Some(unknown) = body.keys().find(|name| !known.contains(&name.as_str())) {
+            return Err(unknown_field(unknown, known));
+        }
+        let filter = body.get("filter").and_then(Value::as_object);
+        filter.map_or(Ok(()), BulkFilterBody::check)
     }
 }
 

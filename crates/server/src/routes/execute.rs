@@ -128,7 +128,7 @@ fn item_of(index: usize, started: Result<StartedExecution, ExecuteError>) -> Exe
 }
 
 /// Returns the value of the idempotency header.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = HEADERS.iter().find_map(|name| headers.get(*name)) else {
         return Ok(None);
     };

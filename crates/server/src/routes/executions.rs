@@ -1,5 +1,6 @@
 //! Routes for executions: list, show, end, fork and verify.
 
+mod bulk;
 mod change;
 mod end;
 mod events;
@@ -25,6 +26,7 @@ pub(super) use list::{path_of, status_of};
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(list::routes())
+        .merge(bulk::routes())
         .merge(histogram::routes())
         .merge(look::routes())
         .merge(position::routes())
