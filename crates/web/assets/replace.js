@@ -139,7 +139,7 @@ function isInUse(part) {
   const active = document.activeElement;
   const isTyping = active instanceof HTMLElement && part.contains(active)
     && active.matches("input, select, textarea");
-  const inUse = "details.confirm[open], .histogram details[open], .choosing";
+  const inUse = "details.confirm[open], .histogram details[open], .choosing, [name=id]:checked";
   return isTyping || part.matches(".choosing") || part.querySelector(inUse) !== null;
 }
 

@@ -3,6 +3,7 @@
 //! A module has a view (the values that the page shows, loaded from the application), a template
 //! (view to HTML) and a test that compares the HTML for a seeded store.
 
+mod bulk;
 #[cfg(debug_assertions)]
 mod components;
 mod credentials;
@@ -33,6 +34,9 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui", get(async || crate::response::see("/ui/")))
         .route("/ui/example", post(overview::run_example))
         .route("/ui/executions", get(executions::show))
+        .route("/ui/executions/bulk", get(bulk::show).post(bulk::create))
+        .route("/ui/executions/bulk/{id}", get(bulk::show_job))
+        .route("/ui/executions/bulk/{id}/stop", post(bulk::stop))
         .route("/ui/executions/{id}", get(execution::show))
         .route("/ui/executions/{id}/fork", get(execution::show_fork).post(execution::fork))
         .route("/ui/executions/{id}/again", get(execution::show_again).post(execution::again))

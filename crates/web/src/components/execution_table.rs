@@ -58,9 +58,21 @@ pub(crate) async fn listed(
     Ok(listed)
 }
 
+/// The id of the form that the ticks of a table belong to.
+pub(crate) const SELECTION_FORM: &str = "selection";
+
 /// Draws executions, each with its status, its times and what it does.
 pub(crate) fn execution_table(page: &PageRequest, executions: &[ExecutionLine]) -> Markup {
-    let columns = [
+    drawn_table(page, executions, false)
+}
+
+/// Draws executions with a tick each, if the visitor may act on them.
+pub(crate) fn selectable_executions(page: &PageRequest, executions: &[ExecutionLine]) -> Markup {
+    drawn_table(page, executions, page.visitor.may.run)
+}
+
+fn drawn_table(page: &PageRequest, executions: &[ExecutionLine], has_ticks: bool) -> Markup {
+    let mut columns = vec![
         text(page.t("executions.status")),
         text(page.t("executions.playbook")),
         text(page.t("executions.id")),
@@ -69,8 +81,22 @@ pub(crate) fn execution_table(page: &PageRequest, executions: &[ExecutionLine]) 
         wide(page.t("executions.now")),
         actions(page.t("schedules.actions")),
     ];
-    let rows: Vec<Vec<Markup>> = executions.iter().map(|it| row(page, it)).collect();
+    let mut rows: Vec<Vec<Markup>> = executions.iter().map(|it| row(page, it)).collect();
+    if has_ticks {
+        columns.insert(0, actions(page.t("bulk.tick")));
+        for (row, listed) in rows.iter_mut().zip(executions) {
+            row.insert(0, tick(page, &listed.summary));
+        }
+    }
     html! { div.executions { (table(page.t("nav.executions"), &columns, &rows)) } }
+}
+
+/// Draws the tick that selects an execution.
+fn tick(page: &PageRequest, summary: &Summary) -> Markup {
+    let label = format!("{} {}", page.t("bulk.tick"), summary.execution);
+    html! {
+        input type="checkbox" name="id" value=(summary.execution) form=(SELECTION_FORM) aria-label=(label);
+    }
 }
 
 fn row(page: &PageRequest, listed: &ExecutionLine) -> Vec<Markup> {

@@ -4,6 +4,7 @@ use axum::http::{StatusCode, header};
 use expect_test::{Expect, expect};
 use noetl_control::{PlaybookChoice, StartRequest};
 use serde_json::Map;
+use tokio_util::sync::CancellationToken;
 
 use super::Site;
 use super::text::content_text;
@@ -113,8 +114,13 @@ async fn executions_are_listed_with_the_step_they_are_at() {
             Executions by start and status
             | Started | Failed | Cancelled | Running | Completed
             | <date> 08:00:00 UTC – <date> 08:30:00 UTC | 0 | 0 | 1 | 0
+            Ticked executions, or all that match the filter:
+            Cancel <id>
+            Retry <id>
+            Run again <id> jobs
             Executions
-            | Status | Playbook | Execution | Started | Took | Now | Actions
+            | Select | Status | Playbook | Execution | Started | Took | Now | Actions
+            |
             | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
             Cancel
             Its running steps and its children are cancelled too.
@@ -329,4 +335,88 @@ async fn search_finds_pages_playbooks_and_executions() {
     let shown = site.get(&format!("/ui/find?q={id}")).await;
     assert!(shown.body.contains(&format!("href=\"/ui/executions/{id}\"")));
     assert_eq!(newest.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_action_shows_the_count_and_what_it_applies_to() {
+    check(
+        &seeded().await,
+        "/ui/executions/bulk?action=cancel&status=RUNNING&playbook=refund",
+        expect![[r#"
+            Cancel executions
+            1 execution will be cancelled.
+            Running executions are cancelled, with their running steps and their children.
+            Status | RUNNING
+            Playbook | refund
+            Executions that start from now on are not included. The work goes on if this page is closed.
+            Reason
+            Cancel executions (1)
+            Back to the executions
+        "#]],
+    )
+    .await;
+    check(&seeded().await, "/ui/executions/bulk?action=retry", expect![[r#"
+        Retry executions
+        No execution to act on
+        Failed and cancelled executions are retried where they failed; each retry is a new execution.
+        Back to the executions
+    "#]]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_job_is_created_from_ticked_executions_and_shows_its_progress() {
+    let site = seeded().await;
+    let listed = site.get("/ui/executions").await;
+    let id = listed.between("name=\"id\" value=\"", "\"");
+    let question = format!("/ui/executions/bulk?action=cancel&id={id}");
+    let asked = site.get(&question).await;
+    assert_eq!(asked.between("name=\"id\" value=\"", "\""), id);
+    let fields = format!("action=cancel&id={id}&key=once");
+    let created = site.submit(&question, "/ui/executions/bulk", &fields).await;
+    assert_eq!(created.status, StatusCode::SEE_OTHER, "{}", created.body);
+    let job = created.location().to_owned();
+    let again = site.submit(&question, "/ui/executions/bulk", &fields).await;
+    assert_eq!(again.location(), job, "a form that is sent twice creates one job");
+    check(
+        &site,
+        &job,
+        expect![[r#"
+        Cancel executions
+        Stop
+        The executions that are left are not touched.
+        Stop
+        Running 0 of 1
+        Done 0 · Unchanged 0 · Failed 0 · Created <date> 08:00:00 UTCAllDoneUnchangedFailed
+        No results yet.
+        Back to the executions · Bulk jobs
+    "#]],
+    )
+    .await;
+    let stop = CancellationToken::new();
+    while site.get(&job).await.body.contains("data-refresh") {
+        site.app.advance_bulk_jobs("one", &stop).await.expect("the store answers");
+    }
+    check(&site, &job, expect![[r#"
+        Cancel executions
+        Completed 1 of 1
+        Done 1 · Unchanged 0 · Failed 0 · Created <date> 08:00:00 UTC · Ended <date> 08:00:00 UTCAllDoneUnchangedFailed
+        Results
+        | Result | Execution | New execution | Why
+        | Done | <id> |  |
+        Back to the executions · Bulk jobs
+    "#]]).await;
+    check(
+        &site,
+        "/ui/executions/bulk",
+        expect![[r#"
+        Bulk jobs
+        Bulk jobs
+        | Action | Status | Created | Done | Unchanged | Failed
+        | Cancel executions | Completed | <date> 08:00:00 UTC | 1 | 0 | 0
+        Back to the executions
+    "#]],
+    )
+    .await;
+    let stopped = site.submit(&question, &format!("{job}/stop"), "").await;
+    assert_eq!(stopped.location(), job);
 }

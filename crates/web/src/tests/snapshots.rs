@@ -5,6 +5,7 @@ use std::sync::Arc;
 use expect_test::expect_file;
 use noetl_api::WorkerNotice;
 use noetl_api::wire::NewFeed;
+use noetl_app::{BulkAction, BulkChoice, BulkRequest};
 use noetl_control::{PlaybookChoice, StartRequest};
 use noetl_model::{ErrorKind, ExecutionId, Outcome, Pool, ToolError, WorkerId};
 use noetl_secrets::NewCredential;
@@ -52,6 +53,8 @@ struct SeededPages {
     /// An execution whose pool has no worker.
     waiting: ExecutionId,
     subscription: String,
+    /// A bulk job that nobody carries out.
+    bulk_job: String,
 }
 
 async fn started(site: &Site, path: &str, pool: &str) -> ExecutionId {
@@ -87,7 +90,13 @@ async fn seeded() -> SeededPages {
     let waiting = started(&site, "models/train", "gpu").await;
     let subscriptions = site.app.list_subscriptions().await.expect("subscriptions");
     let subscription = subscriptions.subscriptions[0].subscription_id.clone();
-    SeededPages { site, failed, waiting, subscription }
+    let request = BulkRequest {
+        action: BulkAction::Cancel,
+        choice: BulkChoice::Ids(vec![waiting]),
+        reason: None,
+    };
+    let bulk_job = site.app.create_bulk(&request, None).await.expect("a bulk job").job_id;
+    SeededPages { site, failed, waiting, subscription, bulk_job }
 }
 
 impl SeededPages {
@@ -110,6 +119,7 @@ impl SeededPages {
             of("execution-value", self.failed, "/value?name=ctx.total"),
             of("execution-no-position", self.failed, "?at=999"),
             ("subscription", format!("/ui/subscriptions/{}", self.subscription)),
+            ("bulk-job", format!("/ui/executions/bulk/{}", self.bulk_job)),
         ];
         fixed.chain(executions).collect()
     }
@@ -118,6 +128,8 @@ impl SeededPages {
 const PLACES: &[(&str, &str)] = &[
     ("overview", ""),
     ("executions", "executions"),
+    ("bulk", "executions/bulk"),
+    ("bulk-question", "executions/bulk?action=cancel&status=RUNNING"),
     ("playbooks", "playbooks"),
     ("playbook", "playbooks/shop/orders"),
     ("playbook-difference", "playbooks/shop/orders?compare=1"),

@@ -26,8 +26,32 @@ pub(in crate::pages) struct ListFilter {
 }
 
 impl ListFilter {
+    /// Returns the filter of a form or an address, by the names of its fields.
+    pub(in crate::pages) fn of(field: &impl Fn(&str) -> String) -> Self {
+        Self {
+            status: field("status"),
+            playbook: field("playbook"),
+            from: field("from"),
+            until: field("until"),
+            parent: field("parent"),
+            after: String::new(),
+            live: String::new(),
+        }
+    }
+
+    /// Returns the fields that select executions, without those of the page.
+    pub(in crate::pages) fn fields(&self) -> [(&'static str, &str); 5] {
+        [
+            ("status", &self.status),
+            ("playbook", &self.playbook),
+            ("from", &self.from),
+            ("until", &self.until),
+            ("parent", &self.parent),
+        ]
+    }
+
     /// Returns the query of the list.
-    pub(super) fn query(&self) -> ExecutionQuery {
+    pub(in crate::pages) fn query(&self) -> ExecutionQuery {
         ExecutionQuery {
             filter: ExecutionFilter {
                 status: self.status(),
@@ -69,7 +93,7 @@ impl ListFilter {
     }
 
     /// Returns the address of the list with this filter.
-    pub(super) fn address(&self) -> String {
+    pub(in crate::pages) fn address(&self) -> String {
         with_query(
             "/ui/executions",
             &[
@@ -90,7 +114,7 @@ impl ListFilter {
     }
 
     /// Returns the filter of the first page.
-    pub(super) fn first(&self) -> Self {
+    pub(in crate::pages) fn first(&self) -> Self {
         Self { after: String::new(), ..self.clone() }
     }
 }

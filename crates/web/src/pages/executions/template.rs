@@ -5,7 +5,7 @@ use noetl_model::ExecutionStatus;
 
 use super::view::ExecutionsView;
 use crate::components::empty::empty;
-use crate::components::execution_table::execution_table;
+use crate::components::execution_table::{SELECTION_FORM, selectable_executions};
 use crate::components::histogram::histogram;
 use crate::components::status::status_word;
 use crate::request::PageRequest;
@@ -23,7 +23,8 @@ pub(super) fn executions(page: &PageRequest, view: &ExecutionsView) -> Markup {
         }
         div #list data-refresh=[view.filter.is_live().then_some(REFRESH)] {
             @if !view.executions.is_empty() {
-                (execution_table(page, &view.executions))
+                @if page.visitor.may.run { (bulk_form(page, view)) }
+                (selectable_executions(page, &view.executions))
             } @else if view.filter.is_narrow() {
                 (empty(page.t("executions.none"), page.t("executions.none_more"), None))
             } @else {
@@ -68,6 +69,22 @@ fn filters(page: &PageRequest, view: &ExecutionsView) -> Markup {
                 span { (page.t("executions.live")) } }
             button type="submit" { (page.t("executions.show")) }
             @if filter.is_narrow() { a href="/ui/executions" { (page.t("executions.clear")) } }
+        }
+    }
+}
+
+/// Draws the actions on the executions that are ticked, or on all that match the filter.
+fn bulk_form(page: &PageRequest, view: &ExecutionsView) -> Markup {
+    html! {
+        form.bulk id=(SELECTION_FORM) method="get" action="/ui/executions/bulk" {
+            @for (name, value) in view.filter.fields() {
+                @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+            }
+            span.soft { (page.t("bulk.selection")) }
+            button type="submit" name="action" value="cancel" { (page.t("bulk.cancel_more")) }
+            button type="submit" name="action" value="retry" { (page.t("bulk.retry_more")) }
+            button type="submit" name="action" value="rerun" { (page.t("bulk.rerun_more")) }
+            a href="/ui/executions/bulk" { (page.t("bulk.jobs")) }
         }
     }
 }
