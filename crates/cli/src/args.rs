@@ -2,6 +2,7 @@
 //!
 //! Invariant: the help of every command ends with examples that can be pasted.
 
+mod bulk;
 mod client;
 mod credential;
 mod events;
@@ -28,6 +29,7 @@ pub(crate) use credential::{
 use crate::config::Flags;
 use crate::input::candidates;
 use crate::input::workload::ValueAssignment;
+pub(crate) use bulk::BulkArgs;
 pub(crate) use fork::{ChangeArgs, ForkArgs, RetryArgs};
 pub(crate) use verify::VerifyArgs;
 

@@ -2,6 +2,7 @@
 //! ([`Session`]) and one that calls a server ([`Remote`]). A command that only reads uses a
 //! [`BackendReader`], which can also read a database that another process writes.
 
+mod bulk;
 mod credentials;
 mod feeds;
 pub(crate) mod local;
@@ -28,6 +29,7 @@ use crate::wiring::database::{self, Opened};
 use local::{LocalReader, Session, WorkerMode};
 use remote::{Remote, RemoteFollow};
 
+pub(crate) use bulk::BulkOperations;
 pub(crate) use credentials::{CredentialItem, Credentials, RotatedTable};
 pub(crate) use feeds::Feeds;
 pub(crate) use outbox::Outbox;
@@ -47,7 +49,7 @@ pub(crate) enum HistoryLocation {
 /// The operations that commands use, local or remote.
 #[async_trait]
 pub(crate) trait Backend:
-    Credentials + Feeds + Outbox + Schedules + Subscriptions + Send + Sync
+    BulkOperations + Credentials + Feeds + Outbox + Schedules + Subscriptions + Send + Sync
 {
     fn reader(&self) -> &dyn BackendReader;
 

@@ -5,8 +5,8 @@ use clap_complete::engine::ArgValueCandidates;
 use noetl_model::{CatalogId, ExecutionId, ExecutionStatus, Seq, Timestamp};
 
 use super::{
-    Chosen, ClientArgs, DatabaseArgs, EventsFormat, ForkArgs, Format, RetryArgs, TimelineArgs,
-    WatchArgs, WorkloadArgs,
+    BulkArgs, Chosen, ClientArgs, DatabaseArgs, EventsFormat, ForkArgs, Format, RetryArgs,
+    TimelineArgs, WatchArgs, WorkloadArgs,
 };
 use crate::input::candidates;
 
@@ -39,15 +39,22 @@ const CANCEL_EXAMPLES: &str = "\
 If a server on this machine has the database open, the request goes to that server. An execution
 that `noetl run` is running is cancelled with Ctrl-C in its terminal.
 
+With --where, the number of executions is printed first. On a terminal the command then asks;
+elsewhere it needs --yes. A server carries the job on if this command is interrupted.
+Exit codes: 0 all done, 1 some failed, 2 not confirmed.
+
 Examples:
   noetl executions cancel last
   noetl cancel 380247909993574400 --server https://noetl.example.org:8082
-  noetl executions cancel 380247909993574400 --reason 'wrong file'";
+  noetl executions cancel 380247909993574400 --reason 'wrong file'
+  noetl executions cancel --where 'path=team/* since=2026-01-31T09:30:00Z'
+  noetl executions cancel --where 'status=RUNNING part=import' --yes";
 
 const RERUN_EXAMPLES: &str = "\
 Examples:
   noetl executions rerun last
-  noetl executions rerun 380247909993574400 --set name=Ada";
+  noetl executions rerun 380247909993574400 --set name=Ada
+  noetl executions rerun --where 'status=COMPLETED path=team/report since=2026-01-31T00:00:00Z' --yes";
 
 const RESUME_EXAMPLES: &str = "\
 Steps that have ended are not run again. A tool call that was interrupted is run again.
@@ -150,8 +157,15 @@ pub(crate) struct EventsArgs {
 #[command(after_help = CANCEL_EXAMPLES)]
 pub(crate) struct CancelArgs {
     /// Id of an execution, or `last`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
-    pub(crate) execution: Chosen,
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "conditions",
+        conflicts_with = "conditions",
+        add = ArgValueCandidates::new(candidates::executions)
+    )]
+    pub(crate) execution: Option<Chosen>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArgs,
     /// Reason, stored with the execution
     #[arg(long, default_value = "cancelled on the command line")]
     pub(crate) reason: String,
@@ -166,8 +180,15 @@ pub(crate) struct CancelArgs {
 #[command(after_help = RERUN_EXAMPLES)]
 pub(crate) struct RerunArgs {
     /// Id of an execution, or `last`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
-    pub(crate) execution: Chosen,
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "conditions",
+        conflicts_with = "conditions",
+        add = ArgValueCandidates::new(candidates::executions)
+    )]
+    pub(crate) execution: Option<Chosen>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArgs,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
     #[command(flatten)]
@@ -188,7 +209,7 @@ pub(crate) struct ResumeArgs {
     pub(crate) database: DatabaseArgs,
 }
 
-fn parse_status(text: &str) -> Result<ExecutionStatus, String> {
+pub(super) fn parse_status(text: &str) -> Result<ExecutionStatus, String> {
     text.to_uppercase().parse().map_err(|_| {
         let known: Vec<String> =
             ExecutionStatus::ALL.iter().map(|status| status.as_str().to_lowercase()).collect();

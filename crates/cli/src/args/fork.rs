@@ -4,7 +4,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use noetl_model::Seq;
 
-use super::{Chosen, ClientArgs, WatchArgs, WorkloadArgs};
+use super::{BulkArgs, Chosen, ClientArgs, WatchArgs, WorkloadArgs};
 use crate::input::candidates;
 use crate::input::workload::ValueAssignment;
 
@@ -23,6 +23,8 @@ Examples:
   noetl executions retry last
   noetl executions retry last --playbook fixed.yaml
   noetl executions retry 380248615345483776 --set url=https://example.test/
+  noetl executions retry --where 'status=FAILED path=team/*'
+  noetl executions retry --where 'status=FAILED since=2026-01-31T00:00:00Z' --yes
 
 Steps that succeeded are kept. Of a loop, only the items that failed are run again.";
 
@@ -43,8 +45,15 @@ pub(crate) struct ForkArgs {
 #[command(after_help = RETRY_EXAMPLES)]
 pub(crate) struct RetryArgs {
     /// Id of an execution, or `last`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
-    pub(crate) execution: Chosen,
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "conditions",
+        conflicts_with = "conditions",
+        add = ArgValueCandidates::new(candidates::executions)
+    )]
+    pub(crate) execution: Option<Chosen>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArgs,
     #[command(flatten)]
     pub(crate) changes: ChangeArgs,
 }

@@ -1,5 +1,6 @@
 //! `noetl executions`: shows and controls executions.
 
+mod bulk;
 mod cancel;
 mod events;
 mod fork;

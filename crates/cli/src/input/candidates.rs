@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap_complete::CompletionCandidate;
 use noetl_app::{CatalogQuery, ExecutionFilter, Page, StoreReader};
+use noetl_model::ExecutionStatus;
 use noetl_store_sqlite::SqliteStore;
 
 use crate::config::{Config, Environment, Flags};
@@ -69,6 +70,25 @@ pub(crate) fn schedules() -> Vec<CompletionCandidate> {
         });
         offered.collect()
     })
+}
+
+/// Returns the beginnings of conditions that select executions.
+pub(crate) fn conditions() -> Vec<CompletionCandidate> {
+    let of = |text: &str, about: &str| {
+        CompletionCandidate::new(text.to_owned()).help(Some(about.to_owned().into()))
+    };
+    let statuses = ExecutionStatus::ALL
+        .iter()
+        .map(|status| of(&format!("status={status}"), "executions with this status"));
+    let others = [
+        of("path=", "of this playbook; a trailing * matches any rest"),
+        of("part=", "whose path contains this text"),
+        of("since=", "started at this time or later"),
+        of("until=", "started before this time"),
+        of("parent=", "children of this execution"),
+        of("catalog=", "of this playbook version"),
+    ];
+    statuses.chain(others).collect()
 }
 
 /// Queries the database; returns nothing if it cannot be read.

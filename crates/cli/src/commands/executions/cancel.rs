@@ -1,7 +1,9 @@
 //! `noetl executions cancel`: cancels an execution on the database or server that has it.
 
+use noetl_app::BulkAction;
 use noetl_model::ChildExecutions;
 
+use super::bulk::bulk;
 use crate::args::CancelArgs;
 use crate::backend;
 use crate::config::Config;
@@ -13,9 +15,13 @@ pub(crate) async fn cancel(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
+    let Some(chosen) = args.execution else {
+        let reason = Some(args.reason.as_str());
+        return bulk(BulkAction::Cancel, &args.bulk, reason, &args.client, config, terminal).await;
+    };
     let below = if args.no_cascade { ChildExecutions::Kept } else { ChildExecutions::Cancelled };
     let cancelled = backend::with(&args.client, config, async |backend| {
-        let execution = backend.reader().chosen(args.execution).await?.execution;
+        let execution = backend.reader().chosen(chosen).await?.execution;
         backend.cancel(execution, &args.reason, below).await?;
         Ok(execution)
     });

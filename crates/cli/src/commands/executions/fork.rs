@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use noetl_app::BulkAction;
 use noetl_control::{ForkAt, ForkRequest, PlaybookChoice};
 use noetl_model::Summary;
 
+use super::bulk::{bulk, check_unchanged};
 use crate::args::{ChangeArgs, Chosen, ForkArgs, RetryArgs};
 use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
@@ -32,7 +34,15 @@ pub(crate) async fn retry(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    forked(args.execution, ForkAt::Failure, &args.changes, config, terminal).await
+    let Some(chosen) = args.execution else {
+        let changes = &args.changes;
+        let workload = payload_of(&changes.workload).map_err(Failure::bad_input)?;
+        let is_unchanged =
+            workload.is_empty() && changes.ctx.is_empty() && changes.playbook.is_none();
+        check_unchanged(is_unchanged)?;
+        return bulk(BulkAction::Retry, &args.bulk, None, &changes.client, config, terminal).await;
+    };
+    forked(chosen, ForkAt::Failure, &args.changes, config, terminal).await
 }
 
 async fn forked(

@@ -1,11 +1,13 @@
 //! `noetl executions rerun`: runs the same playbook version again, perhaps with other values.
 
 use anyhow::anyhow;
+use noetl_app::BulkAction;
 use noetl_control::{PlaybookChoice, StartRequest};
 use noetl_model::{Event, Seq, Summary};
 use serde_json::{Map, Value};
 
-use crate::args::RerunArgs;
+use super::bulk::{bulk, check_unchanged};
+use crate::args::{Chosen, RerunArgs};
 use crate::backend::local::WorkerMode;
 use crate::backend::{self, Backend};
 use crate::commands::conclude::Conclusion;
@@ -20,9 +22,13 @@ pub(crate) async fn rerun(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let over = payload_of(&args.workload).map_err(Failure::bad_input)?;
+    let Some(chosen) = args.execution else {
+        check_unchanged(over.is_empty())?;
+        return bulk(BulkAction::Rerun, &args.bulk, None, &args.client, config, terminal).await;
+    };
     let backend = backend::open(&args.client, WorkerMode::Embedded, config).await?;
     let mut conclusion = Conclusion::new(&*backend, &args.watch, config)?;
-    let ended = match again(&*backend, args, over).await {
+    let ended = match again(&*backend, chosen, args, over).await {
         Ok(execution) => conclusion.of_one(execution, terminal).await,
         Err(failure) => Err(failure),
     };
@@ -35,11 +41,12 @@ pub(crate) async fn rerun(
 /// Starts the playbook version of an execution, with values merged into its workload.
 async fn again(
     backend: &dyn Backend,
+    chosen: Chosen,
     args: &RerunArgs,
     over: Map<String, Value>,
 ) -> Result<Summary, Failure> {
     let reader = backend.reader();
-    let earlier = reader.chosen(args.execution).await?;
+    let earlier = reader.chosen(chosen).await?;
     let id = earlier.execution;
     let first = reader.events(id, Seq::ZERO).await?.into_iter().next();
     let Some(Event::ExecutionStarted { error_mode, pool, .. }) =
