@@ -34,11 +34,20 @@ pub fn reference(context: &Value) -> Option<&str> {
 /// its data.
 pub fn with_stored(context: &Value, stored: &Value) -> Value {
     let told = context.pointer("/result/status").cloned().unwrap_or(Value::Null);
-    let is_whole = stored.get("status").and_then(Value::as_str).is_some_and(|status| {
-        ["success", "error", "timeout"].contains(&status.to_ascii_lowercase().as_str())
-    }) && WHOLE_KEYS.iter().any(|key| stored.get(key).is_some());
+    let is_whole = is_whole(stored, &told);
     let tool = if is_whole { stored.clone() } else { json!({ "status": told, "data": stored }) };
     with_result(context, json!({ "status": told, "context": tool }))
+}
+
+/// True if a stored value is a tool's result, not its data: it has the keys of one, and a status that
+/// does not contradict the status `told` with its reference.
+fn is_whole(stored: &Value, told: &Value) -> bool {
+    let is_word = stored.get("status").and_then(Value::as_str).is_some_and(|status| {
+        ["success", "error", "timeout"].contains(&status.to_ascii_lowercase().as_str())
+    });
+    let agrees =
+        told.is_null() || ToolStatus::of(stored.get("status")) == ToolStatus::of(Some(told));
+    is_word && agrees && WHOLE_KEYS.iter().any(|key| stored.get(key).is_some())
 }
 
 /// Replaces the reference in an event's context by an error, because the result is not stored here.
@@ -98,22 +107,35 @@ fn waits(context: &Value) -> bool {
     places.iter().any(|place| context.pointer(place) == Some(&Value::Bool(true)))
 }
 
-/// Splits what a tool sent into its status and its output. An unknown `status` beside a known one of
-/// the envelope belongs to the output, unless other keys of a tool's result stand next to it.
+/// Splits what a tool sent into its status and its output. A worker repeats the status of a tool's
+/// result in the envelope, so a `status` that differs from the envelope's belongs to the output,
+/// unless other keys of a tool's result stand next to it.
 fn status_and_output(
     tool: &Value,
     envelope: &Value,
 ) -> Result<(ToolStatus, Value), UnknownToolStatus> {
     let status = ToolStatus::of(tool.get("status").or_else(|| envelope.get("status")));
-    let is_output = WHOLE_KEYS.iter().all(|key| tool.get(key).is_none());
-    match (status, envelope.get("status")) {
-        (Err(_), Some(of_envelope)) if is_output => {
-            Ok((ToolStatus::of(Some(of_envelope))?, tool.clone()))
+    match envelope.get("status").filter(|status| !status.is_null()) {
+        Some(of_envelope) if is_output(tool, &status) => {
+            let of_envelope = ToolStatus::of(Some(of_envelope))?;
+            match status {
+                Ok(status) if status == of_envelope => Ok((status, output_of(tool))),
+                Ok(_) | Err(_) => Ok((of_envelope, tool.clone())),
+            }
         }
-        (status, _) => {
-            Ok((status?, tool.get("data").cloned().unwrap_or_else(|| without_status(tool))))
-        }
+        Some(_) | None => Ok((status?, output_of(tool))),
     }
+}
+
+/// True if a value can be an output with a field `status` of its own: it has no other key of a tool's
+/// result, and more than a status that would be known as a tool's.
+fn is_output(tool: &Value, status: &Result<ToolStatus, UnknownToolStatus>) -> bool {
+    let has_more = tool.as_object().is_some_and(|map| map.len() > 1);
+    WHOLE_KEYS.iter().all(|key| tool.get(key).is_none()) && (has_more || status.is_err())
+}
+
+fn output_of(tool: &Value) -> Value {
+    tool.get("data").cloned().unwrap_or_else(|| without_status(tool))
 }
 
 /// Parses the context of `call.error` and `command.failed`.
@@ -216,6 +238,38 @@ mod tests {
             returned(ToolKind::Rhai, &json!({ "result": of_tool })).is_err(),
             "the status of a tool's result"
         );
+    }
+
+    #[test]
+    fn a_known_status_that_differs_from_the_envelopes_belongs_to_the_output() {
+        check(
+            json!({ "status": "success", "context": { "status": "failed", "order": 7 } }),
+            expect![[
+                r#"{"status":"completed","output":{"status":"failed","order":7}} Logs { stdout: "", stderr: "" }"#
+            ]],
+        );
+        check(
+            json!({ "status": "success", "context": { "status": "failed" } }),
+            expect![[
+                r#"{"status":"failed","error":{"kind":"exception","message":"the tool failed","retryable":false}} Logs { stdout: "", stderr: "" }"#
+            ]],
+        );
+        check(
+            json!({ "status": "success", "context": { "status": "error", "error": "no" } }),
+            expect![[
+                r#"{"status":"failed","error":{"kind":"exception","message":"no","retryable":false}} Logs { stdout: "", stderr: "" }"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_stored_value_with_a_status_of_its_own_is_data() {
+        let context = json!({ "result": { "status": "success", "reference": { "ref": "x" } } });
+        let data = json!({ "status": "error", "data": [1] });
+        let tool = json!({ "status": "success", "data": data });
+        let stored = |value: &Value| with_stored(&context, value)["result"]["context"].clone();
+        assert_eq!(stored(&data), tool);
+        assert_eq!(stored(&tool), tool);
     }
 
     #[test]
