@@ -79,6 +79,9 @@ const READ_POSTS: &[&str] = &[
     "/api/catalog/resource",
     "/api/catalog/playbooks/validate",
     "/api/executions/bulk/count",
+    "/api/auth/login",
+    "/api/auth/validate",
+    "/api/auth/check-access",
 ];
 
 /// Ends of the paths that only read although they are called with POST.

@@ -15,7 +15,9 @@ mod editor;
 mod everything;
 mod execute;
 mod executions;
+mod existing_clients;
 mod existing_worker;
+mod existing_worker_tools;
 mod feeds;
 mod health;
 mod imported;
@@ -61,7 +63,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use noetl_app::{AppSettings, Services};
 use noetl_bus::LocalBus;
-use noetl_control::Control;
+use noetl_control::{Control, ControlSettings};
 use noetl_model::{IdGenerator, Timestamp};
 use noetl_secrets::{EncryptionKey, Keyring, Vault};
 use noetl_store::{Clock, MemoryStore, Records, Store};
@@ -210,15 +212,24 @@ impl Server {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (store, records): (Arc<dyn Store>, Arc<dyn Records>) = (store.clone(), store);
-        let ids = Arc::new(IdGenerator::new(1));
         let lease = settings_of_server.app.lease;
-        let settings = noetl_control::ControlSettings { lease, ..Default::default() };
+        let settings = ControlSettings { lease, ..Default::default() };
+        let ids = Arc::new(IdGenerator::new(1));
         let control =
             Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
+        Self::over(settings_of_server, (control, ids), (store, records), (bus, clock))
+    }
+
+    /// Creates a server of a control plane, which shares the generator of ids.
+    fn over(
+        settings_of_server: ServerSettings,
+        (control, ids): (Control, Arc<IdGenerator>),
+        (store, records): (Arc<dyn Store>, Arc<dyn Records>),
+        (bus, clock): (Arc<dyn noetl_bus::Bus>, Arc<dyn Clock>),
+    ) -> Self {
         let stop = CancellationToken::new();
         let keyring = Keyring::new(EncryptionKey::generate(), Vec::new());
-        let vault = Vault::new(records.clone(), keyring, ids.clone(), clock.clone());
-        let vault = Arc::new(vault);
+        let vault = Arc::new(Vault::new(records.clone(), keyring, ids.clone(), clock));
         let services =
             Services { control, store: store.clone(), records: records.clone(), vault, bus, ids };
         let state = AppState::new(services, settings_of_server);
@@ -226,6 +237,16 @@ impl Server {
         let calls = Calls::default();
         let (running, _loops) = (stop.clone(), stop.drop_guard());
         Self { way, state, store, records, stop: running, _loops, calls }
+    }
+
+    /// Creates a second server on the same store, with other settings; it is called directly.
+    fn beside(&self, settings_of_server: ServerSettings, settings: ControlSettings) -> Self {
+        let (store, records) = (self.store.clone(), self.records.clone());
+        let (bus, clock) = (Arc::new(LocalBus::new()), store.clock());
+        let ids = Arc::new(IdGenerator::new(2));
+        let control =
+            Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
+        Self::over(settings_of_server, (control, ids), (store, records), (bus, clock))
     }
 
     /// Changes the state before it is shared.

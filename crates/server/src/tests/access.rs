@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, header};
+use noetl_control::ControlSettings;
 use serde_json::json;
 
 use super::{LEASE, Server};
@@ -301,13 +302,15 @@ async fn a_page_of_another_origin_reads_nothing_and_a_link_to_the_server_can_be_
     assert_eq!(told(&server, link, "").await, "ok");
 }
 
-#[tokio::test(start_paused = true)]
-async fn pages_of_other_sites_are_answered_only_if_an_operator_names_them() {
+pub(super) async fn pages_of_other_sites_are_answered_only_if_an_operator_names_them(
+    server: Server,
+) {
     let ask = async |origins: &[&str]| {
         let origins = Origins(origins.iter().map(|&it| it.to_owned()).collect());
         let settings =
             ServerSettings::new(Authentication::Tokens(Vec::new()), Hosts::Loopback, LEASE);
-        let server = Server::set(ServerSettings { origins, ..settings });
+        let settings = ServerSettings { origins, ..settings };
+        let server = server.beside(settings, ControlSettings::default());
         let request = Request::options("/api/execute")
             .header(header::HOST, "localhost")
             .header(header::ORIGIN, "https://ops.example")

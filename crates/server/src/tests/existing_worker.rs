@@ -7,19 +7,25 @@ use serde_json::{Value, json};
 use super::{HELLO, LEASE, Server};
 
 /// A worker that identifies commands by the events that issued them.
-struct Worker<'a> {
-    server: &'a Server,
-    name: &'static str,
+pub(super) struct Worker<'a> {
+    pub(super) server: &'a Server,
+    pub(super) name: &'static str,
 }
 
 impl Worker<'_> {
-    async fn claim(&self, event: &str) -> super::Answer {
+    pub(super) async fn claim(&self, event: &str) -> super::Answer {
         let body = json!({ "worker_id": self.name });
         self.server.post(&format!("/api/commands/{event}/claim"), body).await
     }
 
     /// Posts an event about a claimed command, in the worker's spelling.
-    async fn post(&self, claimed: &Value, name: &str, status: &str, more: Value) -> super::Answer {
+    pub(super) async fn post(
+        &self,
+        claimed: &Value,
+        name: &str,
+        status: &str,
+        more: Value,
+    ) -> super::Answer {
         let mut context = json!({ "command_id": claimed["meta"]["command_id"] });
         for (key, value) in more.as_object().expect("a map") {
             context[key] = value.clone();
@@ -39,7 +45,7 @@ impl Worker<'_> {
     }
 
     /// Runs a claimed command to a result.
-    async fn finish(&self, claimed: &Value, status: &str, tool: Value) {
+    pub(super) async fn finish(&self, claimed: &Value, status: &str, tool: Value) {
         let done = json!({ "call_index": 0, "result": { "status": status, "context": tool } });
         let answers = [
             self.post(claimed, "command.started", "STARTED", json!({})).await,
@@ -53,7 +59,7 @@ impl Worker<'_> {
 }
 
 /// Returns the id of the event that issued the latest command.
-async fn issued(server: &Server, execution: &str) -> String {
+pub(super) async fn issued(server: &Server, execution: &str) -> String {
     let page = server.get(&format!("/api/executions/{execution}/events")).await;
     let events = page.body["events"].as_array().expect("events").clone();
     let issued = events.iter().rfind(|event| event["event_type"] == "command.issued");

@@ -2,12 +2,14 @@
 
 use axum::http::StatusCode;
 use expect_test::expect;
+use noetl_control::{ControlSettings, NotificationSender};
 use noetl_model::{CommandId, EventId, ExecutionId, Message, Pool, StepName};
 use noetl_store::conformance::given::start;
 use noetl_store::{Append, OUTBOX_ATTEMPTS_MAX};
 use serde_json::{Value, json};
 
-use super::Server;
+use super::{HELLO, PARENT, Server, settings};
+use crate::{Authentication, Hosts};
 
 /// Returns a server without a relay, with three pending notifications.
 async fn owing() -> Server {
@@ -175,6 +177,57 @@ pub(super) async fn a_failure_without_a_count_waits_longer_each_time(server: Ser
         assert_eq!(waits(at_once.clone()).await, 0);
         claim(&server, 1).await;
     }
+}
+
+pub(super) async fn a_message_that_fails_again_and_again_is_dead(server: Server) {
+    let server = owe(server).await;
+    let at_once = json!({ "max_delay_seconds": 0 });
+    let mut first = None;
+    for attempt in 1..=OUTBOX_ATTEMPTS_MAX {
+        let row = claim(&server, 1).await.pop().expect("it is tried again");
+        assert_eq!(row["attempts"], attempt);
+        let id = row["outbox_id"].as_i64().expect("an id");
+        assert_eq!(*first.get_or_insert(id), id, "one message of an execution after another");
+        fail(&server, id, at_once.clone()).await;
+    }
+    let dead = async || {
+        let page = server.get("/api/internal/outbox/messages?status=dead").await.body;
+        let messages = page["messages"].as_array().expect("messages").iter();
+        messages.filter_map(|it| it["outbox_id"].as_i64()).collect::<Vec<i64>>()
+    };
+    assert_eq!(dead().await, Vec::from_iter(first));
+    let next = claim(&server, 1).await;
+    assert_ne!(next[0]["outbox_id"].as_i64(), first, "others take its place");
+    let named = json!({ "outbox_ids": [first] });
+    let dropped = server.post("/api/internal/outbox/drop", named).await.body;
+    assert_eq!(dropped, json!({ "changed": 1 }));
+    assert_eq!(dead().await, [0; 0]);
+}
+
+pub(super) async fn a_relay_leaves_notifications_to_another_program_on_request(server: Server) {
+    let external = ControlSettings {
+        notifications: NotificationSender::External,
+        poll: std::time::Duration::from_millis(20),
+        ..ControlSettings::default()
+    };
+    let external = server.beside(settings(Authentication::Open, Hosts::Any), external);
+    let (control, stop) = (external.state.control().clone(), external.stop.clone());
+    tokio::spawn(async move { control.run(stop).await });
+    external.register(HELLO).await;
+    external.register(PARENT).await;
+    let parent = external.start("tests/parent").await;
+    // The relay has run once it has started the child.
+    let children = format!("/api/executions?parent_execution_id={parent}");
+    let mut child = Value::Null;
+    while child.is_null() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        child = external.get(&children).await.body[0]["execution_id"].clone();
+    }
+    let other = external.start("tests/hello").await;
+    let rows = claim(&server, 10).await;
+    let told: Vec<String> = rows.iter().map(|row| row["execution_id"].to_string()).collect();
+    assert_eq!(told.len(), 2, "{rows:?}");
+    assert!(told.contains(&other) && told.iter().any(|it| child == it.as_str()), "{rows:?}");
 }
 
 pub(super) async fn a_claim_says_the_codec_of_its_payload(server: Server) {

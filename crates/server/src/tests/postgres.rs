@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use noetl_control::ControlSettings;
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Value, json};
 
-use super::Server;
-use crate::{Statement, Statements};
+use super::{Server, settings};
+use crate::{Authentication, Hosts, Statement, Statements};
 
 pub(super) async fn sql_by_hand_is_off_unless_an_operator_names_a_database(server: Server) {
     let answer = server.post("/api/postgres/execute", json!({ "query": "SELECT 1" })).await;
@@ -43,14 +44,18 @@ async fn ask(body: Value) -> super::Answer {
     with_sql().post("/api/postgres/execute", body).await
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_table_has_rows_as_lists_and_the_names_of_its_columns() {
-    let body = json!({ "query": "SELECT 1", "format": "table" });
-    let answer = ask(body).await.body;
+pub(super) async fn a_table_has_rows_as_lists_and_the_names_of_its_columns(server: Server) {
+    let server = server
+        .beside(settings(Authentication::Open, Hosts::Any), ControlSettings::default())
+        .changed(|state| state.with_statements(Arc::new(Echo)));
+    let ask = async |format: &str| {
+        let body = json!({ "query": "SELECT 1", "format": format });
+        server.post("/api/postgres/execute", body).await.body
+    };
+    let answer = ask("table").await;
     assert_eq!(answer["columns"], json!(["sql", "parameters", "schema", "credential"]));
     assert_eq!(answer["result"], json!([["SELECT 1", null, null, null]]));
-    let answer = ask(json!({ "query": "SELECT 1", "format": "json" })).await.body;
-    assert_eq!(answer["result"][0]["sql"], "SELECT 1");
+    assert_eq!(ask("json").await["result"][0]["sql"], "SELECT 1");
 }
 
 #[tokio::test(start_paused = true)]
