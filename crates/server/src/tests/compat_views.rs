@@ -1,6 +1,8 @@
 //! Tests that the SQL views in the original's column shape show what the API shows, on every
 //! database.
 
+use noetl_compat::name_of;
+use noetl_model::EventTag;
 use noetl_testkit::PostgresServer;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteConnection};
 
@@ -19,6 +21,8 @@ workflow:
 
 /// The names of the views, as a statement of a test spells them: `VIEW(event)`.
 const VIEWS: [&str; 4] = ["event", "execution", "command", "outbox"];
+/// The view that the others take public names from.
+const NAMES: &str = "event_name";
 
 /// A direct connection to each database of a server.
 enum Readers {
@@ -85,7 +89,7 @@ impl Readers {
 }
 
 fn named(statement: &str, prefix: &str) -> String {
-    VIEWS.iter().fold(statement.to_owned(), |text, view| {
+    VIEWS.iter().chain([&NAMES]).fold(statement.to_owned(), |text, view| {
         text.replace(&format!("VIEW({view})"), &format!("{prefix}{view}"))
     })
 }
@@ -104,6 +108,7 @@ async fn check(backing: Backing) {
         "status": "FAILED", "payload": { "text": "a\u{0}b" } });
     assert_eq!(server.post("/api/events", fact).await.status, 200);
     let mut readers = Readers::of(&backing).await;
+    names_are_those_of_the_api(&mut readers).await;
 
     for id in [&ended, &looped, &waiting] {
         let shown = readers
@@ -143,6 +148,17 @@ async fn check(backing: Backing) {
         let change = format!("UPDATE VIEW({view}) SET execution_id = 1");
         assert!(readers.is_refused(&change).await, "{view}");
     }
+}
+
+/// Compares the names and statuses in the views with those of every kind of event.
+async fn names_are_those_of_the_api(readers: &mut Readers) {
+    let names = "SELECT event_type || ' ' || name || ' ' || status FROM VIEW(event_name)";
+    let shown: BTreeSet<String> = readers.lines(names).await.into_iter().collect();
+    let expected = EventTag::ALL.iter().map(|tag| {
+        let (name, status) = name_of(*tag);
+        format!("{} {name} {status}", tag.as_str())
+    });
+    assert_eq!(shown, expected.collect::<BTreeSet<_>>(), "a new migration replaces the view");
 }
 
 async fn commands_are_shown(readers: &mut Readers, ended: &str, waiting: &str) {
