@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::public_events::{ConvertedEvent, Keep, events_after};
+use crate::unserved_pools::WaitHint;
 pub use end::{EndError, OldExecutions};
 pub use events::{EventOrder, EventQuery};
 pub use histogram::{HistogramError, HistogramQuery};
@@ -46,7 +47,7 @@ pub struct ExecutionOverview {
     pub events: Vec<PublicEvent>,
     pub pagination: Pagination,
     /// The reason why the execution does not advance, if no worker takes its commands.
-    pub hint: Option<String>,
+    pub hint: Option<WaitHint>,
 }
 
 /// The state of an execution in the words of a status request.
@@ -58,7 +59,7 @@ pub struct ExecutionProgress {
     /// The reason of a cancellation.
     pub cancelled_because: Option<String>,
     /// The reason why the execution does not advance, if no worker takes its commands.
-    pub hint: Option<String>,
+    pub hint: Option<WaitHint>,
 }
 
 /// The playbook of a fork.
@@ -210,7 +211,7 @@ impl App {
     }
 
     /// Explains why an execution does not advance; `None` if it does, or is not run here.
-    pub async fn hint_of(&self, known: &KnownExecution) -> Result<Option<String>, LoadError> {
+    pub async fn hint_of(&self, known: &KnownExecution) -> Result<Option<WaitHint>, LoadError> {
         match known.origin {
             LogOrigin::Native => self.hint(&known.summary).await,
             LogOrigin::Imported | LogOrigin::Subscription => Ok(None),

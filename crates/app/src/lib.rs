@@ -78,6 +78,7 @@ pub use start::{
 };
 pub use store_condition::MessageBacklog;
 pub use store_reader::{ReadValueError, StoreReader};
+pub use unserved_pools::{UnservedWait, WaitHint};
 pub use variables::{ExecutionVariable, NewVariable, VariableError};
 pub use workers::{WorkerError, WorkerFilter};
 

@@ -2,6 +2,7 @@
 //! callbacks that have not come.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -22,6 +23,24 @@ const HINT_AFTER: Duration = Duration::from_secs(10);
 const SERVED_FOR: Duration = Duration::from_secs(60);
 /// Maximum number of remembered pools.
 const POOLS_MAX: usize = 10_000;
+
+/// The reason why a running execution does not advance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitHint {
+    NoWorker(UnservedWait),
+    /// All open commands wait for callbacks; the one that has waited longest.
+    Callback { step: StepName, since: Timestamp },
+}
+
+/// A pool without a worker for which commands of an execution wait; the text tells how to help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnservedWait {
+    pub pool: Pool,
+    /// The number of commands of the execution that wait.
+    pub commands: u64,
+    /// The time that the oldest of them has waited.
+    pub waited: Duration,
+}
 
 /// The pools that have waiting commands and no worker; cached briefly.
 #[derive(Default)]
@@ -103,7 +122,7 @@ impl App {
 
     /// Returns the reason why a running execution does not advance: its pool has no worker, or its
     /// commands wait for callbacks.
-    pub async fn hint(&self, summary: &Summary) -> Result<Option<String>, LoadError> {
+    pub async fn hint(&self, summary: &Summary) -> Result<Option<WaitHint>, LoadError> {
         if summary.status != ExecutionStatus::Running {
             return Ok(None);
         }
@@ -124,14 +143,15 @@ impl App {
         let events = self.events(execution, Seq(first.0 - 1), 1).await?;
         let since = events.first().map(|recorded| recorded.at);
         let waited = since.map(|since| self.now().since(since)).unwrap_or_default();
-        let is_worth_it = waited >= HINT_AFTER;
-        Ok(is_worth_it.then(|| said(state.pool(), waiting.len(), waited)))
+        let commands = u64::try_from(waiting.len()).unwrap_or(u64::MAX);
+        let wait = UnservedWait { pool: state.pool().clone(), commands, waited };
+        Ok((waited >= HINT_AFTER).then_some(WaitHint::NoWorker(wait)))
     }
 }
 
 /// Returns the callback that an execution has waited for longest, if no command waits for anything
 /// else.
-fn callback_awaited(state: &Execution) -> Option<String> {
+fn callback_awaited(state: &Execution) -> Option<WaitHint> {
     let mut longest: Option<(Timestamp, &StepName)> = None;
     for part in state.open_parts() {
         match part {
@@ -147,23 +167,38 @@ fn callback_awaited(state: &Execution) -> Option<String> {
             OpenPart::TimeLimit { .. } | OpenPart::Join { .. } => {}
         }
     }
-    longest.map(|(since, step)| format!("Waiting for the callback of step `{step}` since {since}."))
+    longest.map(|(since, step)| WaitHint::Callback { step: step.clone(), since })
 }
 
-fn said(pool: &Pool, count: usize, waited: Duration) -> String {
-    let commands = match count {
-        1 => "1 command has".to_owned(),
-        count => format!("{count} commands have"),
-    };
-    let waited = match waited.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7200 => format!("{} min", seconds / 60),
-        seconds => format!("{} h", seconds / 3600),
-    };
-    format!(
-        "No worker is connected for pool `{pool}`; {commands} been waiting for {waited}. Start one \
-         with `noetl worker --pool {pool}`."
-    )
+impl fmt::Display for WaitHint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitHint::NoWorker(wait) => wait.fmt(f),
+            WaitHint::Callback { step, since } => {
+                write!(f, "Waiting for the callback of step `{step}` since {since}.")
+            }
+        }
+    }
+}
+
+impl fmt::Display for UnservedWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pool, commands, waited } = self;
+        let commands = match commands {
+            1 => "1 command has".to_owned(),
+            count => format!("{count} commands have"),
+        };
+        let waited = match waited.as_secs() {
+            seconds @ 0..120 => format!("{seconds} s"),
+            seconds @ 120..7200 => format!("{} min", seconds / 60),
+            seconds => format!("{} h", seconds / 3600),
+        };
+        write!(
+            f,
+            "No worker is connected for pool `{pool}`; {commands} been waiting for {waited}. Start \
+             one with `noetl worker --pool {pool}`."
+        )
+    }
 }
 
 #[cfg(test)]
@@ -171,8 +206,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(count: usize, seconds: u64, expected: &str) {
-        let hint = said(&Pool::new("gpu"), count, Duration::from_secs(seconds));
+    fn check(commands: u64, seconds: u64, expected: &str) {
+        let (pool, waited) = (Pool::new("gpu"), Duration::from_secs(seconds));
+        let hint = UnservedWait { pool, commands, waited }.to_string();
         let (hint, _) = hint.split_once(". ").expect("two sentences");
         assert_eq!(hint, format!("No worker is connected for pool `gpu`; {expected}"));
     }

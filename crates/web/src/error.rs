@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
 use noetl_app::StoreError;
 use noetl_control::{LoadError, ScheduleError, StartError, SubmitError, SubscriptionError};
 
@@ -17,6 +18,7 @@ use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::state::WebState;
 use crate::visitor::Visitor;
+use crate::words::Words;
 
 /// The reason why a page is not shown or a form has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,12 @@ pub(crate) enum PageError {
     NotFound(String),
     /// The request cannot be fulfilled; the message says why.
     Refused(String),
+    /// The same with a message of the catalogues.
+    Told {
+        kind: ToldKind,
+        word: &'static str,
+        values: Vec<(&'static str, String)>,
+    },
     Unreadable(String),
     /// The form carries no token of this browser.
     StaleForm,
@@ -38,11 +46,28 @@ pub(crate) enum PageError {
     Internal,
 }
 
+/// The kind of an error whose message is in the catalogues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToldKind {
+    NotFound,
+    Refused,
+}
+
 impl PageError {
+    pub(crate) fn not_found(word: &'static str, values: Vec<(&'static str, String)>) -> Self {
+        Self::Told { kind: ToldKind::NotFound, word, values }
+    }
+
+    pub(crate) fn refused(word: &'static str, values: Vec<(&'static str, String)>) -> Self {
+        Self::Told { kind: ToldKind::Refused, word, values }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
-            Self::UnknownPage | Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Refused(_) => StatusCode::CONFLICT,
+            Self::UnknownPage | Self::NotFound(_) | Self::Told { kind: ToldKind::NotFound, .. } => {
+                StatusCode::NOT_FOUND
+            }
+            Self::Refused(_) | Self::Told { kind: ToldKind::Refused, .. } => StatusCode::CONFLICT,
             Self::Unreadable(_) => StatusCode::BAD_REQUEST,
             Self::StaleForm => StatusCode::FORBIDDEN,
             Self::Denied { status, .. } => {
@@ -53,15 +78,27 @@ impl PageError {
         }
     }
 
-    /// Returns the key of the heading, and the message if the error has its own.
-    fn said(&self) -> (&'static str, &'static str, Option<&str>) {
+    /// Returns the keys of the heading and of the advice, and the message if the error has its own.
+    fn said(&self, words: &Words) -> (&'static str, &'static str, Option<Markup>) {
+        // Messages of the engine are in English.
+        let english = |text: &str| Some(html! { span lang="en" { (text) } });
         match self {
             Self::UnknownPage => ("error.unknown_page", "error.unknown_page_more", None),
-            Self::NotFound(what) => ("error.not_found", "error.not_found_more", Some(what)),
-            Self::Refused(why) => ("error.refused", "error.refused_more", Some(why)),
-            Self::Unreadable(why) => ("error.unreadable", "error.unreadable_more", Some(why)),
+            Self::NotFound(what) => ("error.not_found", "error.not_found_more", english(what)),
+            Self::Refused(why) => ("error.refused", "error.refused_more", english(why)),
+            Self::Unreadable(why) => ("error.unreadable", "error.unreadable_more", english(why)),
             Self::StaleForm => ("error.stale_form", "error.stale_form_more", None),
-            Self::Denied { reason, .. } => ("error.denied", "error.denied_more", Some(reason)),
+            Self::Denied { reason, .. } => ("error.denied", "error.denied_more", english(reason)),
+            Self::Told { kind, word, values } => {
+                let (title, more) = match kind {
+                    ToldKind::NotFound => ("error.not_found", "error.not_found_more"),
+                    ToldKind::Refused => ("error.refused", "error.refused_more"),
+                };
+                let values: Vec<(&str, &str)> =
+                    values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                let message = words.fill(word, &values);
+                (title, more, Some(html! { (message) }))
+            }
             Self::Unavailable => ("error.unavailable", "error.unavailable_more", None),
             Self::Internal => ("error.internal", "error.internal_more", None),
         }
@@ -112,9 +149,14 @@ impl PageError {
 impl From<LoadError> for PageError {
     fn from(error: LoadError) -> Self {
         match error {
-            LoadError::NotFound(_) => Self::NotFound(error.to_string()),
-            LoadError::NotNative { .. } | LoadError::Rewound { .. } => {
-                Self::Refused(error.to_string())
+            LoadError::NotFound(id) => {
+                Self::not_found("error.no_execution", vec![("execution", id.to_string())])
+            }
+            LoadError::NotNative { execution, .. } => {
+                Self::refused("error.not_native", vec![("execution", execution.to_string())])
+            }
+            LoadError::Rewound { seq, .. } => {
+                Self::refused("error.rewound", vec![("seq", seq.to_string())])
             }
             LoadError::Unavailable(source) => Self::of_store(&source),
             LoadError::Corrupt { .. } => Self::internal(&error),
@@ -136,13 +178,20 @@ impl From<SubmitError> for PageError {
 impl From<StartError> for PageError {
     fn from(error: StartError) -> Self {
         match error {
-            StartError::UnknownPlaybook(_) => Self::NotFound(error.to_string()),
+            StartError::UnknownPlaybook(path) => {
+                Self::not_found("error.no_playbook", vec![("path", path)])
+            }
+            StartError::ArchivedPlaybook(path) => {
+                Self::refused("error.archived", vec![("path", path)])
+            }
+            StartError::PayloadTooLarge => {
+                let max = noetl_model::PAYLOAD_MAX.to_string();
+                Self::refused("error.payload_too_large", vec![("max", max)])
+            }
             StartError::Submit(error) => error.into(),
-            StartError::ArchivedPlaybook(_)
-            | StartError::AmbiguousName(_)
+            StartError::AmbiguousName(_)
             | StartError::TooDeep { .. }
             | StartError::ParentCancelled(_)
-            | StartError::PayloadTooLarge
             | StartError::PayloadTooNested
             | StartError::KeyTaken(_)
             | StartError::Refused(_)
@@ -196,7 +245,7 @@ pub(crate) async fn draw_errors(
 }
 
 fn drawn(page: &PageRequest, error: &PageError) -> Response {
-    let (title, more, message) = error.said();
+    let (title, more, message) = error.said(page.words);
     let title = page.t(title);
     let head = PageHead { title, place: NavPlace::None };
     let content = error_panel(title, message, page.t(more));

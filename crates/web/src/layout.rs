@@ -100,6 +100,7 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
                 main #content tabindex="-1" { (content) }
                 (palette(page))
                 (key_list(page))
+                span #copy-word hidden { (page.t("nav.copy")) }
                 div #notice role="status" aria-live="polite" {}
             }
         }

@@ -2,6 +2,7 @@
 
 mod execution;
 mod forms;
+mod german;
 mod pages;
 mod snapshots;
 mod text;
@@ -92,6 +93,12 @@ impl Site {
 
     async fn get(&self, path: &str) -> Shown {
         self.send(Request::get(path).body(Body::empty()).expect("a request")).await
+    }
+
+    /// Requests a page in German.
+    async fn get_german(&self, path: &str) -> Shown {
+        let request = Request::get(path).header(header::ACCEPT_LANGUAGE, "de");
+        self.send(request.body(Body::empty()).expect("a request")).await
     }
 
     async fn send(&self, mut request: Request<Body>) -> Shown {

@@ -46,13 +46,15 @@ impl Words {
         self.texts.get(key).map_or(key, String::as_str)
     }
 
+    /// Returns the keys of all texts.
+    #[cfg(test)]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.texts.keys().map(String::as_str)
+    }
+
     /// Returns a text with values in its places.
     pub(crate) fn fill(&self, key: &str, values: &[(&str, &str)]) -> String {
-        let mut text = self.t(key).to_owned();
-        for (name, value) in values {
-            text = text.replace(&format!("{{{name}}}"), value);
-        }
-        text
+        filled(self.t(key).to_owned(), values)
     }
 
     /// Returns the form of a text for a number, with the number as `{count}`.
@@ -61,6 +63,20 @@ impl Words {
         let (one, other) = text.split_once(" | ").unwrap_or((text, text));
         let form = if count == 1 { one } else { other };
         form.replace("{count}", &self.number(count))
+    }
+
+    /// Returns the form of a text for a number, with the number as `{count}` and values in its other
+    /// places.
+    pub(crate) fn count_fill(&self, key: &str, count: u64, values: &[(&str, &str)]) -> String {
+        filled(self.count(key, count), values)
+    }
+
+    /// Returns the language's mark between a number and its tenths.
+    pub(crate) const fn decimal_mark(&self) -> char {
+        match self.language {
+            Language::English => '.',
+            Language::German => ',',
+        }
     }
 
     /// Returns a number with the language's mark between thousands.
@@ -79,6 +95,11 @@ impl Words {
         }
         text
     }
+}
+
+/// Puts values into the places of a text.
+fn filled(text: String, values: &[(&str, &str)]) -> String {
+    values.iter().fold(text, |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
 #[cfg(test)]

@@ -106,6 +106,6 @@ fn state_of(progress: ExecutionProgress, now: Timestamp) -> ExecutionState {
         end_time: summary.ended_at.map(|at| at.to_string()),
         duration_seconds: duration.as_secs_f64(),
         duration_human: duration_text(duration),
-        hint,
+        hint: hint.map(|wait| wait.to_string()),
     }
 }

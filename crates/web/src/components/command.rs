@@ -9,7 +9,7 @@ pub(crate) fn command(line: &str) -> Markup {
     html! {
         div.command {
             code { (line) }
-            button.plain type="button" data-copy=(line) hidden aria-label="Copy" { (icon(Icon::Copy)) }
+            button.plain type="button" data-copy=(line) hidden aria-labelledby="copy-word" { (icon(Icon::Copy)) }
         }
     }
 }

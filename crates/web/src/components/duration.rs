@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
+use crate::words::Words;
+
 /// Draws a duration; the title is exact.
-pub(crate) fn duration(duration: Duration) -> Markup {
-    html! { span.duration title=(format!("{} s", duration.as_secs_f64())) { (short(duration)) } }
+pub(crate) fn duration(words: &Words, duration: Duration) -> Markup {
+    let exact = duration.as_secs_f64().to_string().replace('.', &words.decimal_mark().to_string());
+    html! { span.duration title={ (exact) " s" } { (short(words, duration)) } }
 }
 
 /// Returns a duration as a short text, such as `1 min 20 s`.
-pub(crate) fn short(duration: Duration) -> String {
+pub(crate) fn short(words: &Words, duration: Duration) -> String {
     let millis = duration.as_millis();
     let seconds = duration.as_secs();
     let two = |large: u64, one: &str, small: u64, other: &str| match small {
@@ -19,7 +22,7 @@ pub(crate) fn short(duration: Duration) -> String {
     };
     match seconds {
         0 => format!("{millis} ms"),
-        1..10 => format!("{}.{} s", seconds, millis / 100 % 10),
+        1..10 => format!("{seconds}{}{} s", words.decimal_mark(), millis / 100 % 10),
         10..60 => format!("{seconds} s"),
         60..3600 => two(seconds / 60, "min", seconds % 60, "s"),
         3600..86_400 => two(seconds / 3600, "h", seconds / 60 % 60, "min"),
@@ -30,6 +33,7 @@ pub(crate) fn short(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preferences::Language;
 
     #[test]
     fn a_duration_has_two_units_at_most() {
@@ -43,7 +47,10 @@ mod tests {
             (3_600_000, "1 h"),
             (90_000_000, "1 d 1 h"),
         ] {
-            assert_eq!(short(Duration::from_millis(millis)), expected);
+            let words = Words::of(Language::English);
+            assert_eq!(short(words, Duration::from_millis(millis)), expected);
         }
+        let german = Words::of(Language::German);
+        assert_eq!(short(german, Duration::from_millis(1450)), "1,4 s");
     }
 }

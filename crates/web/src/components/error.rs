@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::layout::{Icon, icon};
 
 /// Draws the content of a page that shows an error.
-pub(crate) fn error_panel(title: &str, message: Option<&str>, more: &str) -> Markup {
+pub(crate) fn error_panel(title: &str, message: Option<Markup>, more: &str) -> Markup {
     html! {
         section.error-page {
             h1 { (icon(Icon::Warning)) (title) }
@@ -15,9 +15,9 @@ pub(crate) fn error_panel(title: &str, message: Option<&str>, more: &str) -> Mar
     }
 }
 
-/// Draws an error inside a page.
+/// Draws an error inside a page; messages of the engine are in English.
 pub(crate) fn error_line(message: &str) -> Markup {
-    html! { p.error-line { (icon(Icon::Failed)) span { (message) } } }
+    html! { p.error-line { (icon(Icon::Failed)) span lang="en" { (message) } } }
 }
 
 /// Draws a message that asks for attention.

@@ -106,7 +106,7 @@ fn row(page: &PageRequest, listed: &ExecutionLine) -> Vec<Markup> {
         html! { (playbook_link(&summary.playbook.path)) " " span.soft { "v" (summary.playbook.version) } },
         execution_link(summary.execution),
         time(summary.started_at),
-        duration(took(summary, page.now)),
+        duration(page.words, took(summary, page.now)),
         progress(page.words, listed),
         html! { @if page.visitor.may.run { (act(page, summary)) } },
     ]

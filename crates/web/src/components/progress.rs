@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
+use noetl_app::{UnservedWait, WaitHint};
 use noetl_model::{ExecutionStatus, Summary, Timestamp};
 
 use super::bar::bar;
+use super::duration::short;
 use super::prose::prose;
 use super::status::Tone;
 use crate::words::Words;
@@ -17,7 +19,7 @@ const ERROR_MAX: usize = 160;
 #[derive(Debug)]
 pub(crate) struct ExecutionLine {
     pub(crate) summary: Summary,
-    pub(crate) hint: Option<String>,
+    pub(crate) hint: Option<WaitHint>,
 }
 
 /// Draws what an execution does or waits for, or how it ended.
@@ -25,7 +27,14 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
     let summary = &listed.summary;
     match summary.status {
         ExecutionStatus::Running => match &listed.hint {
-            Some(hint) => html! { span.attention { (prose(hint)) } },
+            Some(WaitHint::NoWorker(wait)) => {
+                html! { span.attention { (prose(&unserved(words, wait))) } }
+            }
+            Some(WaitHint::Callback { step, since }) => {
+                let (step, since) = (step.as_str(), since.to_string());
+                let values = [("step", step), ("time", since.as_str())];
+                html! { span { (prose(&words.fill("executions.callback", &values))) } }
+            }
             None => running(words, summary),
         },
         ExecutionStatus::Failed => failure(summary),
@@ -33,6 +42,12 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
             html! { span.soft { (words.count("count.steps", summary.steps.total.into())) } }
         }
     }
+}
+
+/// Returns the sentence about a pool without a worker.
+pub(crate) fn unserved(words: &Words, wait: &UnservedWait) -> String {
+    let (pool, time) = (wait.pool.as_str(), short(words, wait.waited));
+    words.count_fill("executions.unserved", wait.commands, &[("pool", pool), ("time", &time)])
 }
 
 fn running(words: &Words, summary: &Summary) -> Markup {

@@ -34,7 +34,7 @@ fn template(page: &PageRequest) -> Markup {
             (badge(Tone::Warning, "waiting"))
         }))
         (shown("duration", &html! {
-            @for seconds in [0, 5, 80, 4000, 100_000] { (duration(Duration::from_secs(seconds))) " · " }
+            @for seconds in [0, 5, 80, 4000, 100_000] { (duration(page.words, Duration::from_secs(seconds))) " · " }
         }))
         (shown("time", &time(page.now)))
         (shown("id", &html! { (execution_link(ExecutionId(7_000_123_456_789))) " " (playbook_link("a/b/name")) }))
@@ -43,7 +43,7 @@ fn template(page: &PageRequest) -> Markup {
         (shown("json_tree", &json_tree(&json!({ "text": "a", "list": [1, 2.5, null, true], "empty": {} }))))
         (shown("empty", &empty("Nothing", "It would be here.", Some("noetl run x.yaml"))))
         (shown("command", &command("noetl worker --pool gpu")))
-        (shown("error", &html! { (error_line("It failed.")) (hint(&html! { "Look." })) (error_panel("Title", Some("message"), "more")) }))
+        (shown("error", &html! { (error_line("It failed.")) (hint(&html! { "Look." })) (error_panel("Title", Some(html! { "message" }), "more")) }))
     }
 }
 

@@ -53,15 +53,28 @@ fn execution_of(text: &str) -> Result<ExecutionId, PageError> {
 impl From<PositionError> for PageError {
     fn from(error: PositionError) -> Self {
         match error {
-            PositionError::NoSuchPosition { .. } | PositionError::NoSuchValue { .. } => {
-                Self::NotFound(error.to_string())
+            PositionError::NoSuchPosition { position, last, .. } => Self::not_found(
+                "error.no_position",
+                vec![("seq", position.to_string()), ("last", last.to_string())],
+            ),
+            PositionError::NoSuchValue { name, position } => Self::not_found(
+                "error.no_value",
+                vec![("name", name), ("seq", position.to_string())],
+            ),
+            PositionError::NoOpenRun { step, position } => Self::refused(
+                "error.no_open_run",
+                vec![("step", step), ("seq", position.to_string())],
+            ),
+            PositionError::TemplateTooLong { max } => {
+                Self::refused("error.template_too_long", vec![("max", max.to_string())])
             }
-            PositionError::NoOpenRun { .. }
-            | PositionError::InvalidTemplate(_)
-            | PositionError::TemplateTooLong { .. }
+            PositionError::TooManyExpanded { max } => {
+                Self::refused("error.too_many_expanded", vec![("max", max.to_string())])
+            }
+            // The page asks for neither too many buckets nor a reversed part.
+            PositionError::InvalidTemplate(_)
             | PositionError::Buckets { .. }
-            | PositionError::PartReversed { .. }
-            | PositionError::TooManyExpanded { .. } => Self::Refused(error.to_string()),
+            | PositionError::PartReversed { .. } => Self::Refused(error.to_string()),
             PositionError::Load(error) => error.into(),
         }
     }

@@ -46,7 +46,7 @@ pub(super) async fn log_in(page: PageRequest, form: SignedForm) -> PageResult {
             Ok(drawn(&page, StatusCode::UNAUTHORIZED, next, Some(&message)))
         }
         Err(LoginError::TooMany(wait)) => {
-            let message = page.words.fill("login.too_many", &[("wait", &short(wait))]);
+            let message = page.words.fill("login.too_many", &[("wait", &short(page.words, wait))]);
             Ok(drawn(&page, StatusCode::TOO_MANY_REQUESTS, next, Some(&message)))
         }
     }

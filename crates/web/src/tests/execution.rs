@@ -59,13 +59,19 @@ pub(super) async fn work(site: &Site, outcome: Outcome, stderr: &str) {
     site.app.report_commands(vec![report]).await.expect("an answer");
 }
 
-/// A site with an execution whose second step has failed.
-async fn failed() -> (Site, ExecutionId) {
+/// A site with an execution whose first step waits for a worker.
+pub(super) async fn started() -> (Site, ExecutionId) {
     let site = Site::new();
     site.app.register(ORDERS).await.expect("a playbook");
     let playbook = PlaybookChoice::Path { path: "shop/orders".to_owned(), version: None };
     let started = site.app.start(StartRequest::new(playbook, Map::new())).await;
     let execution = started.expect("an execution").execution;
+    (site, execution)
+}
+
+/// A site with an execution whose second step has failed.
+pub(super) async fn failed() -> (Site, ExecutionId) {
+    let (site, execution) = started().await;
     work(&site, Outcome::Completed { output: Arc::new(json!({ "total": 42 })) }, "").await;
     let error = ToolError::new(ErrorKind::Exception, "no address <b>");
     work(&site, Outcome::Failed { error, output: None }, "bill: no address").await;

@@ -20,7 +20,7 @@ workflow:
 ";
 
 /// A site with a playbook in two versions and an execution that waits for a worker.
-async fn seeded() -> Site {
+pub(super) async fn seeded() -> Site {
     let site = Site::new();
     site.app.register(REFUND).await.expect("a playbook");
     site.app.register(&REFUND.replace("ACME", "Globex")).await.expect("a second version");

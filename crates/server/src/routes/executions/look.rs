@@ -75,7 +75,7 @@ async fn show_execution(
         workload,
         result,
         events: query.shown(events),
-        hint,
+        hint: hint.map(|wait| wait.to_string()),
         pagination,
     }))
 }

@@ -101,7 +101,7 @@ pub(super) fn events(page: &PageRequest, view: &ExecutionView, window: &EventWin
         }
         @if window.events.is_empty() { p.soft { (page.t("exec.no_events")) } }
         ol.events {
-            @for recorded in &window.events { (event_row(view, recorded)) }
+            @for recorded in &window.events { (event_row(page, view, recorded)) }
         }
         nav.pages {
             @if window.first > 1 {
@@ -128,7 +128,7 @@ fn paged(view: &ExecutionView, window: &EventWindow, from: u64) -> String {
     )
 }
 
-fn event_row(view: &ExecutionView, recorded: &Recorded) -> Markup {
+fn event_row(page: &PageRequest, view: &ExecutionView, recorded: &Recorded) -> Markup {
     let is_here = recorded.seq.0 == view.state.position;
     let passed = recorded.at.since(view.state.started_at);
     html! {
@@ -139,7 +139,7 @@ fn event_row(view: &ExecutionView, recorded: &Recorded) -> Markup {
                 summary {
                     span.kind { (recorded.event.tag().as_str()) }
                     @if let Some(step) = recorded.event.step() { code { (step.as_str()) } }
-                    span.soft.when { "+" (crate::components::duration::short(passed)) }
+                    span.soft.when { "+" (crate::components::duration::short(page.words, passed)) }
                 }
                 (json_tree(&json_of(recorded)))
             }

@@ -75,11 +75,23 @@ pub(super) fn expression(
     }
 }
 
+/// Returns the key of the word for a type of values.
+fn kind_word(kind: &str) -> &'static str {
+    match kind {
+        "boolean" => "exec.kind_boolean",
+        "number" => "exec.kind_number",
+        "string" => "exec.kind_string",
+        "list" => "exec.kind_list",
+        "map" => "exec.kind_map",
+        _ => "exec.kind_null",
+    }
+}
+
 fn answered(page: &PageRequest, answer: &EvaluateAnswer) -> Markup {
     html! {
         @match &answer.result {
             TemplateResult::Value { kind, value } => {
-                h3 { (page.t("exec.result")) " " span.soft { (kind) } }
+                h3 { (page.t("exec.result")) " " span.soft { (page.words.t(kind_word(kind))) } }
                 (json_tree(value))
             },
             TemplateResult::Error { message } => (error_line(message)),

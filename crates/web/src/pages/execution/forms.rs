@@ -153,5 +153,5 @@ fn object(name: &str, text: &str) -> Result<Map<String, Value>, PageError> {
 }
 
 fn unreadable(name: &str) -> PageError {
-    PageError::Refused(format!("{name} is not a JSON object"))
+    PageError::refused("error.no_object", vec![("name", name.to_owned())])
 }

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
+use noetl_app::WaitHint;
 use noetl_model::ExecutionStatus;
 
 use super::sentence::sentences;
 use super::view::ExecutionView;
 use crate::components::action::{Action, action, confirmed_action};
+use crate::components::command::command;
 use crate::components::duration::duration;
 use crate::components::id::{execution_address, execution_link, playbook_link};
+use crate::components::progress::unserved;
 use crate::components::prose::prose;
 use crate::components::status::execution_status;
 use crate::components::time::time;
@@ -24,8 +27,9 @@ pub(super) fn head(page: &PageRequest, view: &ExecutionView) -> Markup {
             (execution_status(page.words, state.status))
             div.end { (actions(page, view)) }
         }
-        @if let (Some(hint), true) = (&view.hint, view.is_live()) {
-            p.says.attention { (prose(hint)) }
+        @if let (Some(WaitHint::NoWorker(hint)), true) = (&view.hint, view.is_live()) {
+            p.says.attention { (prose(&unserved(page.words, hint))) }
+            (command(&format!("noetl worker --pool {}", hint.pool)))
         } @else {
             @for sentence in &said { p.says.failure[state.status == ExecutionStatus::Failed] { (sentence) } }
         }
@@ -42,7 +46,7 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
         dl.facts {
             div { dt { (page.t("exec.id")) } dd { code { (summary.execution) } } }
             div { dt { (page.t("exec.started")) } dd { (time(view.state.started_at)) } }
-            div { dt { (page.t("exec.took")) } dd { (duration(took)) } }
+            div { dt { (page.t("exec.took")) } dd { (duration(page.words, took)) } }
             div { dt { (page.t("exec.started_by")) } dd { (started_by(page, view)) } }
             @if let Some(fork) = summary.fork {
                 div { dt { (page.t("exec.fork_of")) } dd {

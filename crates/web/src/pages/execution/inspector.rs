@@ -238,8 +238,8 @@ fn attempts(page: &PageRequest, view: &ExecutionView, run: &RunRecord) -> Markup
                     @if command.claims.len() > 1 { span.soft { " (" (command.claims.len()) ")" } } },
                 end_badge(page, command),
                 html! { @if let Some(claim) = claim { code.worker { (claim.worker) } } @else { span.soft { "–" } } },
-                duration(waited),
-                html! { @if let Some(claim) = claim { (duration(ended.since(claim.at))) } @else { span.soft { "–" } } },
+                duration(page.words, waited),
+                html! { @if let Some(claim) = claim { (duration(page.words, ended.since(claim.at))) } @else { span.soft { "–" } } },
             ];
             if has_items {
                 let item = command.task.place.item().map(|it| it.to_string()).unwrap_or_default();

@@ -59,8 +59,8 @@ pub(in crate::pages) async fn verify(page: PageRequest, Path(id): Path<String>) 
     let content = html! {
         header.page-head { h1 { (page.t("exec.verify")) " " (execution_link(execution)) } (badge(tone, page.words.t(word))) }
         p { (page.words.count("exec.verified", found.events)) }
-        @if let Some(fault) = &found.fault { p.failure { (fault) } }
-        @if let Some(note) = &found.note { p.soft { (note) } }
+        @if let Some(fault) = &found.fault { p.failure lang="en" { (fault) } }
+        @if let Some(note) = &found.note { p.soft lang="en" { (note) } }
         @if let Some(head) = &found.head { p { (page.t("exec.last_digest")) " " code { (head) } } }
     };
     Ok(page.respond(&head, &content))

@@ -99,7 +99,7 @@ fn says(page: &PageRequest, view: &ExecutionView) -> Markup {
                 " " code { (recorded.event.tag().as_str()) }
                 @if let Some(step) = recorded.event.step() { " " code { (step.as_str()) } }
             }
-            span.soft { " +" (short(passed)) }
+            span.soft { " +" (short(page.words, passed)) }
             @if view.is_live() { " " span.live { "● " (page.t("exec.live")) } }
             @else if position < last {
                 " " a.button href=(view.here.at(None).address()) { (page.t("exec.go_live")) }

@@ -35,16 +35,11 @@ pub(super) fn sentences(words: &Words, view: &ExecutionView, now: Timestamp) -> 
 /// Returns a group of open work as a sentence.
 fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
     let step = group.step.as_deref().unwrap_or_default();
-    let count = match group.count {
-        1 => String::new(),
-        many => format!(" (×{})", words.number(many)),
-    };
-    let passed = |since: Timestamp| short(until.since(since));
-    let left = |due: Timestamp| short(due.since(until));
+    let passed = |since: Timestamp| short(words, until.since(since));
+    let left = |due: Timestamp| short(words, due.since(until));
     let say = |key: &str, values: &[(&str, &str)]| {
-        let all: Vec<(&str, &str)> =
-            [("step", step), ("count", count.as_str())].iter().chain(values).copied().collect();
-        words.fill(key, &all)
+        let all: Vec<(&str, &str)> = [("step", step)].iter().chain(values).copied().collect();
+        words.count_fill(key, group.count, &all)
     };
     match &group.wait {
         OpenWait::Worker { pool, since, is_served: Some(false) } => {
@@ -118,5 +113,52 @@ pub(super) fn skip_reason(reason: SkipReason) -> &'static str {
         SkipReason::Guard => "exec.skip_guard",
         SkipReason::Admission => "exec.skip_admission",
         SkipReason::Stopped => "exec.skip_stopped",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::preferences::Language;
+
+    #[track_caller]
+    fn check(wait: &OpenWait, count: u64, english: &str, german: &str) {
+        let group = OpenWorkGroup { step: Some("load".to_owned()), wait: wait.clone(), count };
+        let until = Timestamp::from_millis(0).after(Duration::from_millis(1500));
+        for (language, expected) in [(Language::English, english), (Language::German, german)] {
+            assert_eq!(waits(Words::of(language), &group, until), expected);
+        }
+    }
+
+    #[test]
+    fn a_sentence_names_a_number_only_if_there_are_several() {
+        let since = Timestamp::from_millis(0);
+        let report = OpenWait::Report {
+            worker: "embedded".to_owned(),
+            attempt: 1,
+            since,
+            lease_until: since,
+        };
+        check(
+            &report,
+            1,
+            "Running load on embedded for 1.5 s.",
+            "load läuft seit 1,5 s auf embedded.",
+        );
+        check(
+            &report,
+            1200,
+            "Running 1,200 commands of load, the oldest for 1.5 s.",
+            "1.200 Befehle von load laufen, der älteste seit 1,5 s.",
+        );
+        let pool = OpenWait::Worker { pool: "gpu".to_owned(), since, is_served: Some(false) };
+        check(
+            &pool,
+            1,
+            "Waiting 1.5 s for a worker of pool gpu to run load: none is connected.",
+            "Wartet seit 1,5 s auf einen Worker des Pools gpu für load: keiner ist verbunden.",
+        );
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn timeline(page: &PageRequest, view: &ExecutionView) -> Markup {
         section.timeline aria-label=(page.t("exec.timeline")) {
             div.section-head {
                 h2 { (page.t("exec.timeline")) }
-                span.soft { (short(until.since(axis.from))) }
+                span.soft { (short(page.words, until.since(axis.from))) }
                 span.legend {
                     @for (class, word) in LEGEND { span { span class={ "key " (class) } {} (page.words.t(word)) } }
                 }
@@ -105,7 +105,7 @@ fn drawn_row(page: &PageRequest, view: &ExecutionView, axis: &Axis, row: &Timeli
                     (span(axis, &format!("fill-{}", tone(step).class()), entered, ended, (3, 10)))
                 }
             }
-            span.took { (duration(ended.since(entered))) @if step.runs > 1 { span.soft { " ×" (step.runs) } } }
+            span.took { (duration(page.words, ended.since(entered))) @if step.runs > 1 { span.soft { " ×" (step.runs) } } }
         }
     }
 }

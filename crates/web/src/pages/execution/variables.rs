@@ -9,6 +9,7 @@ use super::address::Here;
 use super::inspector::left_out;
 use super::view::ExecutionView;
 use crate::components::json_tree::json_tree;
+use crate::components::status::execution_status;
 use crate::error::PageError;
 use crate::request::PageRequest;
 
@@ -90,7 +91,7 @@ pub(super) fn difference(page: &PageRequest, change: &PositionChange) -> Markup 
             h3 { (page.words.fill("exec.between", &[("from", &from), ("to", &to)])) }
             @if is_same { p.soft { (page.t("exec.no_difference")) } }
             @if let Some((before, after)) = change.status {
-                p { (page.t("exec.status")) ": " code { (before) } " → " code { (after) } }
+                p { (page.t("exec.status")) ": " (execution_status(page.words, before)) " → " (execution_status(page.words, after)) }
             }
             @for value in change.workload.iter().chain(&change.ctx) { (value_change(value)) }
             @for step in &change.steps {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use noetl_api::wire::{
     GuardView, LogAxis, LogDensity, PositionState, PositionStep, TimelineWindow,
 };
-use noetl_app::{KnownExecution, LogPartQuery, TimelineWindowQuery};
+use noetl_app::{KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint};
 use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepStatus, Summary};
 
 use super::address::{Here, PositionQuery, Tab};
@@ -26,7 +26,7 @@ pub(super) struct ExecutionView {
     pub(super) here: Here,
     pub(super) summary: Summary,
     /// The reason why the execution does not advance.
-    pub(super) hint: Option<String>,
+    pub(super) hint: Option<WaitHint>,
     pub(super) state: PositionState,
     pub(super) drawn: Arc<DrawnPlaybook>,
     /// The event at the position.

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use noetl_api::wire::{FailedMessageView, SubscriptionEventView, SubscriptionView};
 use noetl_engine::SubscriptionAction;
+use noetl_model::SubscriptionState;
 
 use crate::components::action::{Action, action, confirmed_action};
 use crate::components::empty::empty;
@@ -49,7 +50,7 @@ fn list(page: &PageRequest, subscriptions: &[SubscriptionView]) -> Markup {
         .map(|it| {
             vec![
                 html! { a href=(address(it)) { (it.path) } },
-                state(&it.state),
+                state(page, &it.state),
                 time_text(&it.updated_at),
                 html! { @if page.visitor.may.run { (switches(page, it)) } },
             ]
@@ -58,13 +59,17 @@ fn list(page: &PageRequest, subscriptions: &[SubscriptionView]) -> Markup {
     table(page.t("nav.subscriptions"), &columns, &rows)
 }
 
-fn state(state: &str) -> Markup {
-    let tone = match state {
-        "ACTIVE" => Tone::Good,
-        "DRAINING" => Tone::Active,
-        _ => Tone::Quiet,
+fn state(page: &PageRequest, state: &str) -> Markup {
+    let known = SubscriptionState::ALL.iter().find(|it| it.as_str() == state);
+    let Some(known) = known else { return badge(Tone::Quiet, state) };
+    let (tone, word) = match known {
+        SubscriptionState::Registered => (Tone::Quiet, "subscriptions.registered"),
+        SubscriptionState::Active => (Tone::Good, "subscriptions.active"),
+        SubscriptionState::Paused => (Tone::Quiet, "subscriptions.paused"),
+        SubscriptionState::Draining => (Tone::Active, "subscriptions.draining"),
+        SubscriptionState::Deactivated => (Tone::Quiet, "subscriptions.deactivated"),
     };
-    badge(tone, &state.to_lowercase())
+    badge(tone, page.words.t(word))
 }
 
 /// Draws the actions that the state of a subscription allows.
@@ -99,7 +104,7 @@ pub(super) fn subscription(page: &PageRequest, detail: &SubscriptionDetail) -> M
     html! {
         header.page-head {
             h1 { (subscription.path) }
-            (state(&subscription.state))
+            (state(page, &subscription.state))
             a href=(playbook_address(&subscription.path)) { (page.t("playbook.source")) }
             div.end { @if page.visitor.may.run { (switches(page, subscription)) } }
         }
@@ -131,7 +136,7 @@ fn failed(page: &PageRequest, detail: &SubscriptionDetail) -> Markup {
             let is_dead = it.status == "DEAD";
             let tone = if is_dead { Tone::Bad } else { Tone::Warning };
             vec![
-                badge(tone, &it.status.to_lowercase()),
+                badge(tone, page.words.t(if is_dead { "subscriptions.dead" } else { "subscriptions.retrying" })),
                 html! { (error_line(&it.reason)) (json_tree(&it.message)) },
                 html! { (it.failures) },
                 time_text(&it.last_at),
@@ -163,7 +168,7 @@ fn events(page: &PageRequest, events: &[SubscriptionEventView]) -> Markup {
             vec![
                 time_text(&event.created_at),
                 html! { code { (event.event_type) } },
-                state(&event.state),
+                state(page, &event.state),
             ]
         })
         .collect();

@@ -89,7 +89,7 @@ fn clock(page: &PageRequest, skew: Skew) -> Markup {
         Skew::Ahead(_) => page.t("system.ahead"),
         Skew::Behind(_) => page.t("system.behind"),
     };
-    html! { (duration(skew.duration())) " " (word) }
+    html! { (duration(page.words, skew.duration())) " " (word) }
 }
 
 fn audit(page: &PageRequest, accesses: &[AuditEntry]) -> Markup {

@@ -84,11 +84,15 @@ fn registered(page: &PageRequest, workers: &[PoolRow]) -> Markup {
     let rows: Vec<Vec<Markup>> = workers
         .iter()
         .map(|worker| {
-            let tone = if worker.status == "offline" { Tone::Quiet } else { Tone::Good };
+            let (tone, word) = match worker.status.as_str() {
+                "offline" => (Tone::Quiet, page.t("workers.offline")),
+                "ready" => (Tone::Good, page.t("workers.is_ready")),
+                other => (Tone::Good, other),
+            };
             let pool = worker.labels.as_ref().and_then(|it| it.get("pool_name")?.as_str());
             vec![
                 html! { code { (worker.name) } },
-                badge(tone, &worker.status),
+                badge(tone, word),
                 html! { @if let Some(pool) = pool { code { (pool) } } },
                 html! { @if let Some(capacity) = worker.capacity { (capacity) } },
                 time_text(&worker.heartbeat),
