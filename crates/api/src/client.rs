@@ -165,6 +165,13 @@ impl Client {
         Ok(ServerReadiness { is_ready, causes: causes.collect() })
     }
 
+    /// True if the server shows the web interface: its login is a page, or leads to another one.
+    pub async fn shows_pages(&self) -> bool {
+        let answer = self.once(Method::GET, "ui/login", None, Duration::ZERO).await;
+        let status = answer.map(|answer| answer.status());
+        status.is_ok_and(|status| status.is_success() || status.is_redirection())
+    }
+
     /// Registers a playbook. Registering the same text again returns the same version.
     pub async fn register(&self, content: &str) -> Result<RegisteredAs, ClientError> {
         let body = json!({ "content": content, "resource_type": "Playbook" });

@@ -121,6 +121,8 @@ pub(crate) enum CliCommand {
     Server(ServerArgs),
     /// Open the web interface in a browser; starts a server if none runs
     Ui(UiArgs),
+    /// Serve a demonstration: executions that run, fail, retry and wait, with their web interface
+    Demo(DemoArgs),
     /// Run commands for a server
     Worker(WorkerArgs),
     /// List, retry and drop pending messages (outbox)
@@ -177,6 +179,13 @@ pub(crate) struct RunArgs {
     /// Store nothing: keep the history in memory until this command ends
     #[arg(long, conflicts_with_all = ["db", "server"])]
     pub(crate) ephemeral: bool,
+    /// Open the page of the execution in a browser; without a server, this command serves it until
+    /// Ctrl-C
+    #[arg(long)]
+    pub(crate) ui: bool,
+    /// With --ui: print the address only, open no browser
+    #[arg(long, requires = "ui")]
+    pub(crate) no_browser: bool,
 }
 
 /// Values merged into the workload of a playbook.
@@ -278,6 +287,20 @@ pub(crate) struct UiArgs {
     pub(crate) no_browser: bool,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DEMO_EXAMPLES)]
+pub(crate) struct DemoArgs {
+    /// Directory for the database, which is kept [default: a temporary one, deleted at the end]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) data: Option<PathBuf>,
+    /// Address to listen on; port 0 is any free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
+    pub(crate) listen: String,
+    /// Print the address only, open no browser
+    #[arg(long)]
+    pub(crate) no_browser: bool,
 }
 
 #[derive(Debug, Args)]
@@ -417,7 +440,8 @@ earlier command left unfinished continue at the same time (`noetl resume` waits 
 
 With --server, or if a server is configured (`noetl config show`), the server stores and runs it.
 
-The first Ctrl-C cancels the execution, the second one ends the command immediately.
+The first Ctrl-C cancels the execution, the second one ends the command immediately. With --ui and
+without a server, the command serves the page after the end of the execution until Ctrl-C.
 Exit codes: 0 completed, 1 failed, 2 bad input, 130 cancelled.
 
 Examples:
@@ -427,7 +451,8 @@ Examples:
   noetl run report.yaml --payload @values.yaml --output json
   noetl run examples/hello_world@2 --quiet
   noetl run report.yaml --server https://noetl.example.org:8082
-  noetl run try.yaml --ephemeral";
+  noetl run try.yaml --ephemeral
+  noetl run report.yaml --ui";
 
 const VALIDATE_EXAMPLES: &str = "\
 Exit codes: 0 all files are valid (there may be warnings), 2 at least one is not.
@@ -448,6 +473,14 @@ Examples:
   noetl ui
   noetl ui 380888861418373120
   noetl ui --server https://noetl.example --no-browser";
+
+const DEMO_EXAMPLES: &str = "\
+The demonstration has a database of its own and uses no configured database, server or NATS.
+
+Examples:
+  noetl demo
+  noetl demo --no-browser --listen 127.0.0.1:9000
+  noetl demo --data demo";
 
 const SERVER_EXAMPLES: &str = "\
 Anyone who can start a playbook can run programs on this machine. If other machines can reach the

@@ -7,6 +7,7 @@ mod credentials;
 mod feeds;
 pub(crate) mod local;
 mod outbox;
+mod pages;
 mod reader;
 pub(crate) mod remote;
 mod schedules;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use ::url::Url;
 use async_trait::async_trait;
-use noetl_app::EntryState;
+use noetl_app::{EntryState, Services};
 use noetl_control::{Follow, ForkRequest, StartRequest};
 use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Summary};
 
@@ -33,6 +34,7 @@ pub(crate) use bulk::BulkOperations;
 pub(crate) use credentials::{CredentialItem, Credentials, RotatedTable};
 pub(crate) use feeds::Feeds;
 pub(crate) use outbox::Outbox;
+pub(crate) use pages::{answers, execution_page, page_of};
 pub(crate) use reader::{BackendReader, PlaybookDocument, Started, Which};
 pub(crate) use schedules::Schedules;
 pub(crate) use subscriptions::{Subscriptions, subscription_id};
@@ -92,6 +94,11 @@ pub(crate) trait Backend:
         reason: &str,
         below: ChildExecutions,
     ) -> Result<(), Failure>;
+
+    /// Returns the services of a backend in this process, for a server in front of it.
+    fn services(&self) -> Option<Services> {
+        None
+    }
 
     /// Stops everything that runs in this process.
     async fn close(self: Box<Self>);

@@ -5,6 +5,7 @@ mod completions;
 mod conclude;
 mod config;
 mod credential;
+mod demo;
 mod doctor;
 mod executions;
 mod feed;
@@ -13,6 +14,7 @@ mod outbox;
 mod register;
 mod replay;
 mod run;
+mod run_pages;
 mod schedule;
 mod schema;
 mod server;
@@ -80,6 +82,7 @@ pub(crate) async fn dispatch(
         },
         CliCommand::Server(args) => server::server(args, config, terminal).await,
         CliCommand::Ui(args) => ui::ui(args, config, terminal).await,
+        CliCommand::Demo(args) => demo::demo(args, config, terminal).await,
         CliCommand::Worker(args) => worker::worker(args, config, terminal).await,
         CliCommand::Outbox(command) => outbox::outbox(command, config, terminal).await,
         CliCommand::Feed(command) => feed::feed(command, config, terminal).await,
@@ -121,6 +124,7 @@ fn needs_settings(command: &CliCommand) -> bool {
         | CliCommand::Catalog(_)
         | CliCommand::Server(_)
         | CliCommand::Ui(_)
+        | CliCommand::Demo(_)
         | CliCommand::Worker(_)
         | CliCommand::Outbox(_)
         | CliCommand::Feed(_)

@@ -32,6 +32,19 @@ use trust::{TrustLevel, TrustList, Withheld};
 /// The default server URL.
 const USUAL_SERVER: &str = "http://127.0.0.1:8082";
 
+/// The settings that name services beside this process, or turn the web interface off.
+const OF_OTHERS: &[Setting] = &[
+    Setting::NatsUrl,
+    Setting::PayloadDirectory,
+    Setting::PostgresCluster,
+    Setting::PostgresHost,
+    Setting::PostgresShards,
+    Setting::PostgresUrl,
+    Setting::ServerPublicUrl,
+    Setting::ServerSqlDsn,
+    Setting::ServerUiOff,
+];
+
 /// The global flags about configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flags {
@@ -263,6 +276,17 @@ impl Config {
         if let Some(directory) = directory {
             let value = directory.display().to_string();
             self.said.insert(Setting::PayloadDirectory, Said::by_user(value, Source::Flag));
+        }
+        self
+    }
+
+    /// Returns the configuration without the services of others (PostgreSQL, NATS, directory of large
+    /// values, public URL), and with the web interface.
+    #[must_use]
+    pub(crate) fn alone(mut self) -> Self {
+        for setting in OF_OTHERS {
+            self.said.remove(setting);
+            self.environment.remove(setting.row().variable);
         }
         self
     }

@@ -308,14 +308,14 @@ impl Session {
         self
     }
 
+    /// Returns the services that a server in front of this session uses.
+    pub(crate) fn own_services(&self) -> Services {
+        self.services.clone()
+    }
+
     /// Returns the operations of this session.
     pub(crate) fn app(&self) -> &App {
         &self.app
-    }
-
-    /// Returns the services that an API in front of this session uses.
-    pub(crate) fn services(&self) -> Services {
-        self.services.clone()
     }
 
     /// Waits until the outbox is empty, for example until cancellations are delivered, up to
@@ -334,6 +334,10 @@ impl Session {
 impl Backend for Session {
     fn reader(&self) -> &dyn BackendReader {
         &self.reader
+    }
+
+    fn services(&self) -> Option<Services> {
+        Some(self.own_services())
     }
 
     async fn register(&self, file: &Path, content: &str) -> Result<PlaybookRef, Failure> {

@@ -41,6 +41,16 @@ pub(crate) struct Remote {
 impl Remote {
     /// Connects to a server with the configured token and CA.
     pub(crate) fn new(url: Url, named: NamedBy, config: &Config) -> Result<Self, Failure> {
+        let token = config.token_for(&url, named)?.map(str::to_owned);
+        Self::with_token(url, token, config)
+    }
+
+    /// Connects to a server for requests that need no token.
+    pub(crate) fn public(url: Url, config: &Config) -> Result<Self, Failure> {
+        Self::with_token(url, None, config)
+    }
+
+    fn with_token(url: Url, token: Option<String>, config: &Config) -> Result<Self, Failure> {
         let ca = match config.server_ca() {
             Some(path) => Some(
                 std::fs::read(path)
@@ -49,7 +59,6 @@ impl Remote {
             ),
             None => None,
         };
-        let token = config.token_for(&url, named)?.map(str::to_owned);
         let settings = ClientSettings { base: url.clone(), token, ca };
         let client = Client::new(settings).map_err(Failure::bad_input)?;
         Ok(Self { client: Arc::new(client), location: HistoryLocation::Server(url) })

@@ -3,7 +3,7 @@
 use noetl_model::{ExecutionStatus, Summary};
 
 use crate::args::WatchArgs;
-use crate::backend::{Backend, HistoryLocation};
+use crate::backend::{Backend, HistoryLocation, execution_page};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::execution::{
@@ -35,6 +35,11 @@ impl<'a> Conclusion<'a> {
         Ok(Self { backend, args, config, signals: Signals::new()? })
     }
 
+    /// Waits for Ctrl-C or a signal to stop.
+    pub(crate) async fn signalled(&mut self) {
+        self.signals.any().await;
+    }
+
     /// Watches one execution to its end and shows it.
     pub(crate) async fn of_one(
         &mut self,
@@ -58,7 +63,7 @@ impl<'a> Conclusion<'a> {
                     }
                 }
             }
-            self.talk(overview, terminal);
+            self.talk(overview, terminal).await;
         }
         Ok(exit_of(&overviews))
     }
@@ -77,7 +82,7 @@ impl<'a> Conclusion<'a> {
             terminal.data(&self.documents(&overviews, format).await?)?;
         }
         for overview in &overviews {
-            self.talk(overview, terminal);
+            self.talk(overview, terminal).await;
         }
         Ok(exit_of(&overviews))
     }
@@ -128,7 +133,7 @@ impl<'a> Conclusion<'a> {
     }
 
     /// Prints how an execution ended, and how to see more.
-    fn talk(&self, overview: &Overview, terminal: &mut Terminal) {
+    async fn talk(&self, overview: &Overview, terminal: &mut Terminal) {
         if let Some(story) = failure_story(overview) {
             terminal.say(story);
         }
@@ -148,6 +153,10 @@ impl<'a> Conclusion<'a> {
             HistoryLocation::Server(url) => format!("history at {url}"),
         };
         terminal.say(paint(FAINT, history));
+        let location = self.backend.reader().location();
+        if let Some(page) = execution_page(location, overview.execution, self.config).await {
+            terminal.say(paint(FAINT, format!("page: {page}")));
+        }
         terminal.say(paint(FAINT, format!("more: {}", self.hint(overview))));
     }
 

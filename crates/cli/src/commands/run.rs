@@ -8,9 +8,11 @@ use noetl_playbook::TargetWorkers;
 use serde_json::{Map, Value};
 
 use super::conclude::Conclusion;
+use super::run_pages::RunPages;
+use super::ui::show;
 use crate::args::RunArgs;
 use crate::backend::local::{Session, UNKNOWN_PLAYBOOK_HELP, WorkerMode};
-use crate::backend::{self, Backend};
+use crate::backend::{self, Backend, page_of};
 use crate::config::Config;
 use crate::input::called_playbooks::{PlaybookFile, called_by};
 use crate::input::files;
@@ -50,8 +52,16 @@ pub(crate) async fn run(
         }
         backend::open(&args.client, WorkerMode::Embedded, config).await?
     };
+    let pages = match args.ui {
+        true => Some(RunPages::open(&*backend, config).await?),
+        false => None,
+    };
     let mut conclusion = Conclusion::new(&*backend, &args.watch, config)?;
-    let ended = run_in(&mut conclusion, args, target, payload, terminal).await;
+    let ended = run_in(&mut conclusion, args, target, payload, pages.as_ref(), terminal).await;
+    if let Some(pages) = pages {
+        let is_done = matches!(ended, Ok(Exit::Completed | Exit::Failed | Exit::Cancelled));
+        pages.close(is_done, &mut conclusion, terminal).await;
+    }
     // A user who wants to stop at once does not wait for the session to close.
     if !matches!(ended, Ok(Exit::Aborted)) {
         backend.close().await;
@@ -64,6 +74,7 @@ async fn run_in(
     args: &RunArgs,
     target: Target,
     payload: Map<String, Value>,
+    pages: Option<&RunPages>,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let backend = conclusion.backend;
@@ -77,6 +88,10 @@ async fn run_in(
     let mut request = StartRequest::new(playbook, payload);
     request.input.error_mode = args.error_mode;
     let execution = backend.start(request).await?;
+    if let Some(pages) = pages {
+        let page = page_of(&pages.url, Some(execution.execution));
+        show(&page, args.no_browser, conclusion.config, terminal);
+    }
     conclusion.of_one(execution, terminal).await
 }
 

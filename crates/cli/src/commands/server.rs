@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use noetl_app::{BrokerUrl, deliver_feeds, run_bulk_jobs};
+use noetl_app::{App, BrokerUrl, deliver_feeds, run_bulk_jobs};
 use noetl_server::{AppState, serve};
 use tokio::net::TcpListener;
 
@@ -26,15 +26,21 @@ pub(crate) async fn server(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    serve_then(args, config, terminal, |_, _| {}).await
+    serve_then(args, config, terminal, async |_, _| Ok(())).await
 }
 
-/// Runs a server and calls `listening` with its URL once it accepts requests.
+/// A server that is about to answer requests.
+pub(super) struct Serving<'a> {
+    pub(super) url: &'a str,
+    pub(super) app: &'a App,
+}
+
+/// Runs a server and calls `listening` once its address accepts connections.
 pub(super) async fn serve_then(
     args: &ServerArgs,
     config: &Config,
     terminal: &mut Terminal,
-    listening: impl FnOnce(&str, &mut Terminal),
+    listening: impl AsyncFnOnce(Serving<'_>, &mut Terminal) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     let listen = args.listen.clone().unwrap_or_else(|| config.listen());
     let listener = TcpListener::bind(&listen)
@@ -62,7 +68,7 @@ pub(super) async fn serve_then(
         session = session.with_worker(worker, config)?;
         session = session.with_intake(id, nats_url, config);
     }
-    let mut state = AppState::new(session.services(), settings);
+    let mut state = AppState::new(session.own_services(), settings);
     if let Some(dsn) = config.variable("NOETL_SQL_DSN") {
         let tools = Tools::of_address(address.ip()).settings(config)?;
         state = state.with_statements(Arc::new(SqlByHand::on(dsn, tools)));
@@ -75,18 +81,19 @@ pub(super) async fn serve_then(
     if state.shows_pages() {
         terminal.say(format!("web interface: {base}/ui/"));
     }
-    listening(&base, terminal);
-    let served = serve(listener, state, config.server_drain(), stop).await;
+    let served = match listening(Serving { url: &base, app: session.app() }, terminal).await {
+        Ok(()) => serve(listener, state, config.server_drain(), stop).await.map_err(Failure::from),
+        Err(failure) => Err(failure),
+    };
     delivering.abort();
     acting.abort();
     Box::new(session).close().await;
     drop(announced);
-    served?;
-    Ok(Exit::Completed)
+    served.map(|()| Exit::Completed)
 }
 
 /// Returns the address at which this machine reaches a server that listens at `address`.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -1,14 +1,12 @@
 //! `noetl ui`: opens the web interface in a browser; serves it if no server runs.
 
-use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use noetl_model::ExecutionId;
 use url::Url;
 
 use super::server::serve_then;
 use crate::args::{ServerArgs, UiArgs};
-use crate::backend;
+use crate::backend::{self, answers, page_of};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
@@ -23,8 +21,7 @@ pub(crate) async fn ui(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     if let Some(server) = running(args, config)? {
-        let base = server.as_str().trim_end_matches('/');
-        show(&page_of(base, args.execution), args, config, terminal);
+        show(&page_of(server.as_str(), args.execution), args.no_browser, config, terminal);
         return Ok(Exit::Completed);
     }
     let server = ServerArgs {
@@ -36,8 +33,9 @@ pub(crate) async fn ui(
         payload_dir: None,
         database: args.client.database.clone(),
     };
-    serve_then(&server, config, terminal, |base, terminal| {
-        show(&page_of(base, args.execution), args, config, terminal);
+    serve_then(&server, config, terminal, async |serving, terminal| {
+        show(&page_of(serving.url, args.execution), args.no_browser, config, terminal);
+        Ok(())
     })
     .await
 }
@@ -51,23 +49,9 @@ fn running(args: &UiArgs, config: &Config) -> Result<Option<Url>, Failure> {
     Ok(database::served_at(&database).filter(answers))
 }
 
-/// True if a server accepts connections; one that was killed leaves its address behind.
-fn answers(server: &Url) -> bool {
-    server
-        .socket_addrs(|| None)
-        .is_ok_and(|addresses| addresses.iter().any(|it| TcpStream::connect(it).is_ok()))
-}
-
-fn page_of(base: &str, execution: Option<ExecutionId>) -> String {
-    match execution {
-        Some(execution) => format!("{base}/ui/executions/{execution}"),
-        None => format!("{base}/ui/"),
-    }
-}
-
-/// Prints the address of a page and opens it.
-fn show(page: &str, args: &UiArgs, config: &Config, terminal: &mut Terminal) {
-    let is_open = !args.no_browser && is_opened(page, config);
+/// Prints the address of a page and opens it, unless no browser is wanted.
+pub(super) fn show(page: &str, no_browser: bool, config: &Config, terminal: &mut Terminal) {
+    let is_open = !no_browser && is_opened(page, config);
     terminal.say(if is_open { format!("opening {page}") } else { format!("open {page}") });
 }
 
@@ -80,15 +64,4 @@ fn is_opened(page: &str, config: &Config) -> bool {
         command.spawn().is_ok()
     };
     programs.into_iter().any(open)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_is_the_overview_or_an_execution() {
-        assert_eq!(page_of("http://a", None), "http://a/ui/");
-        assert_eq!(page_of("http://a", Some(ExecutionId(7))), "http://a/ui/executions/7");
-    }
 }

@@ -28,6 +28,11 @@ impl Environment {
         &self.variables
     }
 
+    /// Removes a variable.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.variables.remove(name);
+    }
+
     /// Returns a variable that is set and not blank.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())

@@ -180,3 +180,17 @@ fn a_project_file_wins_over_the_users_where_both_speak() {
     let config = layered(&[], &user, &[(Setting::WorkerPool, "gpu")]);
     assert_eq!((config.worker_pool(), config.egress_allow()), ("gpu", Some("10.0.0.0/8")));
 }
+
+#[test]
+fn a_demonstration_uses_no_service_of_others() {
+    let config = Config::of(&[
+        ("NOETL_NATS_URL", "nats://broker:4222"),
+        ("DATABASE_URL", "postgres://db/noetl"),
+        ("NOETL_PAYLOAD_DIR", "/values"),
+    ]);
+    assert!(config.names_postgres());
+    let alone = config.alone();
+    assert!(!alone.names_postgres());
+    assert_eq!(alone.variable("NOETL_NATS_URL"), None);
+    assert_eq!(alone.payload_directory(), None);
+}

@@ -43,6 +43,11 @@ impl Signals {
         Ok(Self { interrupt, terminate })
     }
 
+    /// Waits for any of the signals.
+    pub(crate) async fn any(&mut self) {
+        self.next().await;
+    }
+
     async fn next(&mut self) -> WatchRequest {
         tokio::select! {
             _ = self.interrupt.recv() => WatchRequest::Cancel,

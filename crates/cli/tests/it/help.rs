@@ -27,6 +27,7 @@ fn the_help_of_every_command_shows_an_example() {
         "config trust",
         "server",
         "ui",
+        "demo",
         "worker",
         "schema",
         "completions",

@@ -7,6 +7,7 @@ mod client;
 mod config;
 mod crash;
 mod credentials;
+mod demo;
 mod drain;
 mod errors;
 mod escapes;

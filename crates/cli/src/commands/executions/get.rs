@@ -1,12 +1,12 @@
 //! `noetl executions get`: shows one execution in full.
 
 use crate::args::GetArgs;
-use crate::backend;
+use crate::backend::{self, execution_page};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::execution::{document_of, output_of, text};
-use crate::show::terminal::{CAREFUL, Terminal, paint};
+use crate::show::terminal::{CAREFUL, FAINT, Terminal, paint};
 
 pub(crate) async fn get(
     args: &GetArgs,
@@ -21,7 +21,9 @@ pub(crate) async fn get(
             let hint = reader.hint(overview.execution, overview.status()).await;
             let hint = hint.map(|hint| format!("\n{}\n", paint(CAREFUL, hint)));
             let shown = text(&overview, &output_of(&overview, &*reader).await?);
-            shown + hint.unwrap_or_default().as_str()
+            let page = execution_page(reader.location(), overview.execution, config).await;
+            let page = page.map(|page| format!("\n{}\n", paint(FAINT, format!("page: {page}"))));
+            shown + hint.unwrap_or_default().as_str() + page.unwrap_or_default().as_str()
         }
     };
     terminal.data(&shown)?;
