@@ -5,6 +5,7 @@
 mod bulk;
 mod catalog;
 mod change;
+mod comparison;
 mod execute;
 mod executions;
 mod feeds;
@@ -37,6 +38,7 @@ pub use change::{
     GuardSubjectView, GuardView, GuardsAnswer, PositionChange, PositionStepChange, TemplateRead,
     TemplateResult, ValueChange,
 };
+pub use comparison::{ComparedSide, ComparedStep, ComparedValue, ExecutionComparison, LogParting};
 pub use execute::{
     Dedup, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
     StartStatus,

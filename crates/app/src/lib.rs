@@ -61,8 +61,8 @@ pub use objects::{ObjectError, ObjectName};
 pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, MarkedSent, OutboxError};
 pub use pool_queues::PoolQueue;
 pub use positions::{
-    LiveUpdates, LogPartQuery, PositionError, PositionValueName, TimelineWindowQuery,
-    UnknownValueName,
+    ExecutionPosition, LiveUpdates, LogPartQuery, PositionError, PositionValueName,
+    TimelineWindowQuery, UnknownValueName,
 };
 pub use projected_events::{EnvelopePage, ProjectError, PurgeAges, PurgedData, StoredEnvelopes};
 pub use replay::{

@@ -4,6 +4,7 @@
 //! events between two saved states, not by the length of the log.
 
 mod change;
+mod comparison;
 mod density;
 mod explain;
 mod links;
@@ -19,6 +20,7 @@ use noetl_model::{ExecutionId, Seq, Summary};
 
 use crate::app::App;
 
+pub use comparison::ExecutionPosition;
 pub use density::LogPartQuery;
 pub use live::LiveUpdates;
 pub use timeline::TimelineWindowQuery;

@@ -38,6 +38,17 @@ impl StepDifference<'_> {
         let before = self.before.map_or(&null, |step| step.output);
         before != self.after.map_or(&null, |step| step.output)
     }
+
+    /// True if the step behaves the same in both states: status, runs, skip, error, items and
+    /// output, not times and ids.
+    pub fn is_alike(&self) -> bool {
+        let told = |step: StepState<'_>| {
+            let error = step.error.map(|it| (it.kind, it.message.clone(), it.code.clone()));
+            let items = step.latest.and_then(|run| run.items);
+            (step.status, step.runs, step.skipped.map(|it| it.reason), error, items)
+        };
+        self.before.map(told) == self.after.map(told) && !self.has_other_output()
+    }
 }
 
 /// A value in two states; `None` where there is none.

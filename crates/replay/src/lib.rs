@@ -8,6 +8,7 @@ mod change;
 mod comparable_state;
 mod density;
 mod difference;
+mod parting;
 mod read_on;
 mod timeline;
 mod window;
@@ -19,6 +20,7 @@ pub use change::{
 pub use comparable_state::ComparableState;
 pub use density::{DensityAxis, DensityBucket, MarkKind, TimedSeq, density, mark_kind};
 pub use difference::{Difference, Operation, StateChange, difference};
+pub use parting::{LogSide, Parting, PartingFold};
 pub use read_on::ReadOn;
 pub use timeline::{
     CommandSpan, ForkGap, Spent, StepSpan, TIMELINE_SPANS_MAX, Timeline, TimelineFold,

@@ -6,6 +6,7 @@ mod access;
 mod bulk;
 mod callback;
 mod catalog;
+mod comparison;
 mod compat_views;
 mod contract;
 mod credentials;

@@ -31,6 +31,7 @@ macro_rules! assets {
 const ASSETS: &[EmbeddedFile] = assets![
     "page.css": CSS,
     "execution.css": CSS,
+    "compare.css": CSS,
     "page.js": JAVASCRIPT,
     "forms.js": JAVASCRIPT,
     "graph.js": JAVASCRIPT,

@@ -90,6 +90,7 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
                 link rel="icon" type="image/svg+xml" href=(assets::address("favicon.svg"));
                 link rel="stylesheet" href=(assets::address("page.css"));
                 link rel="stylesheet" href=(assets::address("execution.css"));
+                link rel="stylesheet" href=(assets::address("compare.css"));
                 script type="module" src=(assets::address("page.js")) {}
             }
             body {

@@ -1,5 +1,6 @@
 //! Pages for a seeded store, compared as text: what a visitor reads, without the frame.
 
+mod compare;
 mod execution;
 mod forms;
 mod german;

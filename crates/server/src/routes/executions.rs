@@ -2,6 +2,7 @@
 
 mod bulk;
 mod change;
+mod comparison;
 mod end;
 mod events;
 mod fork;
@@ -31,6 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(look::routes())
         .merge(position::routes())
         .merge(change::routes())
+        .merge(comparison::routes())
         .merge(window::routes())
         .merge(events::routes())
         .merge(tree::routes())

@@ -5,7 +5,7 @@ use noetl_api::wire::ExecutionHistogram;
 use noetl_app::{
     ExecutionList, ExecutionQuery, HistogramError, HistogramQuery, KnownExecution, ListError,
 };
-use noetl_model::{ExecutionStatus, LogOrigin, Summary};
+use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, Summary};
 
 use super::action::{Action, action, confirmed_action};
 use super::duration::duration;
@@ -63,15 +63,25 @@ pub(crate) const SELECTION_FORM: &str = "selection";
 
 /// Draws executions, each with its status, its times and what it does.
 pub(crate) fn execution_table(page: &PageRequest, executions: &[ExecutionLine]) -> Markup {
-    drawn_table(page, executions, false)
+    drawn_table(page, executions, false, &|_| None)
 }
 
-/// Draws executions with a tick each, if the visitor may act on them.
-pub(crate) fn selectable_executions(page: &PageRequest, executions: &[ExecutionLine]) -> Markup {
-    drawn_table(page, executions, page.visitor.may.run)
+/// Draws executions with a tick each, if the visitor may act on them, and with a link that chooses
+/// one for a comparison.
+pub(crate) fn selectable_executions(
+    page: &PageRequest,
+    executions: &[ExecutionLine],
+    compare: &dyn Fn(ExecutionId) -> Option<String>,
+) -> Markup {
+    drawn_table(page, executions, page.visitor.may.run, compare)
 }
 
-fn drawn_table(page: &PageRequest, executions: &[ExecutionLine], has_ticks: bool) -> Markup {
+fn drawn_table(
+    page: &PageRequest,
+    executions: &[ExecutionLine],
+    has_ticks: bool,
+    compare: &dyn Fn(ExecutionId) -> Option<String>,
+) -> Markup {
     let mut columns = vec![
         text(page.t("executions.status")),
         text(page.t("executions.playbook")),
@@ -81,14 +91,15 @@ fn drawn_table(page: &PageRequest, executions: &[ExecutionLine], has_ticks: bool
         wide(page.t("executions.now")),
         actions(page.t("schedules.actions")),
     ];
-    let mut rows: Vec<Vec<Markup>> = executions.iter().map(|it| row(page, it)).collect();
+    let mut rows: Vec<Vec<Markup>> =
+        executions.iter().map(|it| row(page, it, compare(it.summary.execution))).collect();
     if has_ticks {
         columns.insert(0, actions(page.t("bulk.tick")));
         for (row, listed) in rows.iter_mut().zip(executions) {
             row.insert(0, tick(page, &listed.summary));
         }
     }
-    html! { div.executions { (table(page.t("nav.executions"), &columns, &rows)) } }
+    html! { div.executions.comparable { (table(page.t("nav.executions"), &columns, &rows)) } }
 }
 
 /// Draws the tick that selects an execution.
@@ -99,7 +110,7 @@ fn tick(page: &PageRequest, summary: &Summary) -> Markup {
     }
 }
 
-fn row(page: &PageRequest, listed: &ExecutionLine) -> Vec<Markup> {
+fn row(page: &PageRequest, listed: &ExecutionLine, compare: Option<String>) -> Vec<Markup> {
     let summary = &listed.summary;
     vec![
         execution_status(page.words, summary.status),
@@ -108,7 +119,10 @@ fn row(page: &PageRequest, listed: &ExecutionLine) -> Vec<Markup> {
         time(summary.started_at),
         duration(page.words, took(summary, page.now)),
         progress(page.words, listed),
-        html! { @if page.visitor.may.run { (act(page, summary)) } },
+        html! {
+            @if let Some(address) = compare { a.choose href=(address) { (page.t("compare.choose")) } }
+            @if page.visitor.may.run { (act(page, summary)) }
+        },
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod address;
 mod attempts;
+mod compare;
 mod drawn;
 mod events;
 mod expression;
@@ -29,9 +30,11 @@ use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 use address::PositionQuery;
+pub(super) use address::repeated_address;
+pub(super) use compare::{compare, comparison_address};
 pub(crate) use drawn::DrawnPlaybooks;
 pub(super) use forms::{again, fork, show_again, show_fork};
-pub(super) use parts::{compare, download, show_value, verify};
+pub(super) use parts::{download, show_value, verify};
 use view::ExecutionView;
 
 pub(super) async fn show(

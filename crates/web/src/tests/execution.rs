@@ -59,13 +59,18 @@ pub(super) async fn work(site: &Site, outcome: Outcome, stderr: &str) {
     site.app.report_commands(vec![report]).await.expect("an answer");
 }
 
+/// Starts the newest version of the playbook.
+pub(super) async fn start(site: &Site) -> ExecutionId {
+    let playbook = PlaybookChoice::Path { path: "shop/orders".to_owned(), version: None };
+    let started = site.app.start(StartRequest::new(playbook, Map::new())).await;
+    started.expect("an execution").execution
+}
+
 /// A site with an execution whose first step waits for a worker.
 pub(super) async fn started() -> (Site, ExecutionId) {
     let site = Site::new();
     site.app.register(ORDERS).await.expect("a playbook");
-    let playbook = PlaybookChoice::Path { path: "shop/orders".to_owned(), version: None };
-    let started = site.app.start(StartRequest::new(playbook, Map::new())).await;
-    let execution = started.expect("an execution").execution;
+    let execution = start(&site).await;
     (site, execution)
 }
 
@@ -92,7 +97,7 @@ async fn a_failed_execution_opens_at_its_failure() {
         "",
         expect![[r#"
             shop/orders v1Failed
-            Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload events
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms
@@ -161,7 +166,7 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
         "?at=6&tab=variables&to=3",
         expect![[r#"
             shop/orders v1Running
-            Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload events
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms
@@ -211,7 +216,7 @@ async fn a_step_says_which_arcs_it_took_and_why() {
         "?step=load",
         expect![[r#"
             shop/orders v1Failed
-            Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload events
             no address <b>
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
@@ -284,7 +289,7 @@ async fn an_expression_is_evaluated_at_the_position() {
         "?at=7&tab=try&expression=ctx.total*2",
         expect![[r#"
             shop/orders v1Running
-            Retry from the failed stepFork from hereRun again with changesVerifyDownload events
+            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload events
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms

@@ -121,7 +121,7 @@ async fn executions_are_listed_with_the_step_they_are_at() {
             Executions
             | Select | Status | Playbook | Execution | Started | Took | Now | Actions
             |
-            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
+            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start | Compare
             Cancel
             Its running steps and its children are cancelled too.
             Cancel

@@ -22,6 +22,8 @@ pub(in crate::pages) struct PositionQuery {
     pub(super) text: String,
     /// The expression to try.
     pub(super) expression: String,
+    /// The execution that this one repeats.
+    pub(super) original: String,
 }
 
 /// A part of the page beside the graph.
@@ -67,6 +69,11 @@ impl Tab {
     }
 }
 
+/// Returns the address of an execution that repeats another one.
+pub(in crate::pages) fn repeated_address(execution: ExecutionId, original: ExecutionId) -> String {
+    with_query(&execution_address(execution), &[("original", &original.to_string())])
+}
+
 /// The place that the visitor looks at.
 #[derive(Debug, Clone)]
 pub(super) struct Here {
@@ -77,6 +84,8 @@ pub(super) struct Here {
     pub(super) to: Option<u64>,
     pub(super) step: Option<String>,
     pub(super) tab: Tab,
+    /// The execution that this one repeats, as the form that started it knew.
+    pub(super) original: Option<ExecutionId>,
 }
 
 impl Here {
@@ -87,6 +96,7 @@ impl Here {
             to: query.to.parse().ok(),
             step: Some(query.step.clone()).filter(|it| !it.is_empty()),
             tab: Tab::of(&query.tab),
+            original: query.original.parse().ok(),
         }
     }
 
@@ -94,6 +104,7 @@ impl Here {
     pub(super) fn address(&self) -> String {
         let number = |seq: Option<u64>| seq.map(|it| it.to_string()).unwrap_or_default();
         let tab = if self.tab == Tab::default() { "" } else { self.tab.name() };
+        let original = self.original.map(|it| it.to_string()).unwrap_or_default();
         with_query(
             &execution_address(self.execution),
             &[
@@ -101,6 +112,7 @@ impl Here {
                 ("to", &number(self.to)),
                 ("step", self.step.as_deref().unwrap_or_default()),
                 ("tab", tab),
+                ("original", &original),
             ],
         )
     }

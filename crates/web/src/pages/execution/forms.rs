@@ -11,6 +11,7 @@ use noetl_model::{ExecutionId, Seq};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::address::repeated_address;
 use crate::components::id::{execution_address, execution_link};
 use crate::error::PageError;
 use crate::form::SignedForm;
@@ -140,8 +141,9 @@ pub(in crate::pages) async fn again(
     form: SignedForm,
 ) -> PageResult {
     let workload = object("workload", form.given("workload").unwrap_or("{}"))?;
-    let started = page.app().rerun(super::execution_of(&id)?, Some(workload)).await?;
-    Ok(see(&execution_address(started.execution)))
+    let original = super::execution_of(&id)?;
+    let started = page.app().rerun(original, Some(workload)).await?;
+    Ok(see(&repeated_address(started.execution, original)))
 }
 
 fn object(name: &str, text: &str) -> Result<Map<String, Value>, PageError> {

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use noetl_app::WaitHint;
 use noetl_model::ExecutionStatus;
 
+use super::compare::comparison_address;
 use super::sentence::sentences;
 use super::view::ExecutionView;
 use crate::components::action::{Action, action, confirmed_action};
@@ -54,6 +55,14 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
                     a href={ (execution_address(fork.execution)) "?at=" (fork.seq) } {
                         (page.words.fill("exec.at_event", &[("seq", &fork.seq.to_string())]))
                     }
+                    " · " a href=(comparison_address(fork.execution, summary.execution)) {
+                        (page.t("compare.with_original")) }
+                } }
+            } @else if let Some(original) = view.here.original {
+                div { dt { (page.t("compare.repeats")) } dd {
+                    (execution_link(original)) " · "
+                    a href=(comparison_address(original, summary.execution)) {
+                        (page.t("compare.with_original")) }
                 } }
             }
             div { dt { (page.t("exec.children")) } dd {
@@ -89,6 +98,7 @@ fn actions(page: &PageRequest, view: &ExecutionView) -> Markup {
             a.button href={ (base) "/fork?at=" (view.state.position) } { (page.t("exec.fork_here")) }
             a.button href={ (base) "/again" } { (page.t("exec.rerun")) }
         }
+        a.button href={ "/ui/executions?compare=" (view.summary.execution) } { (page.t("compare.choose")) }
         a.button href={ (base) "/verify" } { (page.t("exec.verify")) }
         a.button href={ (base) "/log.jsonl" } download data-plain { (page.t("exec.download")) }
         @if may_run && is_running {

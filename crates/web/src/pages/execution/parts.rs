@@ -1,5 +1,5 @@
-//! Pages and files about an execution beside the page itself: one value, the proof of the log, the
-//! log as JSON lines, and two positions compared.
+//! Pages and files about an execution beside the page itself: one value, the proof of the log, and
+//! the log as JSON lines.
 
 use axum::body::Body;
 use axum::extract::{Path, Query};
@@ -11,7 +11,6 @@ use noetl_app::{App, PositionValueName};
 use noetl_model::{ExecutionId, Seq};
 use serde::Deserialize;
 
-use super::variables::difference;
 use crate::components::id::{execution_address, execution_link};
 use crate::components::json_tree::json_tree;
 use crate::components::status::{Tone, badge};
@@ -102,35 +101,4 @@ async fn next_lines(
         text.push('\n');
     }
     Ok(Some((text, last)))
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(in crate::pages) struct CompareQuery {
-    at: String,
-    to: String,
-}
-
-/// Compares two positions of an execution.
-pub(in crate::pages) async fn compare(
-    page: PageRequest,
-    Path(id): Path<String>,
-    Query(query): Query<CompareQuery>,
-) -> PageResult {
-    let execution = super::execution_of(&id)?;
-    let last = page.app().execution(execution).await?.seq.0;
-    let at = query.at.parse().unwrap_or(last);
-    let to = query.to.parse().unwrap_or(1);
-    let change = page.app().position_difference(execution, at, to).await?;
-    let head = PageHead { title: page.t("exec.compare"), place: NavPlace::Executions };
-    let content = html! {
-        header.page-head { h1 { (page.t("exec.compare")) " " (execution_link(execution)) } }
-        form.filter method="get" action={ (execution_address(execution)) "/compare" } {
-            label { (page.t("exec.from_event")) " " input type="number" name="to" min="1" max=(last) value=(to); }
-            label { (page.t("exec.to_event")) " " input type="number" name="at" min="1" max=(last) value=(at); }
-            button type="submit" { (page.t("exec.show")) }
-        }
-        (difference(&page, &change))
-    };
-    Ok(page.respond(&head, &content))
 }

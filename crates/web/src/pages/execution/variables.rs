@@ -83,7 +83,7 @@ fn named(
 }
 
 /// Draws the difference between two positions: variables, steps and arcs.
-pub(super) fn difference(page: &PageRequest, change: &PositionChange) -> Markup {
+fn difference(page: &PageRequest, change: &PositionChange) -> Markup {
     let (from, to) = (change.from.to_string(), change.to.to_string());
     let is_same = change.ctx.is_empty() && change.steps.is_empty() && change.workload.is_none();
     html! {

@@ -11,6 +11,7 @@ use serde_json::Map;
 use crate::components::id::execution_address;
 use crate::error::PageError;
 use crate::form::SignedForm;
+use crate::pages::execution::repeated_address;
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 
@@ -46,8 +47,9 @@ pub(in crate::pages) async fn rerun(
     Path(id): Path<String>,
     _form: SignedForm,
 ) -> PageResult {
-    let started = page.app().rerun(execution_of(&id)?, None).await?;
-    Ok(see(&execution_address(started.execution)))
+    let original = execution_of(&id)?;
+    let started = page.app().rerun(original, None).await?;
+    Ok(see(&repeated_address(started.execution, original)))
 }
 
 fn execution_of(text: &str) -> Result<ExecutionId, PageError> {

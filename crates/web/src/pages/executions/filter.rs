@@ -23,6 +23,8 @@ pub(in crate::pages) struct ListFilter {
     pub(super) after: String,
     /// `on` keeps the list fresh.
     pub(super) live: String,
+    /// The execution that another one is compared with.
+    pub(super) compare: String,
 }
 
 impl ListFilter {
@@ -82,14 +84,30 @@ impl ListFilter {
         self.status.parse().ok()
     }
 
+    /// Returns the execution that another one is compared with.
+    pub(super) fn compared(&self) -> Option<ExecutionId> {
+        self.compare.parse().ok()
+    }
+
+    /// Returns the filter with an execution to compare with.
+    pub(super) fn comparing(&self, execution: Option<ExecutionId>) -> Self {
+        let compare = execution.map(|it| it.to_string()).unwrap_or_default();
+        Self { compare, ..self.clone() }
+    }
+
     pub(super) fn is_live(&self) -> bool {
         self.live == "on"
     }
 
     /// True if the list is narrowed in any way.
     pub(super) fn is_narrow(&self) -> bool {
-        let page = Self { after: String::new(), live: String::new(), ..self.clone() };
-        page != Self::default()
+        let aside = Self {
+            after: self.after.clone(),
+            live: self.live.clone(),
+            compare: self.compare.clone(),
+            ..Self::default()
+        };
+        *self != aside
     }
 
     /// Returns the address of the list with this filter.
@@ -104,6 +122,7 @@ impl ListFilter {
                 ("parent", &self.parent),
                 ("after", &self.after),
                 ("live", &self.live),
+                ("compare", &self.compare),
             ],
         )
     }

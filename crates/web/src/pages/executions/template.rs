@@ -1,13 +1,16 @@
 //! The list as HTML.
 
 use maud::{Markup, html};
-use noetl_model::ExecutionStatus;
+use noetl_model::{ExecutionId, ExecutionStatus};
 
 use super::view::ExecutionsView;
 use crate::components::empty::empty;
+use crate::components::error::hint;
 use crate::components::execution_table::{SELECTION_FORM, selectable_executions};
 use crate::components::histogram::histogram;
+use crate::components::id::execution_link;
 use crate::components::status::status_word;
+use crate::pages::execution::comparison_address;
 use crate::request::PageRequest;
 
 /// Interval at which a live list is fetched again, in milliseconds.
@@ -17,6 +20,7 @@ pub(super) fn executions(page: &PageRequest, view: &ExecutionsView) -> Markup {
     html! {
         header.page-head { h1 { (page.t("nav.executions")) } }
         (filters(page, view))
+        @if let Some(first) = view.filter.compared() { (choosing(page, view, first)) }
         @if let Some(counts) = view.histogram.as_ref().filter(|_| !view.executions.is_empty()) {
             (histogram(page, counts, |from, until| view.filter.within(from, until).address(),
                 view.filter.is_live().then_some(REFRESH)))
@@ -24,7 +28,7 @@ pub(super) fn executions(page: &PageRequest, view: &ExecutionsView) -> Markup {
         div #list data-refresh=[view.filter.is_live().then_some(REFRESH)] {
             @if !view.executions.is_empty() {
                 @if page.visitor.may.run { (bulk_form(page, view)) }
-                (selectable_executions(page, &view.executions))
+                (selectable_executions(page, &view.executions, &|it| compare_address(view, it)))
             } @else if view.filter.is_narrow() {
                 (empty(page.t("executions.none"), page.t("executions.none_more"), None))
             } @else {
@@ -33,6 +37,24 @@ pub(super) fn executions(page: &PageRequest, view: &ExecutionsView) -> Markup {
             }
             (pages(page, view))
         }
+    }
+}
+
+/// Draws the request to choose the second execution of a comparison.
+fn choosing(page: &PageRequest, view: &ExecutionsView, first: ExecutionId) -> Markup {
+    hint(&html! {
+        (page.t("compare.choose_second")) " " (execution_link(first)) " · "
+        a href=(view.filter.comparing(None).address()) { (page.t("compare.stop_choosing")) }
+    })
+}
+
+/// Returns where the comparison of an execution leads: to the comparison if another one is chosen,
+/// else to the choice of another one; `None` for the chosen one.
+fn compare_address(view: &ExecutionsView, execution: ExecutionId) -> Option<String> {
+    match view.filter.compared() {
+        Some(first) if first == execution => None,
+        Some(first) => Some(comparison_address(first, execution)),
+        None => Some(view.filter.comparing(Some(execution)).address()),
     }
 }
 
@@ -60,6 +82,7 @@ fn filters(page: &PageRequest, view: &ExecutionsView) -> Markup {
             label { span { (page.t("executions.until")) }
                 input name="until" type="datetime-local" value=(filter.until);
             }
+            @if let Some(first) = filter.compared() { input type="hidden" name="compare" value=(first); }
             @if !filter.parent.is_empty() {
                 label { span { (page.t("executions.parent")) }
                     input name="parent" value=(filter.parent);
