@@ -14,6 +14,7 @@ mod fixtures;
 mod provision;
 mod suite;
 mod tidy;
+mod ui;
 
 use std::process::{Command, ExitCode};
 
@@ -28,7 +29,8 @@ Commands:
   deny               check licences, versions and sources of third-party crates (deny.toml)
   ci                 the gate: format, clippy, tidy, deny, fixtures, test
   bench [SCENARIO]   measure, and compare with the limit in the same run
-  fixtures DIR       run playbooks of others and compare the outcome (--help says more)";
+  fixtures DIR       run playbooks of others and compare the outcome (--help says more)
+  ui --shots DIR     take pictures of every page of the web interface";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -52,6 +54,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "ci" => ci(),
         "bench" => bench::run(rest),
         "fixtures" => fixtures::run(rest),
+        "ui" => ui::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(())

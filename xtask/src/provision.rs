@@ -50,6 +50,12 @@ const PROGRAMS: &[Program] = &[
         why: "pages are tested in a real browser",
         needed_by: "crates/web",
     },
+    Program {
+        name: "npm",
+        package: "npm",
+        why: "the checker of accessibility is fetched by it",
+        needed_by: "crates/web",
+    },
 ];
 
 /// Installs the missing programs that tests call; fails if that needs privileges this user lacks.

@@ -1,6 +1,14 @@
 //! Stories of the web interface in real Chromium.
 
+mod axe;
 mod driver;
+mod inspect;
+mod keyboard;
+mod pages;
+mod seed;
+mod shots;
+mod stories;
+mod survey;
 
 use driver::{Browser, Scripts};
 
@@ -22,7 +30,7 @@ fn first_run(scripts: Scripts) {
         browser.text(".executions tbody tr").contains("Completed")
     });
     assert!(browser.text(".executions tbody tr").contains("examples/hello_world"));
-    assert_eq!(browser.console_errors(), Vec::<String>::new());
+    browser.assert_clean(&server.url());
 }
 
 #[test]
@@ -56,7 +64,7 @@ fn places_are_reached_by_keys_and_no_page_has_an_error() {
     }
     browser.press("?");
     eventually("the keys are listed", || browser.text("#keys h2").contains("Keys"));
-    assert_eq!(browser.console_errors(), Vec::<String>::new());
+    browser.assert_clean(&server.url());
 }
 
 /// A playbook whose second step fails until a file exists.
@@ -110,5 +118,5 @@ fn a_failure_is_found_scrubbed_through_and_repaired_on_one_page() {
     eventually("the fork completes", || {
         browser.address() != failed && browser.text(".page-head .status").contains("Completed")
     });
-    assert_eq!(browser.console_errors(), Vec::<String>::new());
+    browser.assert_clean(&server.url());
 }

@@ -57,7 +57,7 @@ impl Browser {
         });
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "goog:chromeOptions": options,
-            "goog:loggingPrefs": { "browser": "ALL" },
+            "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
         } } });
         let begun = call(port, "POST", "/session", &wanted);
         let session = begun["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {begun}"));
@@ -89,6 +89,28 @@ impl Browser {
         self.post(&format!("/element/{element}/click"), &json!({}));
     }
 
+    /// Writes into the field that matches.
+    pub(super) fn write(&self, selector: &str, text: &str) {
+        let element = self.find(selector).unwrap_or_else(|| panic!("there is no {selector}"));
+        self.post(&format!("/element/{element}/value"), &json!({ "text": text }));
+    }
+
+    /// Returns the name of the window that commands go to.
+    pub(super) fn window(&self) -> String {
+        let answer = call(self.port, "GET", &self.path("/window"), &Value::Null);
+        answer.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Opens a tab; commands go to it.
+    pub(super) fn open_tab(&self) {
+        let opened = self.post("/window/new", &json!({ "type": "tab" }));
+        self.show_window(opened["handle"].as_str().unwrap_or_default());
+    }
+
+    pub(super) fn show_window(&self, name: &str) {
+        self.post("/window", &json!({ "handle": name }));
+    }
+
     /// Presses keys on the page.
     pub(super) fn press(&self, keys: &str) {
         let presses = keys.chars().flat_map(|key| {
@@ -107,13 +129,13 @@ impl Browser {
         errors.map(|entry| entry["message"].to_string()).collect()
     }
 
-    fn find(&self, selector: &str) -> Option<String> {
+    pub(super) fn find(&self, selector: &str) -> Option<String> {
         let wanted = json!({ "using": "css selector", "value": selector });
         let found = self.post("/elements", &wanted);
         found[0][ELEMENT].as_str().map(str::to_owned)
     }
 
-    fn post(&self, path: &str, body: &Value) -> Value {
+    pub(super) fn post(&self, path: &str, body: &Value) -> Value {
         call(self.port, "POST", &self.path(path), body)
     }
 

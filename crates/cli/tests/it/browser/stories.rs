@@ -1,0 +1,171 @@
+//! Stories of visitors: moving through an execution, comparing and forking, logging in, and waiting
+//! for a worker.
+
+use super::driver::{Browser, Scripts};
+use super::pages::guarded_server;
+use super::seed::SeededSite;
+use crate::sandbox::{Sandbox, eventually};
+use crate::server::{Process, Server};
+
+/// Keys by their codes in WebDriver.
+const LEFT: &str = "\u{E012}";
+const RIGHT: &str = "\u{E014}";
+const HOME: &str = "\u{E011}";
+
+/// Waits until an element contains a text.
+#[track_caller]
+fn shows(browser: &Browser, selector: &str, text: &str) {
+    eventually(&format!("{selector} contains {text:?}"), || browser.text(selector).contains(text));
+}
+
+/// Returns the seq of the first event whose row contains a text.
+fn seq_of(browser: &Browser, text: &str) -> u64 {
+    let script = format!(
+        "return [...document.querySelectorAll('.events li')].find((row) => \
+         row.textContent.includes({text:?}))?.querySelector('.seq')?.textContent"
+    );
+    let found = browser.evaluate(&script);
+    let found = found.as_str().unwrap_or_else(|| panic!("no event with {text}"));
+    found.trim().parse().expect("a seq is a number")
+}
+
+#[test]
+fn variables_change_while_the_position_moves() {
+    let site = SeededSite::new();
+    let browser = Browser::new(Scripts::On);
+    let page = format!("{}/ui/executions/{}", site.url(), site.completed);
+    browser.open(&format!("{page}?tab=events&kind=context.updated"));
+    let seq = seq_of(&browser, "context.updated");
+    browser.open(&format!("{page}?tab=variables&at={}", seq - 1));
+    shows(&browser, ".says-event", &format!("Event {} of", seq - 1));
+    assert!(browser.text(".tab-content").contains("No variable is set."));
+    browser.press(RIGHT);
+    shows(&browser, ".says-event", &format!("Event {seq} of"));
+    shows(&browser, ".variable.changed", "orders changed by this event");
+    assert!(browser.address().contains(&format!("at={seq}")), "{}", browser.address());
+    browser.press(LEFT);
+    shows(&browser, ".says-event", &format!("Event {} of", seq - 1));
+    shows(&browser, ".tab-content", "No variable is set.");
+    // The address is all that another visitor needs to see the same.
+    let address = browser.address();
+    browser.press(HOME);
+    shows(&browser, ".says-event", "Event 1 of");
+    browser.open(&address);
+    shows(&browser, ".says-event", &format!("Event {} of", seq - 1));
+    browser.assert_clean(&site.url());
+}
+
+#[test]
+fn two_positions_are_compared_and_one_is_forked_with_another_workload() {
+    let site = SeededSite::new();
+    let browser = Browser::new(Scripts::On);
+    let page = format!("{}/ui/executions/{}", site.url(), site.failed);
+    browser.open(&format!("{page}?at=3"));
+    browser.click(".second a");
+    shows(&browser, ".second", "Compared with event 3");
+    browser.press("\u{E010}");
+    shows(&browser, ".says-event", "execution.failed");
+    browser.click(".second a");
+    shows(&browser, ".difference h3", "From event 3 to event");
+    assert!(browser.text(".difference").contains("total"), "{}", browser.text(".difference"));
+
+    browser.open(&format!("{page}/fork?at=3"));
+    browser.evaluate(
+        "const field = document.querySelector('textarea[name=workload]'); \
+         field.value = JSON.stringify({ ...JSON.parse(field.value), carrier: 'north' });",
+    );
+    browser.click("form.stacked button.main");
+    eventually("the fork completes", || {
+        !browser.address().contains(&site.failed)
+            && browser.text(".page-head .status").contains("Completed")
+    });
+    shows(&browser, ".facts", "at event 3");
+    browser.assert_clean(&site.url());
+}
+
+/// Opens the form of the login and sends a token.
+fn log_in(browser: &Browser, token: &str) {
+    browser.write("#token", token);
+    browser.click(".login button.main");
+}
+
+#[test]
+fn a_visitor_logs_in_and_is_refused_without_the_scope() {
+    let sandbox = Sandbox::new();
+    let server = guarded_server(&sandbox);
+    let browser = Browser::new(Scripts::On);
+    browser.open(&format!("{}/ui/system", server.url()));
+    eventually("the login is asked for", || browser.address().contains("/ui/login"));
+    log_in(&browser, "wrong");
+    shows(&browser, "#login-error", "does not know this token");
+    log_in(&browser, "runner");
+    shows(&browser, "main h1", "System");
+    browser.open(&format!("{}/ui/", server.url()));
+    assert!(browser.find(".main-action button").is_some(), "a visitor who may run sees the button");
+
+    // Another tab of the same browser exchanges the session for one that may only read.
+    let first = browser.window();
+    browser.open_tab();
+    browser.open(&format!("{}/ui/", server.url()));
+    browser.click("details.menu summary");
+    browser.click("form[action='/ui/logout'] button");
+    shows(&browser, "main h1", "Log in");
+    log_in(&browser, "reader");
+    shows(&browser, "main h1", "Overview");
+    assert!(browser.find(".main-action button").is_none(), "a reader is not offered to run");
+    let _refusals = browser.console_errors();
+
+    browser.show_window(&first);
+    browser.click(".main-action button");
+    shows(&browser, "main h1", "Access denied");
+    assert!(
+        browser.text("main").contains("this token lacks the scope"),
+        "{}",
+        browser.text("main")
+    );
+    browser.open(&format!("{}/ui/executions", server.url()));
+    assert!(browser.find("tbody tr").is_none(), "nothing was started");
+}
+
+#[test]
+fn a_pool_without_a_worker_is_named_until_one_comes() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &["--no-worker"]);
+    let browser = Browser::new(Scripts::On);
+    browser.open(&format!("{}/ui/", server.url()));
+    browser.click(".main-action button");
+    shows(&browser, ".says", "No worker is connected for pool shared");
+    let execution = browser.address();
+    browser.press("gw");
+    shows(&browser, "main", "No worker is connected for pool shared: 1 command waiting.");
+    shows(&browser, "main code", "noetl worker --pool shared");
+    browser.open(&execution);
+    let _worker = Process(sandbox.spawn(&["worker", "--server", &server.url()]));
+    shows(&browser, ".page-head .status", "Completed");
+    browser.assert_clean(&server.url());
+}
+
+#[test]
+fn an_execution_is_read_and_retried_without_scripts() {
+    let site = SeededSite::new();
+    let browser = Browser::new(Scripts::Off);
+    browser.open(&format!("{}/ui/executions?status=FAILED", site.url()));
+    browser.click("tbody a.id");
+    assert!(browser.text("#failure-title").contains("Failed in step ship"));
+    let failed = browser.address();
+    browser.click("nav.tabs a[href*='tab=events']");
+    browser.click(".events li.here summary .kind");
+    assert!(browser.text(".events li.here .json").contains("type"), "an event opens to its JSON");
+    browser.click(".events li.here a.seq");
+    assert!(browser.text(".says-event").contains("execution.failed"));
+    browser.click("nav.moves a[data-key=ArrowLeft]");
+    assert!(browser.address().contains("at="), "{}", browser.address());
+    browser.open(&failed);
+    browser.click(".repairs form button");
+    assert_ne!(browser.address(), failed, "the retry is an execution of its own");
+    eventually("the retry fails as well", || {
+        browser.reload();
+        browser.text("#failure-title").contains("Failed in step ship")
+    });
+    browser.assert_clean(&site.url());
+}
