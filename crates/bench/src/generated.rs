@@ -67,6 +67,17 @@ impl GeneratedStore {
     }
 }
 
+/// Fills an empty store with executions of two events, one started every second until now.
+pub(crate) async fn fill_short(store: &dyn Store, count: u64) -> Result<()> {
+    let begun = now()?;
+    let mut batch = AppendBatch::default();
+    for number in 0..count {
+        let execution = GeneratedExecution::new(number, 2, before(begun, count - number)?)?;
+        batch.add(store, &execution).await?;
+    }
+    batch.write(store).await
+}
+
 /// Fills an empty store with pending messages, a few for each of many ended executions.
 pub(crate) async fn fill_outbox(store: &dyn Store, messages: u64) -> Result<()> {
     let (begun, count) = (now()?, messages / MESSAGES_EACH);
@@ -133,7 +144,8 @@ struct GeneratedExecution {
 
 impl GeneratedExecution {
     fn new(number: u64, length: u64, started_at: Timestamp) -> Result<Self> {
-        let items = length.checked_sub(AROUND_ITEMS).context("an execution is too short")?;
+        ensure!(length >= 2, "an execution has a first and a last event");
+        let items = length.saturating_sub(AROUND_ITEMS);
         let id = ExecutionId(first_id_at(started_at));
         Ok(Self { id, number, length, items: items / EVENTS_OF_ITEM, started_at })
     }
@@ -182,6 +194,7 @@ impl GeneratedExecution {
                 pool: Pool::shared(),
                 trace: None,
             },
+            _ if seq == self.length => Event::ExecutionCompleted { output: Payload::null() },
             2 => Event::StepEntered { run, step, from: Vec::new() },
             3 => Event::LoopOpened {
                 run,
@@ -189,7 +202,6 @@ impl GeneratedExecution {
                 mode: LoopMode::Parallel,
                 in_flight_max: 1,
             },
-            _ if seq == self.length => Event::ExecutionCompleted { output: Payload::null() },
             _ if seq - 4 >= self.items * EVENTS_OF_ITEM => {
                 Event::StepCompleted { run, step, output: None }
             }

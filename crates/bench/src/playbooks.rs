@@ -76,3 +76,25 @@ workflow:
             - when: \"{{ output.status == 'error' }}\"
               then: {do: retry, attempts: 2, delay: 3600}
 ";
+
+/// Returns a playbook of steps in layers, each with arcs to two steps of the next layer.
+pub(crate) fn layered(steps: u64, path: &str) -> String {
+    const LAYER: u64 = 10;
+    let mut playbook = format!(
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: layered, path: {path}}}\nworkflow:\n"
+    );
+    for step in 0..steps {
+        let layer = step / LAYER * LAYER;
+        let below = [step, step + 1].map(|it| layer + LAYER + it % LAYER);
+        let arcs: Vec<String> =
+            below.iter().filter(|it| **it < steps).map(|it| format!("{{step: s{it}}}")).collect();
+        let next = match arcs.is_empty() {
+            true => String::new(),
+            false => {
+                format!("    next: {{spec: {{mode: inclusive}}, arcs: [{}]}}\n", arcs.join(", "))
+            }
+        };
+        write!(playbook, "  - step: s{step}\n    tool: {NOTHING}\n{next}").expect("strings grow");
+    }
+    playbook
+}

@@ -13,6 +13,7 @@ mod read;
 mod rhai;
 mod start;
 mod tools;
+mod ui;
 
 use std::fmt;
 use std::path::Path;
@@ -42,6 +43,7 @@ pub(crate) enum Scenario {
     Rhai,
     Beside,
     Overload,
+    Ui,
 }
 
 /// The parameters of a measurement.
@@ -63,7 +65,7 @@ impl ScenarioParameters<'_> {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Chain,
         Self::Many,
         Self::Fanout,
@@ -79,6 +81,7 @@ impl Scenario {
         Self::Rhai,
         Self::Beside,
         Self::Overload,
+        Self::Ui,
     ];
 
     fn name(self) -> &'static str {
@@ -98,6 +101,7 @@ impl Scenario {
             Self::Rhai => "rhai",
             Self::Beside => "beside",
             Self::Overload => "overload",
+            Self::Ui => "ui",
         }
     }
 
@@ -128,6 +132,7 @@ impl Scenario {
             Self::Overload => {
                 "64 clients that start executions without pause, next to the rate without"
             }
+            Self::Ui => "pages with a million executions and a million events, and their updates",
         }
     }
 
@@ -148,6 +153,7 @@ impl Scenario {
             Self::Rhai => rhai::measure(setting).await,
             Self::Beside => beside::measure(setting).await,
             Self::Overload => overload::measure(setting).await,
+            Self::Ui => ui::measure(setting).await,
         }
     }
 }

@@ -95,12 +95,16 @@ fn tell(sheet: &mut Sheet, all: &[HistoryMeasurements]) -> Result<()> {
     Ok(())
 }
 
-/// Grows an execution by running items, and loads it in another server while it is paused.
-async fn of_length(
-    setting: &ScenarioParameters<'_>,
-    database: &MeasuredDatabase,
-    events: u64,
-) -> Result<HistoryMeasurements> {
+/// An execution that waits for a timer after many events.
+pub(super) struct LongExecution {
+    pub(super) execution: ExecutionId,
+    pub(super) events: u64,
+    /// The peak memory of the server while the execution grew.
+    growing: f64,
+}
+
+/// Grows an execution by running items, until it is paused.
+pub(super) async fn grow(database: &MeasuredDatabase, events: u64) -> Result<LongExecution> {
     let system = MeasuredSystem::start(database, WorkerLocation::InProcess).await?;
     let playbook = system.register(PAUSED).await?;
     let items = events / EVENTS_OF_ITEM;
@@ -112,7 +116,16 @@ async fn of_length(
     let events = pauses(&*store, execution).await?;
     let growing = mebibytes(system.server().usage()?.peak);
     system.stop()?;
+    Ok(LongExecution { execution, events, growing })
+}
 
+/// Grows an execution, and loads it in another server while it is paused.
+async fn of_length(
+    setting: &ScenarioParameters<'_>,
+    database: &MeasuredDatabase,
+    events: u64,
+) -> Result<HistoryMeasurements> {
+    let LongExecution { execution, events, growing } = grow(database, events).await?;
     let system = MeasuredSystem::start(database, WorkerLocation::None).await?;
     let path = format!("api/vars/{execution}");
     let mut loads = Vec::new();
