@@ -29,7 +29,10 @@ const POOLS_MAX: usize = 10_000;
 pub enum WaitHint {
     NoWorker(UnservedWait),
     /// All open commands wait for callbacks; the one that has waited longest.
-    Callback { step: StepName, since: Timestamp },
+    Callback {
+        step: StepName,
+        since: Timestamp,
+    },
 }
 
 /// A pool without a worker for which commands of an execution wait; the text tells how to help.

@@ -162,7 +162,8 @@ async fn a_wait_for_a_worker_is_german_and_names_the_pool() {
     check_pages(&site, StatusCode::OK, &[&path, "/ui/"]).await;
     tokio::time::advance(std::time::Duration::from_secs(11)).await;
     let shown = site.get_german(&path).await;
-    let said = "Für den Pool <code>shared</code> ist kein Worker verbunden; 1 Befehl wartet seit 11 s.";
+    let said =
+        "Für den Pool <code>shared</code> ist kein Worker verbunden; 1 Befehl wartet seit 11 s.";
     assert!(shown.body.contains(said), "{}", shown.body);
     assert!(shown.body.contains("noetl worker --pool shared"));
     check(&shown.body, &path);
