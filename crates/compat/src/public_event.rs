@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use noetl_api::{AnyId, EventSource, PublicEvent, value_or_reference};
 use noetl_model::{
-    CommandId, Event, ExecutionId, Payload, PlaybookRef, Recorded, RunId, StepName, Timestamp,
-    ToolError,
+    CommandId, Event, EventSubject, ExecutionId, Payload, PlaybookRef, Recorded, RunId, StepName,
+    Timestamp,
 };
 use serde_json::{Map, Value, json};
 
@@ -60,9 +60,15 @@ impl EventConverter {
         let event = &recorded.event;
         let (name, status) = public_name(event);
         let mut meta = meta(event);
-        let (node_id, node_name) = match subject(event) {
-            EventSubject::Start { path } => (Some("playbook".to_owned()), Some(path.to_owned())),
-            EventSubject::Execution => (Some("playbook".to_owned()), Some("playbook".to_owned())),
+        let (node_id, node_name) = match event.subject() {
+            EventSubject::Execution => {
+                let name = if let Event::ExecutionStarted { playbook, .. } = event {
+                    playbook.path.clone()
+                } else {
+                    "playbook".to_owned()
+                };
+                (Some("playbook".to_owned()), Some(name))
+            }
             EventSubject::Step(step) => both(step),
             EventSubject::Run(run) => {
                 self.runs.get(&run).map_or((None, None), |run| both(&run.step))
@@ -74,7 +80,7 @@ impl EventConverter {
                 }
                 None => (None, None),
             },
-            EventSubject::Nothing => (None, None),
+            EventSubject::Timer(_) | EventSubject::Other => (None, None),
         };
         PublicEvent {
             event_id: AnyId(recorded.event_id.0),
@@ -89,7 +95,7 @@ impl EventConverter {
             duration: self.duration(recorded),
             context: self.context(event),
             result: result(event, status),
-            error: event_error(event).map(|error| error.message.clone()),
+            error: event.error().map(|error| error.message.clone()),
             meta: Value::Object(meta),
             source: EventSource::Log,
             derived: false,
@@ -135,51 +141,6 @@ fn both(step: &StepName) -> (Option<String>, Option<String>) {
     (Some(step.to_string()), Some(step.to_string()))
 }
 
-/// The object an event is about.
-enum EventSubject<'a> {
-    Start { path: &'a str },
-    Execution,
-    Step(&'a StepName),
-    Run(RunId),
-    Command(CommandId),
-    Nothing,
-}
-
-fn subject(event: &Event) -> EventSubject<'_> {
-    match event {
-        Event::ExecutionStarted { playbook, .. } => EventSubject::Start { path: &playbook.path },
-        Event::ExecutionForked { .. }
-        | Event::ExecutionCompleted { .. }
-        | Event::ExecutionFailed { .. }
-        | Event::ExecutionCancelled { .. }
-        | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. } => EventSubject::Execution,
-        Event::StepEntered { step, .. }
-        | Event::StepSkipped { step, .. }
-        | Event::StepAwaited { step, .. }
-        | Event::StepCompleted { step, .. }
-        | Event::StepFailed { step, .. }
-        | Event::Reported { step: Some(step), .. } => EventSubject::Step(step),
-        Event::LoopOpened { run, .. }
-        | Event::FrameOpened { run, .. }
-        | Event::IterationCompleted { run, .. }
-        | Event::IterationFailed { run, .. } => EventSubject::Run(*run),
-        Event::CommandIssued { command, .. }
-        | Event::CommandClaimed { command, .. }
-        | Event::CommandParked { command, .. }
-        | Event::CommandCompleted { command, .. }
-        | Event::CommandFailed { command, .. }
-        | Event::CommandCancelled { command, .. }
-        | Event::AttemptSuperseded { command, .. }
-        | Event::ChildStarted { command, .. } => EventSubject::Command(*command),
-        Event::ContextUpdated { .. }
-        | Event::TimerSet { .. }
-        | Event::TimerFired { .. }
-        | Event::TimerCancelled { .. }
-        | Event::Reported { step: None, .. } => EventSubject::Nothing,
-    }
-}
-
 /// Returns the public id of the command that an event issues: `<execution>:<step>:<event>`, with
 /// `:i<index>` for an item of a loop. `None` for other events.
 pub fn command_id(execution: ExecutionId, issued: &Recorded) -> Option<String> {
@@ -197,17 +158,6 @@ fn node_type(event: &Event) -> Option<String> {
     }
     let Event::CommandIssued { tool, .. } = event else { return None };
     Some(tool.to_string())
-}
-
-fn event_error(event: &Event) -> Option<&ToolError> {
-    if let Event::CommandFailed { error, .. }
-    | Event::IterationFailed { error, .. }
-    | Event::StepFailed { error, .. }
-    | Event::ExecutionFailed { error, .. } = event
-    {
-        return Some(error);
-    }
-    None
 }
 
 fn playbook_value(playbook: &PlaybookRef) -> Value {
@@ -271,48 +221,22 @@ fn meta(event: &Event) -> Map<String, Value> {
 
 /// Returns the `result` of a public event, in the envelope that clients unpack.
 fn result(event: &Event, status: &str) -> Option<Value> {
-    let context = match event {
-        Event::CommandCompleted { output, .. } => {
-            json!({ "result": enveloped("success", output) })
-        }
-        Event::CommandFailed { error, output, .. } => {
-            json!({ "error": error, "data": output.as_ref().map(value_or_reference) })
-        }
-        Event::StepCompleted { output: Some(output), .. }
-        | Event::IterationCompleted { output: Some(output), .. }
-        | Event::ExecutionCompleted { output } => return Some(enveloped(status, output)),
-        Event::IterationFailed { error, .. }
-        | Event::StepFailed { error, .. }
-        | Event::ExecutionFailed { error, .. } => json!({ "error": error }),
-        Event::ContextUpdated { values, large, .. } => {
-            let elsewhere = large.iter().map(|(name, reference)| {
-                (name.clone(), value_or_reference(&Payload::Ref(*reference)))
-            });
-            let values: Map<String, Value> = values.clone().into_iter().chain(elsewhere).collect();
-            json!({ "values": values })
-        }
-        Event::Reported { body, .. } => body.clone(),
-        Event::ExecutionStarted { .. }
-        | Event::ExecutionForked { .. }
-        | Event::StepEntered { .. }
-        | Event::StepSkipped { .. }
-        | Event::StepAwaited { .. }
-        | Event::StepCompleted { output: None, .. }
-        | Event::LoopOpened { .. }
-        | Event::FrameOpened { .. }
-        | Event::IterationCompleted { output: None, .. }
-        | Event::CommandIssued { .. }
-        | Event::CommandClaimed { .. }
-        | Event::CommandParked { .. }
-        | Event::CommandCancelled { .. }
-        | Event::AttemptSuperseded { .. }
-        | Event::ChildStarted { .. }
-        | Event::TimerSet { .. }
-        | Event::TimerFired { .. }
-        | Event::TimerCancelled { .. }
-        | Event::ExecutionCancelled { .. }
-        | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. } => return None,
+    let context = if let Event::CommandCompleted { output, .. } = event {
+        json!({ "result": enveloped("success", output) })
+    } else if let Event::CommandFailed { error, output, .. } = event {
+        json!({ "error": error, "data": output.as_ref().map(value_or_reference) })
+    } else if let Event::ContextUpdated { values, large, .. } = event {
+        let elsewhere = large
+            .iter()
+            .map(|(name, reference)| (name.clone(), value_or_reference(&Payload::Ref(*reference))));
+        let values: Map<String, Value> = values.clone().into_iter().chain(elsewhere).collect();
+        json!({ "values": values })
+    } else if let Event::Reported { body, .. } = event {
+        body.clone()
+    } else if let Some(error) = event.error() {
+        json!({ "error": error })
+    } else {
+        return event.output().map(|output| enveloped(status, output));
     };
     Some(json!({ "status": status, "context": context }))
 }

@@ -5,9 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use noetl_model::{
-    CommandId, Event, ItemCounts, Payload, PayloadRef, Place, Recorded, RunId, Seq, TaskAddress,
-};
+use noetl_model::{CommandId, Event, ItemCounts, Payload, PayloadRef, Recorded, RunId, Seq};
 
 /// A loop whose items have all ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,53 +69,22 @@ impl LoopCollector {
     }
 
     pub fn see(&mut self, recorded: &Recorded) {
-        match &recorded.event {
-            Event::CommandIssued {
-                command,
-                task: TaskAddress { run, place: Place::Item { index, .. }, .. },
-                ..
-            } if *run == self.end.run => {
-                self.working.insert(*command, *index);
+        let event = &recorded.event;
+        if let Event::CommandIssued { command, task, .. } = event {
+            if let (true, Some(index)) = (task.run == self.end.run, task.place.item()) {
+                self.working.insert(*command, index);
             }
-            Event::CommandCompleted { command, output, .. } => {
-                self.keep(*command, Some(output));
+        } else if let Event::CommandCompleted { command, .. }
+        | Event::CommandFailed { command, .. } = event
+        {
+            self.keep(*command, event.output());
+        } else if let Event::IterationCompleted { run, index, output, .. } = event
+            && *run == self.end.run
+        {
+            let latest = self.latest.remove(index);
+            if let Some(output) = output.as_ref().or(latest.as_ref()) {
+                self.pieces.insert(*index, ItemOutput::of(output));
             }
-            Event::CommandFailed { command, output, .. } => {
-                self.keep(*command, output.as_ref());
-            }
-            Event::IterationCompleted { run, index, output, .. } if *run == self.end.run => {
-                let latest = self.latest.remove(index);
-                if let Some(output) = output.as_ref().or(latest.as_ref()) {
-                    self.pieces.insert(*index, ItemOutput::of(output));
-                }
-            }
-            Event::CommandIssued { .. }
-            | Event::IterationCompleted { .. }
-            | Event::IterationFailed { .. }
-            | Event::CommandClaimed { .. }
-            | Event::CommandParked { .. }
-            | Event::CommandCancelled { .. }
-            | Event::AttemptSuperseded { .. }
-            | Event::ChildStarted { .. }
-            | Event::ContextUpdated { .. }
-            | Event::TimerSet { .. }
-            | Event::TimerFired { .. }
-            | Event::TimerCancelled { .. }
-            | Event::StepEntered { .. }
-            | Event::StepSkipped { .. }
-            | Event::StepAwaited { .. }
-            | Event::StepCompleted { .. }
-            | Event::StepFailed { .. }
-            | Event::LoopOpened { .. }
-            | Event::FrameOpened { .. }
-            | Event::ExecutionStarted { .. }
-            | Event::ExecutionForked { .. }
-            | Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. }
-            | Event::ExecutionStalled { .. }
-            | Event::ExecutionRewound { .. }
-            | Event::Reported { .. } => {}
         }
     }
 

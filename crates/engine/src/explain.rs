@@ -110,56 +110,25 @@ pub fn explain(
         given.playbook.index_of(name.as_str()).map(|index| given.playbook.step(index))
     };
     let Some(step) = recorded.event.step().and_then(found) else { return Ok(None) };
-    let guards = match &recorded.event {
-        Event::StepEntered { .. } => admission(scope, step)?,
-        Event::StepSkipped { .. } => {
-            let mut guards = admission(scope, step)?;
-            if let Ok(after) = after(before, recorded) {
-                let (output, error) = (Payload::null(), None);
-                let end =
-                    StepEnd { step: &step.name, output: &output, error, way: EndWay::Skipped };
-                let scope = ExecutionScope::outside(&after, given, &work);
-                guards.extend(arcs(scope, step, &end)?);
-            }
-            guards
+    let guards = if let Event::StepEntered { .. } = &recorded.event {
+        admission(scope, step)?
+    } else if let Event::StepSkipped { .. } = &recorded.event {
+        let mut guards = admission(scope, step)?;
+        if let Ok(after) = after(before, recorded) {
+            let (output, error) = (Payload::null(), None);
+            let end = StepEnd { step: &step.name, output: &output, error, way: EndWay::Skipped };
+            let scope = ExecutionScope::outside(&after, given, &work);
+            guards.extend(arcs(scope, step, &end)?);
         }
-        Event::StepCompleted { run, output, .. } => {
-            let (last, way) = last_output(before, *run);
-            let output = output.as_ref().unwrap_or(&last);
-            let end = StepEnd { step: &step.name, output, error: None, way };
-            arcs(scope.inside(*run, None), step, &end)?
-        }
-        Event::StepFailed { run, error, output, .. } => {
-            let (last, way) = last_output(before, *run);
-            let output = output.as_ref().unwrap_or(&last);
-            let end = StepEnd { step: &step.name, output, error: Some(error), way };
-            arcs(scope.inside(*run, None), step, &end)?
-        }
-        Event::ExecutionStarted { .. }
-        | Event::ExecutionForked { .. }
-        | Event::StepAwaited { .. }
-        | Event::LoopOpened { .. }
-        | Event::FrameOpened { .. }
-        | Event::IterationCompleted { .. }
-        | Event::IterationFailed { .. }
-        | Event::CommandIssued { .. }
-        | Event::CommandClaimed { .. }
-        | Event::CommandParked { .. }
-        | Event::CommandCompleted { .. }
-        | Event::CommandFailed { .. }
-        | Event::CommandCancelled { .. }
-        | Event::AttemptSuperseded { .. }
-        | Event::ChildStarted { .. }
-        | Event::ContextUpdated { .. }
-        | Event::TimerSet { .. }
-        | Event::TimerFired { .. }
-        | Event::TimerCancelled { .. }
-        | Event::ExecutionCompleted { .. }
-        | Event::ExecutionFailed { .. }
-        | Event::ExecutionCancelled { .. }
-        | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. }
-        | Event::Reported { .. } => return Ok(None),
+        guards
+    } else if let Event::StepCompleted { run, .. } | Event::StepFailed { run, .. } = &recorded.event
+    {
+        let (last, way) = last_output(before, *run);
+        let output = recorded.event.output().unwrap_or(&last);
+        let end = StepEnd { step: &step.name, output, error: recorded.event.error(), way };
+        arcs(scope.inside(*run, None), step, &end)?
+    } else {
+        return Ok(None);
     };
     Ok(Some(StepExplanation { step: step.name.clone(), guards }))
 }

@@ -418,41 +418,6 @@ pub struct Recorded {
 }
 
 impl Event {
-    /// Returns the step that the event names.
-    pub fn step(&self) -> Option<&StepName> {
-        match self {
-            Event::StepEntered { step, .. }
-            | Event::StepSkipped { step, .. }
-            | Event::StepAwaited { step, .. }
-            | Event::StepCompleted { step, .. }
-            | Event::StepFailed { step, .. }
-            | Event::CommandIssued { step, .. } => Some(step),
-            Event::Reported { step, .. } => step.as_ref(),
-            Event::ExecutionStarted { .. }
-            | Event::ExecutionForked { .. }
-            | Event::LoopOpened { .. }
-            | Event::FrameOpened { .. }
-            | Event::IterationCompleted { .. }
-            | Event::IterationFailed { .. }
-            | Event::CommandClaimed { .. }
-            | Event::CommandParked { .. }
-            | Event::CommandCompleted { .. }
-            | Event::CommandFailed { .. }
-            | Event::CommandCancelled { .. }
-            | Event::AttemptSuperseded { .. }
-            | Event::ChildStarted { .. }
-            | Event::ContextUpdated { .. }
-            | Event::TimerSet { .. }
-            | Event::TimerFired { .. }
-            | Event::TimerCancelled { .. }
-            | Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. }
-            | Event::ExecutionStalled { .. }
-            | Event::ExecutionRewound { .. } => None,
-        }
-    }
-
     /// Returns every payload of the event, so that large ones can be stored by reference.
     pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
         match self {

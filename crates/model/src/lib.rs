@@ -15,6 +15,7 @@ mod cutoff;
 mod envelope;
 mod error;
 mod event;
+mod event_subject;
 mod footprint;
 mod id;
 mod imported;
@@ -42,6 +43,7 @@ pub use event::{
     ChildExecutions, Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded,
     ScopeTarget, SkipReason, TaskAddress, TimerPurpose,
 };
+pub use event_subject::{EventSubject, EventTone};
 pub use footprint::{
     Footprint, TooLarge, Unmeasured, VALUE_ELEMENTS_MAX, VALUE_MEMORY_MAX, ValueLimits,
 };

@@ -25,7 +25,7 @@ pub fn cause_of(
     };
     match &recorded.event {
         Event::StepEntered { from, .. } | Event::StepSkipped { from, .. } if from.is_empty() => {
-            preceding(&is_outside)
+            preceding(&is_start)
         }
         Event::StepEntered { from, .. } | Event::StepSkipped { from, .. } => {
             from.iter().filter_map(|step| end_of(before, step)).max()
@@ -48,9 +48,9 @@ pub fn cause_of(
         Event::ContextUpdated { .. }
         | Event::TimerSet { .. }
         | Event::TimerCancelled { .. }
-        | Event::CommandCancelled { .. } => preceding(&is_told),
+        | Event::CommandCancelled { .. } => preceding(&is_external),
         Event::ExecutionCompleted { .. } | Event::ExecutionFailed { .. } => {
-            preceding(&|event| is_told(event) || is_step_end(event))
+            preceding(&|event| is_external(event) || is_step_end(event))
         }
         Event::ExecutionStarted { .. }
         | Event::ExecutionForked { .. }
@@ -79,43 +79,22 @@ fn held_since(before: &Execution, command: CommandId) -> Option<Seq> {
     })
 }
 
-/// True if an event tells what happened outside: a decision follows from it.
-fn is_told(event: &Event) -> bool {
-    match event {
-        Event::ExecutionStarted { .. }
-        | Event::ExecutionForked { .. }
-        | Event::CommandClaimed { .. }
-        | Event::CommandParked { .. }
-        | Event::CommandCompleted { .. }
-        | Event::CommandFailed { .. }
-        | Event::ChildStarted { .. }
-        | Event::TimerFired { .. } => true,
-        Event::StepEntered { .. }
-        | Event::StepSkipped { .. }
-        | Event::StepAwaited { .. }
-        | Event::LoopOpened { .. }
-        | Event::FrameOpened { .. }
-        | Event::IterationCompleted { .. }
-        | Event::IterationFailed { .. }
-        | Event::CommandIssued { .. }
-        | Event::CommandCancelled { .. }
-        | Event::AttemptSuperseded { .. }
-        | Event::ContextUpdated { .. }
-        | Event::TimerSet { .. }
-        | Event::TimerCancelled { .. }
-        | Event::StepCompleted { .. }
-        | Event::StepFailed { .. }
-        | Event::ExecutionCompleted { .. }
-        | Event::ExecutionFailed { .. }
-        | Event::ExecutionCancelled { .. }
-        | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. }
-        | Event::Reported { .. } => false,
-    }
+/// True if an event records what happened outside the engine: decisions follow from such events.
+fn is_external(event: &Event) -> bool {
+    is_start(event)
+        || matches!(
+            event,
+            Event::CommandClaimed { .. }
+                | Event::CommandParked { .. }
+                | Event::CommandCompleted { .. }
+                | Event::CommandFailed { .. }
+                | Event::ChildStarted { .. }
+                | Event::TimerFired { .. }
+        )
 }
 
 /// True if an execution begins or is forked with the event.
-fn is_outside(event: &Event) -> bool {
+fn is_start(event: &Event) -> bool {
     matches!(event, Event::ExecutionStarted { .. } | Event::ExecutionForked { .. })
 }
 
@@ -138,6 +117,6 @@ fn leads_on(event: &Event, of: RunId) -> bool {
         Event::CommandClaimed { .. } | Event::CommandParked { .. } | Event::ChildStarted { .. } => {
             false
         }
-        other => is_told(other),
+        other => is_external(other),
     }
 }

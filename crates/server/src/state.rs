@@ -20,7 +20,7 @@ use crate::observe::meters::Meters;
 use crate::statements::{MaybeStatements, Statements};
 use crate::tokens::Token;
 
-/// ServerSettings of the server.
+/// The settings of the server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     pub access: Authentication,
@@ -33,7 +33,7 @@ pub struct ServerSettings {
     pub figures: MetricsRoute,
     pub pages: Pages,
     pub spans: Spans,
-    /// ServerSettings of the operations.
+    /// The settings of the operations.
     pub app: AppSettings,
 }
 

@@ -66,7 +66,7 @@ impl ReplayEvents {
             event_type: Cow::Borrowed(event_type),
             status: Cow::Borrowed(status),
             node_name: recorded.event.step().map(|step| Cow::Borrowed(step.as_str())),
-            reference: output_of(&recorded.event).and_then(reference_to),
+            reference: published_output(&recorded.event).and_then(reference_to),
             ..ReplayEvent::default()
         };
         self.about(recorded, event)
@@ -210,40 +210,11 @@ fn foreign<'a>(
     }
 }
 
-/// Returns the output in an event, for kinds of events that have one.
-fn output_of(event: &Event) -> Option<&Payload> {
-    match event {
-        Event::CommandCompleted { output, .. } | Event::ExecutionCompleted { output } => {
-            Some(output)
-        }
-        Event::CommandFailed { output, .. }
-        | Event::StepCompleted { output, .. }
-        | Event::IterationCompleted { output, .. } => output.as_ref(),
-        Event::ExecutionStarted { .. }
-        | Event::ExecutionForked { .. }
-        | Event::StepEntered { .. }
-        | Event::StepSkipped { .. }
-        | Event::StepAwaited { .. }
-        | Event::LoopOpened { .. }
-        | Event::FrameOpened { .. }
-        | Event::IterationFailed { .. }
-        | Event::CommandIssued { .. }
-        | Event::CommandClaimed { .. }
-        | Event::CommandParked { .. }
-        | Event::CommandCancelled { .. }
-        | Event::AttemptSuperseded { .. }
-        | Event::ChildStarted { .. }
-        | Event::ContextUpdated { .. }
-        | Event::TimerSet { .. }
-        | Event::TimerFired { .. }
-        | Event::TimerCancelled { .. }
-        | Event::StepFailed { .. }
-        | Event::ExecutionFailed { .. }
-        | Event::ExecutionCancelled { .. }
-        | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. }
-        | Event::Reported { .. } => None,
-    }
+/// Returns the output of an event that the published projections refer to: not that of a failed
+/// step.
+fn published_output(event: &Event) -> Option<&Payload> {
+    let is_failed_step = matches!(event, Event::StepFailed { .. });
+    event.output().filter(|_| !is_failed_step)
 }
 
 /// Returns the reference of a payload that is not inline.

@@ -1,4 +1,4 @@
-//! LogVerification of an execution: its stored data is unchanged and follows from its log.
+//! Verification of an execution: its stored data is unchanged and follows from its log.
 //!
 //! The log is read once, a page at a time. The other rows are compared with its fold while the
 //! execution does not change; otherwise the comparison is repeated.

@@ -1,4 +1,4 @@
-//! WorkerWait workers: a command issued while a worker waits is leased to it in the commit that issues
+//! Waiting workers: a command issued while a worker waits is leased to it in the commit that issues
 //! it.
 //!
 //! Invariants: a slot is filled only with a durable lease, or freed; a worker does not get more

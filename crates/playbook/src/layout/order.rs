@@ -114,7 +114,7 @@ impl LayerColumns {
         }
     }
 
-    /// PlaceCounts the pairs of links that cross.
+    /// Counts the pairs of links that cross.
     fn crossings(&self) -> u64 {
         let mut total = 0;
         for pair in self.columns.windows(2) {
@@ -131,7 +131,7 @@ impl LayerColumns {
     }
 }
 
-/// PlaceCounts of places, with sums of all above a place in logarithmic time (Fenwick).
+/// Counts of places, with sums of all above a place in logarithmic time (Fenwick).
 struct PlaceCounts {
     tree: Vec<u64>,
     total: u64,

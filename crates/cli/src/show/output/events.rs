@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use noetl_compat::public_name;
 use noetl_model::{
-    Event, ItemSource, LoopMode, Payload, PayloadRef, Place, Recorded, ScopeTarget, SkipReason,
-    StepName, TaskAddress, TimerPurpose, ToolError,
+    Event, EventTone, ItemSource, LoopMode, Payload, PayloadRef, Place, Recorded, ScopeTarget,
+    SkipReason, StepName, TaskAddress, TimerPurpose, ToolError,
 };
 use serde_json::Value;
 
@@ -22,35 +22,11 @@ const TAG_WIDTH: usize = 20;
 pub(crate) fn event_line(recorded: &Recorded) -> String {
     let Recorded { seq, at, event, event_id: _, prev: _ } = recorded;
     let tag = format!("{:TAG_WIDTH$}", public_name(event).0);
-    let tag = match event {
-        Event::ExecutionCompleted { .. } | Event::StepCompleted { .. } => paint(GOOD, tag),
-        Event::ExecutionFailed { .. }
-        | Event::StepFailed { .. }
-        | Event::IterationFailed { .. }
-        | Event::CommandFailed { .. } => paint(BAD, tag),
-        Event::ExecutionCancelled { .. }
-        | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. }
-        | Event::CommandCancelled { .. }
-        | Event::AttemptSuperseded { .. } => paint(CAREFUL, tag),
-        Event::ExecutionStarted { .. }
-        | Event::ExecutionForked { .. }
-        | Event::StepEntered { .. }
-        | Event::StepSkipped { .. }
-        | Event::StepAwaited { .. }
-        | Event::LoopOpened { .. }
-        | Event::FrameOpened { .. }
-        | Event::IterationCompleted { .. }
-        | Event::CommandIssued { .. }
-        | Event::CommandClaimed { .. }
-        | Event::CommandParked { .. }
-        | Event::CommandCompleted { .. }
-        | Event::ChildStarted { .. }
-        | Event::ContextUpdated { .. }
-        | Event::TimerSet { .. }
-        | Event::TimerFired { .. }
-        | Event::TimerCancelled { .. }
-        | Event::Reported { .. } => tag,
+    let tag = match event.tone() {
+        EventTone::Success => paint(GOOD, tag),
+        EventTone::Failure => paint(BAD, tag),
+        EventTone::Warning => paint(CAREFUL, tag),
+        EventTone::Neutral => tag,
     };
     let time = paint(FAINT, clock_millis(*at));
     let text = format!("{seq:>6}  {time}  {tag}  {}", about(event));
