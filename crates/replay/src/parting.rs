@@ -173,6 +173,7 @@ impl LogNames {
             | Event::ExecutionForked { .. }
             | Event::StepAwaited { .. }
             | Event::CommandClaimed { .. }
+            | Event::CommandParked { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::TimerSet { .. }
@@ -215,7 +216,7 @@ impl LogNames {
     }
 }
 
-/// Returns an event without ids, attempts, pools, written output and details of errors.
+/// Returns an event without ids, attempts, jobs, pools, written output and details of errors.
 fn without_ids(event: Event) -> Event {
     let (run, command) = (RunId(0), CommandId(0));
     let (attempt, logs) = (Attempt(0), Logs::default());
@@ -248,10 +249,10 @@ fn without_ids(event: Event) -> Event {
             Event::CommandIssued { command, task, step, tool, pool, bindings }
         }
         Event::CommandCompleted { output, .. } => {
-            Event::CommandCompleted { command, attempt, output, logs }
+            Event::CommandCompleted { command, attempt, output, logs, job: None }
         }
         Event::CommandFailed { error, output, .. } => {
-            Event::CommandFailed { command, attempt, error: plain(error), output, logs }
+            Event::CommandFailed { command, attempt, error: plain(error), output, logs, job: None }
         }
         Event::CommandCancelled { reason, below, .. } => {
             Event::CommandCancelled { command, reason, below }
@@ -265,6 +266,7 @@ fn without_ids(event: Event) -> Event {
         | Event::ExecutionForked { .. }
         | Event::StepAwaited { .. }
         | Event::CommandClaimed { .. }
+        | Event::CommandParked { .. }
         | Event::AttemptSuperseded { .. }
         | Event::ChildStarted { .. }
         | Event::TimerSet { .. }

@@ -60,8 +60,8 @@ fn park(
 /// Returns a story whose first command is parked.
 fn parked(text: &str) -> Story {
     let mut story = begun(text);
-    story.claim(FIRST, 1, "a").unwrap();
-    park(&mut story, FIRST, 1, "a").unwrap();
+    story.claim(FIRST, 1, "a").expect("the command is free");
+    park(&mut story, FIRST, 1, "a").expect("its worker holds it");
     story
 }
 
@@ -165,7 +165,7 @@ fn only_the_worker_that_holds_a_command_parks_it_and_saying_it_again_changes_not
     let mut story = begun(JOB);
     let superseded = |attempt| Refusal::Superseded { command: FIRST, attempt: Attempt(attempt) };
     assert_eq!(park(&mut story, FIRST, 1, "a"), Err(superseded(1)), "nobody holds it");
-    story.claim(FIRST, 1, "a").unwrap();
+    story.claim(FIRST, 1, "a").expect("the command is free");
     story.claim(FIRST, 2, "b").unwrap();
     assert_eq!(park(&mut story, FIRST, 1, "a"), Err(superseded(1)), "another took over");
     assert_eq!(park(&mut story, FIRST, 2, "a"), Err(superseded(2)), "another's attempt");
@@ -179,7 +179,7 @@ fn only_the_worker_that_holds_a_command_parks_it_and_saying_it_again_changes_not
 #[test]
 fn a_callback_that_is_faster_than_its_worker_ends_the_command() {
     let mut story = begun(JOB);
-    story.claim(FIRST, 1, "a").unwrap();
+    story.claim(FIRST, 1, "a").expect("the command is free");
     assert_eq!(awaits_callback(&story.state, "start", Some("j-1")), Ok(FIRST));
     call_back(&mut story, FIRST, "j-1", succeeded()).unwrap();
     assert_eq!(park(&mut story, FIRST, 1, "a"), Ok(Vec::new()), "the worker is answered");
@@ -215,10 +215,10 @@ fn a_report_without_a_result_does_not_end_a_parked_command_and_one_with_a_result
 #[test]
 fn the_timeout_of_a_parked_task_counts_from_its_claim() {
     let mut story = begun(LIMITED);
-    story.claim(FIRST, 1, "a").unwrap();
+    story.claim(FIRST, 1, "a").expect("the command is free");
     let claimed = story.now;
     story.now = story.now.after(Duration::from_secs(20));
-    park(&mut story, FIRST, 1, "a").unwrap();
+    park(&mut story, FIRST, 1, "a").expect("its worker holds it");
     let (timer, due_at) = story.next_timer().expect("a timer");
     assert_eq!(due_at, claimed.after(Duration::from_secs(60)));
     story.now = due_at;
@@ -275,7 +275,7 @@ fn the_repeated_callback_of_one_job_does_not_end_the_next() {
 #[test]
 fn of_several_commands_of_a_step_a_parked_one_is_ended_first() {
     let mut story = begun(LOOP);
-    story.claim(FIRST, 1, "a").unwrap();
+    story.claim(FIRST, 1, "a").expect("the command is free");
     assert_eq!(awaits_callback(&story.state, "start", None), Ok(FIRST));
     story.claim(SECOND, 1, "a").unwrap();
     park(&mut story, SECOND, 1, "a").unwrap();

@@ -81,7 +81,6 @@ fn transfer_faults(sites: &VisitedSites, browser: &Browser, page: &VisitedPage) 
         }
     }
     let transferred: u64 = requests.iter().map(|it| it.transferred).sum();
-    println!("{}: {transferred} bytes in {} requests", page.name, requests.len());
     if transferred == 0 || transferred > TRANSFER_MAX {
         fault(format!("transfers {transferred} bytes"));
     }

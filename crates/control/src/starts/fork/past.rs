@@ -307,21 +307,7 @@ impl PastReader<'_> {
     /// Returns the cause of a decision if the event is its first one.
     async fn cause_of(&self, event: &Event) -> Result<Option<Cause>, LoadError> {
         let input = match event {
-            Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace } => {
-                let workload = self.control.resolve(self.execution, workload).await?;
-                let Value::Object(payload) = &*workload else {
-                    return Err(LoadError::damaged(self.execution, Damage::NoWorkload));
-                };
-                let input = StartInput {
-                    payload: payload.clone(),
-                    origin: origin.clone(),
-                    error_mode: Some(*error_mode),
-                    pool: pool.clone(),
-                    trace: trace.clone(),
-                };
-                let playbook = playbook.clone();
-                return Ok(Some(Cause::Start { playbook, input: Box::new(input) }));
-            }
+            Event::ExecutionStarted { .. } => return self.start_cause(event).await,
             Event::CommandClaimed { command, attempt, worker, lease_until: _, after } => {
                 Input::Claim {
                     command: *command,
@@ -376,6 +362,26 @@ impl PastReader<'_> {
             | Event::ExecutionCancelled { .. } => return Ok(None),
         };
         Ok(Some(Cause::Input(Box::new(input))))
+    }
+
+    /// Returns the start that the first event of an execution records.
+    async fn start_cause(&self, event: &Event) -> Result<Option<Cause>, LoadError> {
+        let Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace } = event
+        else {
+            return Ok(None);
+        };
+        let workload = self.control.resolve(self.execution, workload).await?;
+        let Value::Object(payload) = &*workload else {
+            return Err(LoadError::damaged(self.execution, Damage::NoWorkload));
+        };
+        let input = StartInput {
+            payload: payload.clone(),
+            origin: origin.clone(),
+            error_mode: Some(*error_mode),
+            pool: pool.clone(),
+            trace: trace.clone(),
+        };
+        Ok(Some(Cause::Start { playbook: playbook.clone(), input: Box::new(input) }))
     }
 
     fn holder(&self, command: CommandId) -> Option<(noetl_model::Attempt, OpenHolder<'_>)> {

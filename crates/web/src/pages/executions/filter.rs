@@ -38,6 +38,7 @@ impl ListFilter {
             parent: field("parent"),
             after: String::new(),
             live: String::new(),
+            compare: String::new(),
         }
     }
 

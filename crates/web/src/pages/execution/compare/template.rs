@@ -75,7 +75,7 @@ fn side_panel(page: &PageRequest, side: &ComparedSide, name: &str) -> Markup {
                 (execution_status(page.words, side.status)) }
             p { (playbook_link(&side.path)) " " span.soft { "v" (side.version) } }
             p.soft { (page.t("exec.started")) " " (time(side.started_at)) " · "
-                (page.t("exec.took")) " " (duration(side.at.since(side.started_at))) }
+                (page.t("exec.took")) " " (duration(page.words, side.at.since(side.started_at))) }
             p { a href=(with_query(&execution_address(execution), &[("at", &side.position.to_string())])) {
                 (position) } }
             @if let Some(error) = &side.error { p.failure { (error.message) } }
@@ -150,7 +150,7 @@ fn parted(page: &PageRequest, side: &ComparedSide, event: Option<&EventMark>) ->
                         (at_event(page, event.seq)) }
                     " " code { (event.event_type) }
                     @if let Some(step) = &event.step { " " code { (step) } }
-                    " " span.soft { "+" (duration(event.at.since(side.started_at))) }
+                    " " span.soft { "+" (duration(page.words, event.at.since(side.started_at))) }
                 },
             }
         }
@@ -233,7 +233,7 @@ fn step_cell(
                     ("done", &page.words.number(items.completed + items.failed)),
                     ("total", &page.words.number(items.total))])) }
             }
-            @if let Some(took) = took { " " span.soft { (duration(took)) } }
+            @if let Some(took) = took { " " span.soft { (duration(page.words, took)) } }
         }
         @if let Some(error) = &step.error { (error_part(page, error)) }
         @if shows_output { (shown_value(page, side, &format!("steps.{}", step.name), Some(&step.output))) }
