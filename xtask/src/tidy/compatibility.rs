@@ -21,7 +21,7 @@ const ON_EVERY_STORE: &[&str] = &[
 const CONTRACT: &str = "crates/server/src/tests/contract.rs";
 
 /// A row of a table with a column of tests.
-struct Row<'a> {
+struct CompatibilityRow<'a> {
     line: usize,
     section: &'a str,
     cells: Vec<&'a str>,
@@ -53,7 +53,7 @@ pub(super) fn every_rule_is_held_up_by_a_test(tree: &SourceTree) -> Vec<TidyFaul
 }
 
 /// Returns the rows of the tables with tests, and a fault for each table that lacks the column.
-fn rows(text: &str) -> (Vec<Row<'_>>, Vec<TidyFault>) {
+fn rows(text: &str) -> (Vec<CompatibilityRow<'_>>, Vec<TidyFault>) {
     let (mut rows, mut faults) = (Vec::new(), Vec::new());
     let mut section = "";
     // The table that the lines belong to: true if its rows name tests.
@@ -77,14 +77,14 @@ fn rows(text: &str) -> (Vec<Row<'_>>, Vec<TidyFault>) {
                 }
             }
             Some(true) if cells.iter().all(|cell| cell.chars().all(|it| it == '-')) => {}
-            Some(true) => rows.push(Row { line: index + 1, section, cells }),
+            Some(true) => rows.push(CompatibilityRow { line: index + 1, section, cells }),
             Some(false) => {}
         }
     }
     (rows, faults)
 }
 
-fn row_faults(tree: &SourceTree, row: &Row<'_>) -> Vec<String> {
+fn row_faults(tree: &SourceTree, row: &CompatibilityRow<'_>) -> Vec<String> {
     let tests = tests(row.cells.last().copied().unwrap_or_default());
     if tests.is_empty() {
         return vec!["the row names no test".to_owned()];
