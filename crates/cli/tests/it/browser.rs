@@ -11,6 +11,7 @@ mod stories;
 mod survey;
 
 use driver::{Browser, Scripts};
+use serde_json::json;
 
 use crate::sandbox::{Sandbox, eventually};
 use crate::server::Server;
@@ -119,4 +120,52 @@ fn a_failure_is_found_scrubbed_through_and_repaired_on_one_page() {
         browser.address() != failed && browser.text(".page-head .status").contains("Completed")
     });
     browser.assert_clean(&server.url());
+}
+
+/// A playbook that waits for a worker of a pool without one.
+const WAITING: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: waiting, path: tests/waiting}
+workflow:
+  - step: start
+    tool: {kind: noop}
+";
+
+/// Cancels the executions that match the filter, with the count first and the progress after it.
+fn bulk_cancel(scripts: Scripts) {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    server.call("POST", "/api/catalog/register", &json!({ "content": WAITING }));
+    let one = json!({ "path": "tests/waiting", "execution_pool": "nobody" });
+    let batch = json!({ "executions": vec![one; 30] });
+    assert_eq!(server.call("POST", "/api/execute/batch", &batch)["started"], 30);
+    let browser = Browser::new(scripts);
+    browser.open(&format!("{}/ui/executions?status=RUNNING", server.url()));
+    browser.click("#selection button[value=cancel]");
+    eventually("the count is shown first", || {
+        browser.text(".bulk-question .count").contains("30 executions will be cancelled")
+    });
+    browser.click(".bulk-question button.danger");
+    eventually("the progress is shown", || browser.address().contains("/ui/executions/bulk/"));
+    eventually("the job ends", || {
+        if matches!(scripts, Scripts::Off) {
+            browser.reload();
+        }
+        browser.text(".bulk-progress").contains("30 of 30")
+    });
+    assert!(browser.text("#bulk-job tbody tr").contains("Done"));
+    browser.open(&format!("{}/ui/executions?status=RUNNING", server.url()));
+    assert!(browser.text(".empty").contains("No execution matches"));
+    assert_eq!(browser.console_errors(), Vec::<String>::new());
+}
+
+#[test]
+fn many_executions_are_cancelled_with_the_count_first_and_progress_after() {
+    bulk_cancel(Scripts::On);
+}
+
+#[test]
+fn many_executions_are_cancelled_without_scripts() {
+    bulk_cancel(Scripts::Off);
 }

@@ -1,6 +1,7 @@
 //! Integration tests of the binary: arguments in, output streams and exit code out.
 
 mod browser;
+mod bulk;
 mod catalog;
 mod chaos;
 mod client;
