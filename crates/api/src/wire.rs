@@ -6,6 +6,7 @@ mod bulk;
 mod catalog;
 mod change;
 mod comparison;
+mod editing;
 mod execute;
 mod executions;
 mod feeds;
@@ -39,6 +40,10 @@ pub use change::{
     TemplateResult, ValueChange,
 };
 pub use comparison::{ComparedSide, ComparedStep, ComparedValue, ExecutionComparison, LogParting};
+pub use editing::{
+    AnalyzeRequest, CompleteRequest, CompletionItem, DocumentAnalysis, DocumentCompletions,
+    DocumentFinding,
+};
 pub use execute::{
     Dedup, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
     StartStatus,

@@ -11,6 +11,7 @@ mod bulk;
 mod catalog;
 mod credentials;
 mod dashboard;
+mod document_editing;
 mod executions;
 mod existing_worker;
 mod feeds;
@@ -47,6 +48,9 @@ pub use catalog::{
 };
 pub use credentials::CredentialError;
 pub use dashboard::{DashboardCounts, NewestExecutions};
+pub use document_editing::{
+    ANALYZED_BYTES_MAX, DocumentTooLong, analyze_document, complete_document, document_findings,
+};
 pub use executions::{
     EndError, EventOrder, EventQuery, ExecutionList, ExecutionNode, ExecutionOverview,
     ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, HistogramError, HistogramQuery,

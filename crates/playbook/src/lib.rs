@@ -6,6 +6,7 @@
 mod cron;
 mod diagnostic;
 pub mod draw;
+pub mod editing;
 mod graph;
 pub mod layout;
 mod parse;

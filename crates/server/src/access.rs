@@ -82,6 +82,8 @@ const READ_POSTS: &[&str] = &[
     "/api/auth/login",
     "/api/auth/validate",
     "/api/auth/check-access",
+    "/api/catalog/playbooks/analyze",
+    "/api/catalog/playbooks/complete",
 ];
 
 /// Ends of the paths that only read although they are called with POST.

@@ -5,8 +5,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
-use noetl_api::wire::{CatalogList, CatalogPage, RegisteredPlaybook};
-use noetl_app::{EntryChoice, EntryPath, Object, ObjectError, check_document, version_of};
+use noetl_api::wire::{
+    AnalyzeRequest, CatalogList, CatalogPage, CompleteRequest, DocumentAnalysis,
+    DocumentCompletions, RegisteredPlaybook,
+};
+use noetl_app::{
+    DocumentTooLong, EntryChoice, EntryPath, Object, ObjectError, analyze_document, check_document,
+    complete_document, version_of,
+};
 use noetl_model::CatalogId;
 use noetl_playbook::Severity;
 use serde::{Deserialize, Serialize};
@@ -29,6 +35,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(save_playbook))
         .routes(routes!(playbook_content, save_content))
         .routes(routes!(check_playbook))
+        .routes(routes!(analyze_playbook))
+        .routes(routes!(complete_playbook))
         .routes(routes!(explain_playbook))
         .routes(routes!(generate_playbook))
         .route(SUITE, get(show_suite).put(save_suite).delete(remove_suite))
@@ -188,6 +196,41 @@ async fn check_playbook(Body(request): Body<CheckRequest>) -> Json<CheckAnswer> 
         warnings: texts_of(&problems, Severity::Warning),
         diagnostics: json!(problems),
     })
+}
+
+/// Shows the tokens of a text for highlighting, and its errors and warnings, without storing it.
+#[utoipa::path(
+    post, path = "/api/catalog/playbooks/analyze", tag = "catalog", request_body = AnalyzeRequest,
+    responses(
+        (status = 200, body = DocumentAnalysis),
+        (status = 413, description = "the text is longer than 512 KB"),
+    )
+)]
+async fn analyze_playbook(
+    Body(request): Body<AnalyzeRequest>,
+) -> Result<Json<DocumentAnalysis>, ApiError> {
+    Ok(Json(analyze_document(&request.content)?))
+}
+
+/// Lists the keys, words and steps that fit at a place of a text.
+#[utoipa::path(
+    post, path = "/api/catalog/playbooks/complete", tag = "catalog",
+    request_body = CompleteRequest,
+    responses(
+        (status = 200, body = DocumentCompletions),
+        (status = 413, description = "the text is longer than 512 KB"),
+    )
+)]
+async fn complete_playbook(
+    Body(request): Body<CompleteRequest>,
+) -> Result<Json<DocumentCompletions>, ApiError> {
+    Ok(Json(complete_document(&request.content, request.offset)?))
+}
+
+impl From<DocumentTooLong> for ApiError {
+    fn from(error: DocumentTooLong) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", error.to_string())
+    }
 }
 
 /// Always refused: the server uses no language model.

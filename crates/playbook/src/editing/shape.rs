@@ -1,0 +1,310 @@
+//! The shape of the value at a place of a document: which keys it may have and which words it may
+//! be, from the tables of the language.
+
+use noetl_model::ToolKind;
+
+use super::outline::{Container, Outline, PathPart};
+use crate::words::tools::{Form, ToolKeys, settings_of};
+use crate::words::{
+    ADMIT_RULE, ALLOW, ARC, KeyStatus, KeyTable, KeyType, LanguageKey, NEXT, POLICY, RETRY, ROOT,
+    RULE, TABLES, THEN, TOOL, schedule, subscription, tool_kinds,
+};
+
+/// The shape of a value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    Table(&'static KeyTable),
+    /// A list of such maps.
+    TablesIn(&'static KeyTable),
+    /// A tool, whose settings depend on its kind.
+    Tool,
+    ToolOrList,
+    /// An item of a list of tools: a tool, or a label with a tool.
+    LabelledTool,
+    Settings(&'static ToolKeys),
+    Next,
+    /// An item of a list under `next`: the name of a step, or an arc.
+    NextItem,
+    PolicyOrRules,
+    /// `else`: a map with `then`, or what follows itself.
+    Else(&'static KeyTable),
+    Admit,
+    Words(&'static [&'static str]),
+    Truth,
+    ToolKindName,
+    StepName,
+    /// Anything: the language has nothing to offer.
+    Free,
+}
+
+/// A key that fits into a map.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfferedKey {
+    pub(super) name: &'static str,
+    pub(super) about: Option<&'static str>,
+    /// True if the value begins on the next line, because it is a map or a list.
+    pub(super) opens: bool,
+    pub(super) is_required: bool,
+}
+
+const TRUTHS: &[&str] = &["true", "false"];
+
+/// Tables of schedules and subscriptions, by the table and the key that lead to them.
+const BELOW: &[(&str, &str, &KeyTable)] = &[
+    ("schedule", "spec", schedule::SPEC),
+    ("schedule_spec", "dispatch", schedule::DISPATCH),
+    ("subscription", "spec", subscription::SPEC),
+    ("subscription_spec", "runtime", subscription::RUNTIME),
+    ("subscription_spec", "ingress", subscription::INGRESS),
+    ("subscription_ingress", "verify", subscription::VERIFY),
+    ("subscription_spec", "dispatch", subscription::DISPATCH),
+    ("subscription_spec", "headers", subscription::HEADERS),
+    ("subscription_spec", "dedup", subscription::DEDUP),
+    ("subscription_spec", "limits", subscription::LIMITS),
+    ("subscription_spec", "spool", subscription::SPOOL),
+];
+
+/// Returns the shape of the value that a path leads to.
+pub(super) fn shape_at(outline: &Outline, path: &[PathPart]) -> Shape {
+    let kind = outline.containers.first().and_then(|root| root.value("kind"));
+    let root = match kind {
+        Some(kind) if kind.eq_ignore_ascii_case("schedule") => schedule::ROOT,
+        Some(kind) if kind.eq_ignore_ascii_case("subscription") => subscription::ROOT,
+        Some(_) | None => ROOT,
+    };
+    let mut shape = Shape::Table(root);
+    for PathPart { container, key } in path {
+        shape = shape.below(key.as_deref(), &outline.containers[*container]);
+    }
+    shape
+}
+
+/// Returns the kind of the tool that a map describes.
+fn tool_settings(map: Option<&Container>) -> Option<&'static ToolKeys> {
+    let kind: ToolKind = map?.value("kind")?.parse().ok()?;
+    settings_of(kind)
+}
+
+impl Shape {
+    /// Returns the shape of the value of a key, or of an item of a list.
+    fn below(self, key: Option<&str>, container: &Container) -> Self {
+        match (self, key) {
+            (Self::Table(table), Some(key)) => of_key(table, key),
+            (Self::TablesIn(table), None) => Self::Table(table),
+            (Self::Tool | Self::ToolOrList, Some(key)) => of_tool_key(container, key),
+            (Self::ToolOrList, None) => Self::LabelledTool,
+            (Self::LabelledTool, Some(key)) => {
+                let is_tool = container.value("kind").is_some() || TOOL.word(key).is_some();
+                if is_tool { of_tool_key(container, key) } else { Self::Tool }
+            }
+            (Self::Settings(settings), Some(key)) => {
+                settings.setting(key).map_or(Self::Free, |it| of_form(it.form))
+            }
+            (Self::Next, Some(key)) => {
+                of_key(if NEXT.word(key).is_some() { NEXT } else { ARC }, key)
+            }
+            (Self::Next, None) => Self::NextItem,
+            (Self::NextItem, Some(key)) => of_key(ARC, key),
+            (Self::PolicyOrRules, Some(key)) => of_key(POLICY, key),
+            (Self::PolicyOrRules, None) => Self::Table(RULE),
+            (Self::Else(then), Some("then")) => Self::Table(then),
+            (Self::Else(then), Some(key)) => of_key(then, key),
+            (Self::Admit, Some("rules")) => Self::TablesIn(ADMIT_RULE),
+            (Self::Admit, None) => Self::Table(ADMIT_RULE),
+            (
+                Self::Table(_)
+                | Self::TablesIn(_)
+                | Self::Tool
+                | Self::LabelledTool
+                | Self::Settings(_)
+                | Self::NextItem
+                | Self::Else(_)
+                | Self::Admit
+                | Self::Words(_)
+                | Self::Truth
+                | Self::ToolKindName
+                | Self::StepName
+                | Self::Free,
+                _,
+            ) => Self::Free,
+        }
+    }
+
+    /// Returns the keys of a map of this shape; `map` has the keys that it has already.
+    pub(super) fn keys(self, map: Option<&Container>) -> Vec<OfferedKey> {
+        match self {
+            Self::Table(table) => keys_of(table),
+            Self::Tool | Self::ToolOrList | Self::LabelledTool => {
+                let settings = tool_settings(map);
+                let mut keys = settings.map(settings_keys).unwrap_or_default();
+                for key in keys_of(TOOL) {
+                    match keys.iter_mut().find(|it| it.name == key.name) {
+                        Some(known) => known.about = key.about,
+                        None => keys.push(key),
+                    }
+                }
+                keys
+            }
+            Self::Settings(settings) => settings_keys(settings),
+            Self::Next => keys_of(NEXT),
+            Self::NextItem => keys_of(ARC),
+            Self::PolicyOrRules => keys_of(POLICY),
+            Self::Else(_) => {
+                vec![OfferedKey { name: "then", about: None, opens: true, is_required: true }]
+            }
+            Self::Admit => {
+                vec![OfferedKey { name: "rules", about: None, opens: true, is_required: true }]
+            }
+            Self::TablesIn(_)
+            | Self::Words(_)
+            | Self::Truth
+            | Self::ToolKindName
+            | Self::StepName
+            | Self::Free => Vec::new(),
+        }
+    }
+
+    /// Returns the words that a scalar of this shape may be.
+    pub(super) fn words(self) -> Vec<&'static str> {
+        match self {
+            Self::Words(words) => words.to_vec(),
+            Self::Truth => TRUTHS.to_vec(),
+            Self::ToolKindName => tool_kinds(),
+            Self::Table(_)
+            | Self::TablesIn(_)
+            | Self::Tool
+            | Self::ToolOrList
+            | Self::LabelledTool
+            | Self::Settings(_)
+            | Self::Next
+            | Self::NextItem
+            | Self::PolicyOrRules
+            | Self::Else(_)
+            | Self::Admit
+            | Self::StepName
+            | Self::Free => Vec::new(),
+        }
+    }
+
+    /// True if a scalar of this shape is the name of a step.
+    pub(super) fn is_step_name(self) -> bool {
+        matches!(self, Self::StepName | Self::Next | Self::NextItem)
+    }
+}
+
+fn keys_of(table: &'static KeyTable) -> Vec<OfferedKey> {
+    let current = table.words.iter().filter(|word| word.status == KeyStatus::Current);
+    let offered = |word: &'static LanguageKey| OfferedKey {
+        name: word.name,
+        about: Some(word.about),
+        opens: opens(word.shape),
+        is_required: table.required.contains(&word.name),
+    };
+    current.map(offered).collect()
+}
+
+fn settings_keys(settings: &'static ToolKeys) -> Vec<OfferedKey> {
+    let needed = |name: &str| settings.needs.iter().any(|group| group.contains(&name));
+    let offered = |key: &'static crate::words::tools::ToolKey| OfferedKey {
+        name: key.name,
+        about: None,
+        opens: matches!(key.form, Form::Map | Form::Texts | Form::Nested(_) | Form::ListOrMap),
+        is_required: needed(key.name),
+    };
+    settings.all().map(offered).collect()
+}
+
+fn opens(shape: KeyType) -> bool {
+    match shape {
+        KeyType::FreeMap
+        | KeyType::Assignments
+        | KeyType::Table(_)
+        | KeyType::ListOf(_)
+        | KeyType::Special(_) => true,
+        KeyType::Any
+        | KeyType::Text
+        | KeyType::Truth
+        | KeyType::Condition
+        | KeyType::Integer
+        | KeyType::Number
+        | KeyType::Duration
+        | KeyType::OneOf(_)
+        | KeyType::Tool => false,
+    }
+}
+
+fn table_named(name: &str) -> Option<&'static KeyTable> {
+    TABLES.iter().copied().find(|table| table.name == name)
+}
+
+fn of_key(table: &'static KeyTable, key: &str) -> Shape {
+    let below = BELOW.iter().find(|(above, name, _)| *above == table.name && *name == key);
+    if let Some((_, _, table)) = below {
+        return Shape::Table(table);
+    }
+    let Some(word) = table.word(key) else { return Shape::Free };
+    match word.shape {
+        KeyType::Table(name) => table_named(name).map_or(Shape::Free, Shape::Table),
+        KeyType::ListOf(name) => table_named(name).map_or(Shape::Free, Shape::TablesIn),
+        KeyType::OneOf(words) => Shape::Words(words),
+        KeyType::Tool => Shape::ToolKindName,
+        KeyType::Truth => Shape::Truth,
+        KeyType::Special(name) => of_special(name),
+        KeyType::Text if names_a_step(table, key) => Shape::StepName,
+        KeyType::Any
+        | KeyType::Text
+        | KeyType::Condition
+        | KeyType::Integer
+        | KeyType::Number
+        | KeyType::Duration
+        | KeyType::FreeMap
+        | KeyType::Assignments => Shape::Free,
+    }
+}
+
+fn names_a_step(table: &KeyTable, key: &str) -> bool {
+    [("arc", "step"), ("executor-spec", "entry_step"), ("executor-spec", "final_step")]
+        .contains(&(table.name, key))
+}
+
+/// Returns the shape of a value with several forms, by its name in the schema.
+fn of_special(name: &str) -> Shape {
+    match name {
+        "tool-or-list" => Shape::ToolOrList,
+        "next" => Shape::Next,
+        "policy-or-rules" => Shape::PolicyOrRules,
+        "rules" => Shape::TablesIn(RULE),
+        "else" => Shape::Else(THEN),
+        "admit" => Shape::Admit,
+        "admit-else" => Shape::Else(ALLOW),
+        "retry-or-count" => Shape::Table(RETRY),
+        "workbook" => Shape::ToolOrList,
+        _ => Shape::Free,
+    }
+}
+
+fn of_tool_key(container: &Container, key: &str) -> Shape {
+    let setting = tool_settings(Some(container)).and_then(|it| it.setting(key));
+    match setting.map(|it| of_form(it.form)) {
+        None | Some(Shape::Free) => of_key(TOOL, key),
+        Some(shape) => shape,
+    }
+}
+
+fn of_form(form: Form) -> Shape {
+    match form {
+        Form::Truth => Shape::Truth,
+        Form::Word(words) | Form::WordOrTruth(words) => Shape::Words(words),
+        Form::Nested(settings) => Shape::Settings(settings),
+        Form::Any
+        | Form::Text
+        | Form::Whole(_)
+        | Form::Duration
+        | Form::Map
+        | Form::Texts
+        | Form::TextOrMap
+        | Form::TextOrList
+        | Form::TextListOrMap
+        | Form::ListOrMap => Shape::Free,
+    }
+}
