@@ -51,6 +51,8 @@ pub enum CatalogError {
     Ambiguous(AmbiguousName),
     #[error("the text is of {actual}, not of {expected}; register it apart")]
     OtherPath { actual: String, expected: String },
+    #[error("{path} has version {newest} by now; the text was edited without it")]
+    Changed { path: String, newest: u32 },
     #[error(transparent)]
     Register(#[from] RegisterError),
     #[error(transparent)]
@@ -97,18 +99,46 @@ impl App {
         content: &str,
         expected: Option<EntryPath>,
     ) -> Result<Registered, CatalogError> {
+        self.checked_path(content, expected).await?;
+        Ok(self.register(content).await?)
+    }
+
+    /// Does the same for a text that was edited from the version `base`, or from nothing: fails if
+    /// the path has another newest version by now, with another text.
+    pub async fn save_edited(
+        &self,
+        content: &str,
+        expected: Option<EntryPath>,
+        base: Option<u32>,
+    ) -> Result<Registered, CatalogError> {
+        let path = self.checked_path(content, expected).await?;
+        let newest = self.find_entry(&EntryChoice::Path { path, version: None }).await?;
+        match newest {
+            Some(newest) if base != Some(newest.version) && newest.content != content => {
+                Err(CatalogError::Changed { path: newest.path, newest: newest.version })
+            }
+            Some(_) | None => Ok(self.register(content).await?),
+        }
+    }
+
+    /// Returns the path of a valid document; fails if it is not the expected one.
+    async fn checked_path(
+        &self,
+        content: &str,
+        expected: Option<EntryPath>,
+    ) -> Result<String, CatalogError> {
         let expected = match expected {
             Some(EntryPath::Named(path)) => Some(path),
             Some(EntryPath::OfEntry(choice)) => Some(self.catalog_entry(&choice).await?.path),
             None => None,
         };
-        if let Some(expected) = expected {
-            let actual = path_of(document_of(content).map_err(RegisterError::Invalid)?);
-            if actual != expected {
-                return Err(CatalogError::OtherPath { actual, expected });
+        let actual = path_of(document_of(content).map_err(RegisterError::Invalid)?);
+        match expected {
+            Some(expected) if actual != expected => {
+                Err(CatalogError::OtherPath { actual, expected })
             }
+            Some(_) | None => Ok(actual),
         }
-        Ok(self.register(content).await?)
     }
 
     /// Loads a catalog entry with its content.

@@ -5,6 +5,7 @@
  * it, later for every part that was replaced.
  */
 
+import { startEditor } from "./editor.js";
 import { startForms } from "./forms.js";
 import { startGraph } from "./graph.js";
 import { startHistogram } from "./histogram.js";
@@ -22,6 +23,7 @@ import { drawTimes, startTimes } from "./times.js";
  */
 function prepare(part) {
   drawTimes(part);
+  startEditor(part);
   startGraph(part);
   startHistogram(part);
   followLive();

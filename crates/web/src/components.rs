@@ -4,6 +4,7 @@ pub(crate) mod action;
 pub(crate) mod bar;
 pub(crate) mod command;
 pub(crate) mod duration;
+pub(crate) mod editor;
 pub(crate) mod empty;
 pub(crate) mod error;
 pub(crate) mod execution_table;

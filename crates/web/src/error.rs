@@ -62,7 +62,7 @@ impl PageError {
         Self::Told { kind: ToldKind::Refused, word, values }
     }
 
-    fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::UnknownPage | Self::NotFound(_) | Self::Told { kind: ToldKind::NotFound, .. } => {
                 StatusCode::NOT_FOUND
@@ -102,6 +102,12 @@ impl PageError {
             Self::Unavailable => ("error.unavailable", "error.unavailable_more", None),
             Self::Internal => ("error.internal", "error.internal_more", None),
         }
+    }
+
+    /// Returns the error as a sentence, for a page that goes on.
+    pub(crate) fn sentence<'a>(&'a self, words: &'a Words) -> &'a str {
+        let (title, _, message) = self.said();
+        message.unwrap_or_else(|| words.t(title))
     }
 
     /// Creates an error for a temporary failure; the cause is logged.

@@ -91,6 +91,7 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
                 link rel="stylesheet" href=(assets::address("page.css"));
                 link rel="stylesheet" href=(assets::address("execution.css"));
                 link rel="stylesheet" href=(assets::address("compare.css"));
+                link rel="stylesheet" href=(assets::address("editor.css"));
                 script type="module" src=(assets::address("page.js")) {}
             }
             body {

@@ -7,6 +7,7 @@ mod bulk;
 #[cfg(debug_assertions)]
 mod components;
 mod credentials;
+mod editor;
 mod execution;
 mod executions;
 mod feeds;
@@ -48,6 +49,9 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui/executions/{id}/retry", post(executions::retry))
         .route("/ui/executions/{id}/rerun", post(executions::rerun))
         .route("/ui/playbooks", get(playbooks::show))
+        .route("/ui/playbooks/new", get(editor::show_new).post(editor::create))
+        .route("/ui/editor/analysis", post(editor::analysis))
+        .route("/ui/editor/completions", post(editor::complete))
         .route("/ui/playbooks/{*path}", get(playbook::show).post(playbook::act))
         .route("/ui/schedules", get(schedules::show))
         .route("/ui/schedules/{*path}", get(schedules::show_one).post(schedules::act))

@@ -1,6 +1,7 @@
 //! Pages for a seeded store, compared as text: what a visitor reads, without the frame.
 
 mod compare;
+mod editor;
 mod execution;
 mod forms;
 mod german;

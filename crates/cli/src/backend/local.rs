@@ -369,6 +369,7 @@ impl Backend for Session {
                 error @ (CatalogError::NotAPlaybook { .. }
                 | CatalogError::Ambiguous(_)
                 | CatalogError::OtherPath { .. }
+                | CatalogError::Changed { .. }
                 | CatalogError::Register(_)),
             ) => Err(Failure::bad_input(error).help("`noetl catalog list` lists the playbooks")),
         }

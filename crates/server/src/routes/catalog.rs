@@ -342,6 +342,7 @@ impl From<CatalogError> for ApiError {
                 Self::conflict("ambiguous-name", detail).with("candidates", json!(names.paths))
             }
             CatalogError::OtherPath { .. } => Self::conflict("other-path", detail),
+            CatalogError::Changed { .. } => Self::conflict("version-changed", detail),
             CatalogError::Register(error) => error.into(),
             CatalogError::Store(error) => error.into(),
         }

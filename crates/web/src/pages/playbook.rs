@@ -2,7 +2,7 @@
 
 mod diff;
 mod graph;
-mod inputs;
+pub(super) mod inputs;
 mod template;
 mod view;
 
@@ -16,8 +16,11 @@ use crate::components::id::{execution_address, playbook_address};
 use crate::error::PageError;
 use crate::form::SignedForm;
 use crate::layout::{NavPlace, PageHead};
+use crate::pages::editor;
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
+pub(super) use graph::graph;
+pub(super) use template::input;
 use view::PlaybookView;
 
 #[derive(Debug, Default, Deserialize)]
@@ -33,18 +36,25 @@ pub(super) async fn show(
     page: PageRequest,
     Path(path): Path<String>,
     Query(query): Query<VersionChoice>,
+    Query(editing): Query<editor::EditorQuery>,
 ) -> PageResult {
+    if let Some(edited) = editor::edited_path(&page, &path).await? {
+        return editor::show(&page, edited, &editing).await;
+    }
     let view = PlaybookView::load(&page, path, &query).await?;
     let head = PageHead { title: &view.entry.path, place: NavPlace::Playbooks };
     Ok(page.respond(&head, &template::playbook(&page, &view)))
 }
 
-/// Runs, archives or restores the playbook.
+/// Runs, archives, restores or edits the playbook.
 pub(super) async fn act(
     page: PageRequest,
     Path(path): Path<String>,
     form: SignedForm,
 ) -> PageResult {
+    if let Some(edited) = editor::edited_path(&page, &path).await? {
+        return editor::change(&page, edited, &form).await;
+    }
     let choice = EntryChoice::Path { path: path.clone(), version: None };
     match form.get("action") {
         "run" => run(&page, &path, &form).await,
@@ -81,7 +91,8 @@ impl From<CatalogError> for PageError {
             CatalogError::Unknown => Self::NotFound(error.to_string()),
             CatalogError::NotAPlaybook { .. }
             | CatalogError::Ambiguous(_)
-            | CatalogError::OtherPath { .. } => Self::Refused(error.to_string()),
+            | CatalogError::OtherPath { .. }
+            | CatalogError::Changed { .. } => Self::Refused(error.to_string()),
             CatalogError::Register(error) => error.into(),
             CatalogError::Store(error) => error.into(),
         }

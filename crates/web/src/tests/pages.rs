@@ -177,13 +177,14 @@ async fn the_catalog_is_a_tree() {
         &seeded().await,
         "/ui/playbooks",
         expect![[r#"
-        Playbooks
-        Path
-        Archived
-        Show
-        billing/ 1
-        refundv22027-01-15 08:00:00 UTC
-    "#]],
+            Playbooks
+            New playbook
+            Path
+            Archived
+            Show
+            billing/ 1
+            refundv22027-01-15 08:00:00 UTC
+        "#]],
     )
     .await;
 }
@@ -192,6 +193,7 @@ async fn the_catalog_is_a_tree() {
 async fn a_playbook_shows_the_difference_of_versions_and_a_form() {
     check(&seeded().await, "/ui/playbooks/billing/refund?compare=1", expect![[r#"
         billing/refundv2 · playbook · <date> 08:00:00 UTC
+        Edit
         Archive
         An archived playbook is not listed and starts nothing until it is restored. Its executions stay.
         Archive

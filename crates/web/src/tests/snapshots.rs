@@ -133,6 +133,8 @@ const PLACES: &[(&str, &str)] = &[
     ("playbooks", "playbooks"),
     ("playbook", "playbooks/shop/orders"),
     ("playbook-difference", "playbooks/shop/orders?compare=1"),
+    ("playbook-edit", "playbooks/shop/orders/edit"),
+    ("playbook-new", "playbooks/new"),
     ("schedules", "schedules"),
     ("schedule", "schedules/shop/nightly"),
     ("subscriptions", "subscriptions"),

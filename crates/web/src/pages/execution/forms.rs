@@ -3,15 +3,20 @@
 use std::collections::BTreeMap;
 
 use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::response::Response;
 use maud::{Markup, html};
 use noetl_api::wire::{PositionState, PositionValue};
-use noetl_app::{EntryChoice, ForkPlaybook, PositionValueName};
+use noetl_app::{EntryChoice, ForkPlaybook, PositionValueName, check_document, document_findings};
 use noetl_control::{ForkAt, ForkRequest};
 use noetl_model::{ExecutionId, Seq};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::address::repeated_address;
+use super::source::line_of;
+use crate::components::editor::{EditorField, editor_field};
+use crate::components::error::error_line;
 use crate::components::id::{execution_address, execution_link};
 use crate::error::PageError;
 use crate::form::SignedForm;
@@ -36,35 +41,63 @@ pub(in crate::pages) async fn show_fork(
     let state = page.app().position_state(execution, query.at.parse().ok()).await?;
     let workload = workload_text(&page, execution, &state).await?;
     let entry = page.app().catalog_entry(&EntryChoice::Id(state.catalog_id.into())).await?;
-    let head = PageHead { title: page.t("exec.fork_title"), place: NavPlace::Executions };
-    let is_editing = query.edit == "playbook";
-    let content = fork_form(&page, &state, &workload, &entry.content, is_editing);
-    Ok(page.respond(&head, &content))
+    let fields = ForkFields {
+        context: "{}".to_owned(),
+        workload,
+        playbook: entry.content,
+        is_editing: query.edit == "playbook",
+        error: None,
+    };
+    Ok(fork_page(&page, StatusCode::OK, &state, &fields))
 }
 
-fn fork_form(
-    page: &PageRequest,
-    state: &PositionState,
-    workload: &str,
-    playbook: &str,
+/// The fields of the form, as they are or as they were sent.
+struct ForkFields {
+    context: String,
+    workload: String,
+    playbook: String,
+    /// True if the editor of the playbook is open.
     is_editing: bool,
-) -> Markup {
+    /// The reason why the execution was not forked.
+    error: Option<String>,
+}
+
+fn fork_page(
+    page: &PageRequest,
+    status: StatusCode,
+    state: &PositionState,
+    fields: &ForkFields,
+) -> Response {
+    let head = PageHead { title: page.t("exec.fork_title"), place: NavPlace::Executions };
+    page.respond_with(status, &head, &fork_form(page, state, fields))
+}
+
+fn fork_form(page: &PageRequest, state: &PositionState, fields: &ForkFields) -> Markup {
+    let problems = check_document(&fields.playbook).unwrap_or_else(|problems| problems);
+    let findings = document_findings(&fields.playbook, &problems);
+    let step = state.current_step.as_deref();
+    let editor = EditorField {
+        name: "playbook",
+        content: &fields.playbook,
+        findings: &findings,
+        line: step.and_then(|step| line_of(&fields.playbook, step)),
+    };
     let execution = ExecutionId::from(state.execution_id);
     let seq = state.position.to_string();
     html! {
         header.page-head { h1 { (page.t("exec.fork_title")) } }
         p { (page.words.fill("exec.fork_more", &[("seq", &seq)])) " " (execution_link(execution)) }
-        form.stacked method="post" action={ (execution_address(execution)) "/fork" } {
+        @if let Some(error) = &fields.error { (error_line(error)) }
+        form.stacked.fork method="post" action={ (execution_address(execution)) "/fork" } {
             (form_fields(page))
             input type="hidden" name="at" value=(seq);
-            label { span { "ctx" } textarea name="ctx" rows="6" spellcheck="false" { "{}" }
+            label { span { "ctx" } textarea name="ctx" rows="6" spellcheck="false" { (fields.context) }
                 span.soft { (page.t("exec.ctx_more")) } }
             label { span { (page.t("exec.workload")) }
-                textarea name="workload" rows="8" spellcheck="false" { (workload) } }
-            details open[is_editing] {
+                textarea name="workload" rows="8" spellcheck="false" { (fields.workload) } }
+            details open[fields.is_editing] {
                 summary { (page.t("exec.edit_playbook")) }
-                label { span.hidden { (page.t("exec.edit_playbook")) }
-                    textarea name="playbook" rows="24" spellcheck="false" { (playbook) } }
+                (editor_field(page, &editor))
             }
             button.main type="submit" { (page.t("exec.fork")) }
         }
@@ -94,7 +127,30 @@ pub(in crate::pages) async fn fork(
     let origin = super::execution_of(&id)?;
     let at: u64 = form.get("at").parse().map_err(|_| unreadable("at"))?;
     let state = page.app().position_state(origin, Some(at)).await?;
-    let old = workload_text(&page, origin, &state).await?;
+    match forked(&page, origin, &state, &form).await {
+        Ok(address) => Ok(see(&address)),
+        // What was sent stays on the page.
+        Err(error) => {
+            let fields = ForkFields {
+                context: form.get("ctx").to_owned(),
+                workload: form.get("workload").to_owned(),
+                playbook: form.get("playbook").replace("\r\n", "\n"),
+                is_editing: true,
+                error: Some(error.sentence(page.words).to_owned()),
+            };
+            Ok(fork_page(&page, error.status(), &state, &fields))
+        }
+    }
+}
+
+/// Forks an execution as a form asks for; returns the address of the fork.
+async fn forked(
+    page: &PageRequest,
+    origin: ExecutionId,
+    state: &PositionState,
+    form: &SignedForm,
+) -> Result<String, PageError> {
+    let old = workload_text(page, origin, state).await?;
     let workload = match form.given("workload") {
         Some(text) if text.trim() != old.trim() => object("workload", text)?,
         Some(_) | None => Map::new(),
@@ -109,12 +165,11 @@ pub(in crate::pages) async fn fork(
         true => ForkPlaybook::Document { file: &entry.path, content: &edited },
         false => ForkPlaybook::Registered,
     };
-    let has_ended = state.status.is_terminal();
-    let at =
-        if has_ended && state.error.is_some() { ForkAt::Failure } else { ForkAt::Event(Seq(at)) };
+    let (has_ended, at) = (state.status.is_terminal(), Seq(state.position));
+    let at = if has_ended && state.error.is_some() { ForkAt::Failure } else { ForkAt::Event(at) };
     let request = ForkRequest { origin, at, playbook: None, workload, context };
     let fork = page.app().fork(request, playbook).await?;
-    Ok(see(&execution_address(fork.execution)))
+    Ok(execution_address(fork.execution))
 }
 
 pub(in crate::pages) async fn show_again(page: PageRequest, Path(id): Path<String>) -> PageResult {

@@ -23,6 +23,12 @@ pub(super) fn source(view: &ExecutionView) -> Markup {
     }
 }
 
+/// Returns the line on which a step begins, counted from 1.
+pub(super) fn line_of(text: &str, step: &str) -> Option<usize> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines_of(&lines, step).map(|lines| lines.start + 1)
+}
+
 /// Returns the lines of a step: from its name to the next entry of the same list.
 fn lines_of(lines: &[&str], step: &str) -> Option<std::ops::Range<usize>> {
     let name = |line: &str| {

@@ -14,7 +14,7 @@ const NAME_MAX: usize = 18;
 const FITS_MAX: f64 = 1200.0;
 
 /// Draws the graph of a document; nothing if it is no valid playbook.
-pub(super) fn graph(page: &PageRequest, content: &str) -> Markup {
+pub(in crate::pages) fn graph(page: &PageRequest, content: &str) -> Markup {
     let Ok(checked) = parse("playbook", content.as_bytes()) else { return html! {} };
     let drawn = layout(&GraphShape::of(&checked.playbook, NODE, |_| 0.0));
     let (width, height) = (drawn.width.ceil(), drawn.height.ceil());

@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 use crate::form::SignedForm;
 
 /// Prefix of the names of fields for parameters.
-pub(super) const PREFIX: &str = "workload.";
+pub(in crate::pages) const PREFIX: &str = "workload.";
 
 /// A field of the form.
 #[derive(Debug, PartialEq)]
-pub(super) struct InputField {
-    pub(super) name: String,
-    pub(super) kind: FieldKind,
-    pub(super) text: String,
+pub(in crate::pages) struct InputField {
+    pub(in crate::pages) name: String,
+    pub(in crate::pages) kind: FieldKind,
+    pub(in crate::pages) text: String,
 }
 
 /// The type of a parameter, by its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldKind {
+pub(in crate::pages) enum FieldKind {
     Text,
     Number,
     Flag,
@@ -41,9 +41,24 @@ impl FieldKind {
 }
 
 /// Returns the fields for the workload of a document; none if it is no valid playbook.
-pub(super) fn fields(content: &str) -> Vec<InputField> {
+pub(in crate::pages) fn fields(content: &str) -> Vec<InputField> {
     let defaults = workload(content);
     defaults.into_iter().map(|(name, default)| field(name, &default)).collect()
+}
+
+/// Returns the same fields with the values that a form has sent.
+pub(in crate::pages) fn sent_fields(content: &str, form: &SignedForm) -> Vec<InputField> {
+    let sent: Vec<(&str, &str)> = form.under(PREFIX).collect();
+    let mut fields = fields(content);
+    for field in &mut fields {
+        let text = sent.iter().find(|(name, _)| *name == field.name).map(|(_, text)| *text);
+        field.text = match (field.kind, text) {
+            (FieldKind::Flag, text) => text.is_some_and(|it| it == "true").to_string(),
+            (FieldKind::Text | FieldKind::Number | FieldKind::Json, Some(text)) => text.to_owned(),
+            (FieldKind::Text | FieldKind::Number | FieldKind::Json, None) => continue,
+        };
+    }
+    fields
 }
 
 fn workload(content: &str) -> Map<String, Value> {
@@ -63,7 +78,10 @@ fn field(name: String, default: &Value) -> InputField {
 }
 
 /// Returns the workload of a sent form; the error names the field that cannot be read.
-pub(super) fn payload(content: &str, form: &SignedForm) -> Result<Map<String, Value>, String> {
+pub(in crate::pages) fn payload(
+    content: &str,
+    form: &SignedForm,
+) -> Result<Map<String, Value>, String> {
     let sent: Vec<(&str, &str)> = form.under(PREFIX).collect();
     read(&workload(content), &sent)
 }

@@ -7,6 +7,7 @@ use super::diff::{DiffLine, LineChange};
 use super::graph::graph;
 use super::inputs::{FieldKind, InputField, PREFIX};
 use super::view::{Comparison, PlaybookView};
+use crate::address::with_query;
 use crate::components::action::{Action, action, confirmed_action};
 use crate::components::empty::empty;
 use crate::components::error::hint;
@@ -14,6 +15,7 @@ use crate::components::execution_table::execution_table;
 use crate::components::id::playbook_address;
 use crate::components::time::time;
 use crate::layout::form_fields;
+use crate::pages::editor::editor_address;
 use crate::request::PageRequest;
 
 pub(super) fn playbook(page: &PageRequest, view: &PlaybookView) -> Markup {
@@ -62,6 +64,7 @@ fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
                 (time(view.entry.created_at)) }
             @if view.is_playbook() && page.visitor.may.run {
                 div.end {
+                    a.button href=(edit_address(view)) { (page.t("editor.edit")) }
                     @match view.entry.archived_at {
                         None => (confirmed_action(page, &change, page.t("playbook.archive_question"))),
                         Some(_) => (action(page, &change)),
@@ -70,6 +73,13 @@ fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
             }
         }
     }
+}
+
+/// Returns the address of the editor, with the text of the version that is shown.
+fn edit_address(view: &PlaybookView) -> String {
+    let version = view.entry.version;
+    let chosen = if version == view.newest { String::new() } else { version.to_string() };
+    with_query(&editor_address(&view.entry.path), &[("version", &chosen)])
 }
 
 fn versions(page: &PageRequest, view: &PlaybookView) -> Markup {
@@ -150,7 +160,7 @@ fn run_form(page: &PageRequest, view: &PlaybookView) -> Markup {
     }
 }
 
-fn input(field: &InputField) -> Markup {
+pub(in crate::pages) fn input(field: &InputField) -> Markup {
     let name = format!("{PREFIX}{}", field.name);
     html! {
         label { span { (field.name) }

@@ -8,12 +8,17 @@ use super::tree::Folder;
 use crate::components::empty::empty;
 use crate::components::id::playbook_address;
 use crate::components::time::time;
+use crate::pages::editor::NEW;
 use crate::request::PageRequest;
 
 pub(super) fn playbooks(page: &PageRequest, filter: &CatalogFilter, root: &Folder) -> Markup {
     let is_narrow = !filter.q.is_empty() || filter.archived == "on";
     html! {
-        header.page-head { h1 { (page.t("nav.playbooks")) } }
+        header.page-head { h1 { (page.t("nav.playbooks")) }
+            @if page.visitor.may.run {
+                div.end { a.button href=(NEW) { (page.t("editor.new")) } }
+            }
+        }
         form.filters method="get" action="/ui/playbooks" data-at-once {
             label { span { (page.t("playbooks.path")) }
                 input #filter-path name="q" type="search" value=(filter.q);
