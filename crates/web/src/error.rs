@@ -53,6 +53,12 @@ pub(crate) enum ToldKind {
     Refused,
 }
 
+/// The message of an error. Messages of the engine are in English.
+enum ErrorMessage {
+    English(String),
+    Translated(String),
+}
+
 impl PageError {
     pub(crate) fn not_found(word: &'static str, values: Vec<(&'static str, String)>) -> Self {
         Self::Told { kind: ToldKind::NotFound, word, values }
@@ -78,36 +84,56 @@ impl PageError {
         }
     }
 
-    /// Returns the keys of the heading and of the advice, and the message if the error has its own.
-    fn said(&self, words: &Words) -> (&'static str, &'static str, Option<Markup>) {
-        // Messages of the engine are in English.
-        let english = |text: &str| Some(html! { span lang="en" { (text) } });
+    /// Returns the keys of the heading and of the advice.
+    fn headings(&self) -> (&'static str, &'static str) {
         match self {
-            Self::UnknownPage => ("error.unknown_page", "error.unknown_page_more", None),
-            Self::NotFound(what) => ("error.not_found", "error.not_found_more", english(what)),
-            Self::Refused(why) => ("error.refused", "error.refused_more", english(why)),
-            Self::Unreadable(why) => ("error.unreadable", "error.unreadable_more", english(why)),
-            Self::StaleForm => ("error.stale_form", "error.stale_form_more", None),
-            Self::Denied { reason, .. } => ("error.denied", "error.denied_more", english(reason)),
-            Self::Told { kind, word, values } => {
-                let (title, more) = match kind {
-                    ToldKind::NotFound => ("error.not_found", "error.not_found_more"),
-                    ToldKind::Refused => ("error.refused", "error.refused_more"),
-                };
-                let values: Vec<(&str, &str)> =
-                    values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                let message = words.fill(word, &values);
-                (title, more, Some(html! { (message) }))
+            Self::UnknownPage => ("error.unknown_page", "error.unknown_page_more"),
+            Self::NotFound(_) | Self::Told { kind: ToldKind::NotFound, .. } => {
+                ("error.not_found", "error.not_found_more")
             }
-            Self::Unavailable => ("error.unavailable", "error.unavailable_more", None),
-            Self::Internal => ("error.internal", "error.internal_more", None),
+            Self::Refused(_) | Self::Told { kind: ToldKind::Refused, .. } => {
+                ("error.refused", "error.refused_more")
+            }
+            Self::Unreadable(_) => ("error.unreadable", "error.unreadable_more"),
+            Self::StaleForm => ("error.stale_form", "error.stale_form_more"),
+            Self::Denied { .. } => ("error.denied", "error.denied_more"),
+            Self::Unavailable => ("error.unavailable", "error.unavailable_more"),
+            Self::Internal => ("error.internal", "error.internal_more"),
         }
     }
 
+    /// Returns the message of an error that has its own.
+    fn message(&self, words: &Words) -> Option<ErrorMessage> {
+        match self {
+            Self::NotFound(text) | Self::Refused(text) | Self::Unreadable(text) => {
+                Some(ErrorMessage::English(text.clone()))
+            }
+            Self::Denied { reason, .. } => Some(ErrorMessage::English(reason.clone())),
+            Self::Told { word, values, .. } => {
+                let values: Vec<(&str, &str)> =
+                    values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                Some(ErrorMessage::Translated(words.fill(word, &values)))
+            }
+            Self::UnknownPage | Self::StaleForm | Self::Unavailable | Self::Internal => None,
+        }
+    }
+
+    /// Returns the keys of the heading and of the advice, and the message if the error has its own.
+    fn said(&self, words: &Words) -> (&'static str, &'static str, Option<Markup>) {
+        let (title, more) = self.headings();
+        let message = self.message(words).map(|message| match message {
+            ErrorMessage::English(text) => html! { span lang="en" { (text) } },
+            ErrorMessage::Translated(text) => html! { (text) },
+        });
+        (title, more, message)
+    }
+
     /// Returns the error as a sentence, for a page that goes on.
-    pub(crate) fn sentence<'a>(&'a self, words: &'a Words) -> &'a str {
-        let (title, _, message) = self.said();
-        message.unwrap_or_else(|| words.t(title))
+    pub(crate) fn sentence(&self, words: &Words) -> String {
+        match self.message(words) {
+            Some(ErrorMessage::English(text) | ErrorMessage::Translated(text)) => text,
+            None => words.t(self.headings().0).to_owned(),
+        }
     }
 
     /// Creates an error for a temporary failure; the cause is logged.

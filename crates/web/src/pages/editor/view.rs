@@ -54,7 +54,7 @@ impl EditorNotice {
 
     /// Returns the notice of an error; the text stays on the page.
     pub(super) fn of(page: &PageRequest, error: &PageError) -> Self {
-        Self::Refused(error.sentence(page.words).to_owned())
+        Self::Refused(error.sentence(page.words))
     }
 }
 

@@ -136,7 +136,7 @@ pub(in crate::pages) async fn fork(
                 workload: form.get("workload").to_owned(),
                 playbook: form.get("playbook").replace("\r\n", "\n"),
                 is_editing: true,
-                error: Some(error.sentence(page.words).to_owned()),
+                error: Some(error.sentence(page.words)),
             };
             Ok(fork_page(&page, error.status(), &state, &fields))
         }
