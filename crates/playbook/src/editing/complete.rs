@@ -17,12 +17,12 @@ pub struct Completions {
     /// The part of the text that a completion replaces.
     pub replaced: Range<usize>,
     /// The completions that fit the text before the cursor, best first.
-    pub items: Vec<Completion>,
+    pub items: Vec<CompletionItem>,
 }
 
 /// A text that fits at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completion {
+pub struct CompletionItem {
     pub label: String,
     /// The text to insert.
     pub insert: String,
@@ -61,14 +61,14 @@ pub fn completions(text: &str, offset: usize) -> Completions {
     Completions { replaced: place.word, items }
 }
 
-fn keys(outline: &Outline, place: &CursorPlace, shape: Shape) -> Vec<Completion> {
+fn keys(outline: &Outline, place: &CursorPlace, shape: Shape) -> Vec<CompletionItem> {
     let map = place.siblings.map(|id| &outline.containers[id]);
     let is_taken = |key: &OfferedKey| map.is_some_and(|map| has_other(map, key.name, place));
     let mut offered = shape.keys(map);
     offered.retain(|key| !is_taken(key));
     // A stable sort: required keys first, each group in the order of its table.
     offered.sort_by_key(|key| !key.is_required);
-    let completion = |key: OfferedKey| Completion {
+    let completion = |key: OfferedKey| CompletionItem {
         label: key.name.to_owned(),
         insert: match (place.is_key, key.opens) {
             (true, _) => key.name.to_owned(),
@@ -87,9 +87,9 @@ fn has_other(map: &Container, key: &str, place: &CursorPlace) -> bool {
     others.into_iter().any(|entry| entry.key.as_deref() == Some(key))
 }
 
-fn values(outline: &Outline, shape: Shape) -> Vec<Completion> {
+fn values(outline: &Outline, shape: Shape) -> Vec<CompletionItem> {
     let of = |kind: CompletionKind| {
-        move |word: &str| Completion {
+        move |word: &str| CompletionItem {
             label: word.to_owned(),
             insert: word.to_owned(),
             kind,
@@ -111,13 +111,13 @@ fn step_names(outline: &Outline) -> Vec<&str> {
 }
 
 /// Keeps the completions that begin with or contain the text, else the one that was probably meant.
-fn fit(items: &mut Vec<Completion>, typed: &str) {
+fn fit(items: &mut Vec<CompletionItem>, typed: &str) {
     let typed = typed.trim().to_lowercase();
     if typed.is_empty() {
         return;
     }
     let meant = nearest(&typed, items.iter().map(|it| it.label.as_str())).map(str::to_owned);
-    let rank = |item: &Completion| match item.label.to_lowercase() {
+    let rank = |item: &CompletionItem| match item.label.to_lowercase() {
         label if label.starts_with(&typed) => 0,
         label if label.contains(&typed) => 1,
         _ if meant.as_deref() == Some(item.label.as_str()) => 2,
