@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use crate::feeds::SubjectPrefix;
 use crate::listeners::Listeners;
 use crate::message_intake::{BrokerUrl, Intake};
+use crate::positions::LogFolds;
 use crate::replay::LargeReplays;
 use crate::secret_lookup::SecretLookup;
 use crate::store_condition::StoreCondition;
@@ -87,6 +88,7 @@ struct Parts {
     seen: RecentEvents,
     large_replays: LargeReplays,
     bulk_hints: Arc<Notify>,
+    log_folds: LogFolds,
 }
 
 impl App {
@@ -104,6 +106,7 @@ impl App {
             seen: RecentEvents::default(),
             large_replays: LargeReplays::default(),
             bulk_hints: Arc::default(),
+            log_folds: LogFolds::default(),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -175,6 +178,11 @@ impl App {
     /// Returns the signal that a bulk job was created in this process.
     pub(crate) fn bulk_hints(&self) -> &Arc<Notify> {
         &self.parts.bulk_hints
+    }
+
+    /// Returns the folds of the logs that were shown last.
+    pub(crate) fn log_folds(&self) -> &LogFolds {
+        &self.parts.log_folds
     }
 
     pub(crate) fn condition(&self) -> &StoreCondition {

@@ -94,3 +94,6 @@ pub use noetl_store::{
     PathFilter, READ_EVENTS_MAX, ResultRef, ScheduleRow, SealedTable, Sent, StoreError,
     SubscriptionRow, Tables, Variable, WriteFault,
 };
+
+/// A run of a step on the critical path.
+pub use noetl_replay::CriticalRun;

@@ -9,6 +9,7 @@ mod density;
 mod explain;
 mod links;
 mod live;
+mod log_fold;
 mod state;
 mod timeline;
 mod values;
@@ -23,6 +24,7 @@ use crate::app::App;
 pub use comparison::ExecutionPosition;
 pub use density::LogPartQuery;
 pub use live::LiveUpdates;
+pub(crate) use log_fold::LogFolds;
 pub use timeline::TimelineWindowQuery;
 pub use values::{PositionValueName, UnknownValueName};
 

@@ -6,6 +6,7 @@
 mod cause;
 mod change;
 mod comparable_state;
+mod critical;
 mod density;
 mod difference;
 mod parting;
@@ -18,6 +19,7 @@ pub use change::{
     ArcDifference, StateDifference, StepDifference, ValueDifference, state_difference,
 };
 pub use comparable_state::ComparableState;
+pub use critical::{CriticalRun, critical_path};
 pub use density::{DensityAxis, DensityBucket, MarkKind, TimedSeq, density, mark_kind};
 pub use difference::{Difference, Operation, StateChange, difference};
 pub use parting::{LogSide, Parting, PartingFold};

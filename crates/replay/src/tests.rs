@@ -7,7 +7,7 @@ use noetl_model::{CommandId, Event, ForkPoint, Outcome as Told, Recorded};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::{Value, json};
 
-use crate::{ComparableState, Difference, Operation, TimelineFold, difference};
+use crate::{ComparableState, Difference, Operation, TimelineFold, critical_path, difference};
 
 const PLAYBOOK: &str = "
 apiVersion: noetl.io/v2
@@ -155,6 +155,31 @@ fn the_critical_path_goes_through_the_branch_that_ended_last() {
         * done Completed running 4 waiting 1
     "#]],
     );
+}
+
+#[test]
+fn the_critical_path_of_any_log_ends_with_the_run_that_its_end_waited_for() {
+    for (seconds, events, expected) in [
+        ([1, 2, 30, 4], usize::MAX, "start slow done"),
+        // The commands run one after another, so the slow branch always ends last.
+        ([1, 50, 1, 1], usize::MAX, "start slow done"),
+        ([1, 2, 30, 4], 0, ""),
+        // The execution has started, and its first step is open.
+        ([1, 2, 30, 4], 3, "start…"),
+    ] {
+        let log = told(seconds);
+        let path = critical_path(Story::EXECUTION, &log[..events.min(log.len())]);
+        let names = path.iter().map(|run| match run.ended_at {
+            Some(_) => run.step.to_string(),
+            None => format!("{}…", run.step),
+        });
+        assert_eq!(names.collect::<Vec<_>>().join(" "), expected, "{seconds:?} {events}");
+        assert!(
+            path.iter()
+                .zip(path.iter().skip(1))
+                .all(|(one, next)| { one.ended_at.is_some_and(|ended| ended <= next.entered_at) })
+        );
+    }
 }
 
 #[test]

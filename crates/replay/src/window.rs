@@ -73,7 +73,7 @@ pub struct WindowRow {
 }
 
 /// A fold of the events of a window into rows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct WindowFold {
     rows: BTreeMap<StepName, OpenRow>,
     expanded: BTreeSet<StepName>,
@@ -86,13 +86,13 @@ pub struct WindowFold {
     pub is_truncated: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct OpenRow {
     row: WindowRow,
     open: BTreeMap<RowActivity, u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OpenAttempt {
     step: StepName,
     run: RunId,

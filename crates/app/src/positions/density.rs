@@ -48,7 +48,10 @@ impl App {
         }
         let (from, to) = self.part_of(execution, part).await?;
         let is_exact = to - from < READ_MAX;
-        let (samples, mut marks) = if is_exact {
+        let (samples, mut marks) = if is_exact && from == 1 {
+            let fold = self.folded_log(execution, to).await?;
+            (fold.samples, fold.marks)
+        } else if is_exact {
             let events = self.events_between(execution, from, to).await?;
             (events.iter().map(TimedSeq::from).collect(), marks_of(&events))
         } else {
@@ -148,7 +151,7 @@ fn bucket_of(bucket: &DensityBucket, marks: &[LogMark]) -> LogBucket {
     }
 }
 
-fn marks_of(events: &[Recorded]) -> Vec<LogMark> {
+pub(super) fn marks_of(events: &[Recorded]) -> Vec<LogMark> {
     let marks = events.iter().filter_map(|recorded| {
         let kind = match mark_kind(&recorded.event)? {
             MarkKind::Failure => LogMarkKind::Failure,

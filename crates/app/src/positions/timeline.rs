@@ -6,8 +6,8 @@ use noetl_api::wire::{
     TimelineActivity, TimelineAttempt, TimelineItemGroup, TimelineRow, TimelineSegment,
     TimelineWindow,
 };
-use noetl_model::{ExecutionId, StepName};
-use noetl_replay::{RowActivity, WindowFold, WindowRow};
+use noetl_model::{ExecutionId, StepName, Timestamp};
+use noetl_replay::{CriticalRun, RowActivity, WindowFold, WindowRow, critical_path};
 
 use super::PositionError;
 use super::density::{LogPartQuery, READ_MAX};
@@ -51,11 +51,16 @@ impl App {
         let playbook = self.control().playbook_of(&at.state).await?;
         let has_segments = to - from < READ_MAX;
         let expanded: BTreeSet<StepName> = query.expanded.iter().map(StepName::new).collect();
-        let mut fold = WindowFold::new(before.as_ref(), expanded);
-        if has_segments {
-            let events = self.events_between(execution, from, to).await?;
-            events.iter().for_each(|recorded| fold.see(recorded));
-        }
+        let fold = if has_segments && from == 1 && expanded.is_empty() {
+            self.folded_log(execution, to).await?.rows
+        } else {
+            let mut fold = WindowFold::new(before.as_ref(), expanded);
+            if has_segments {
+                let events = self.events_between(execution, from, to).await?;
+                events.iter().for_each(|recorded| fold.see(recorded));
+            }
+            fold
+        };
         let is_truncated = fold.is_truncated;
         let mut folded = fold.finish();
         let steps = steps_of(&at.state, &playbook, &mut ShownValues::none());
@@ -84,6 +89,41 @@ impl App {
             total,
             rows: rows.collect(),
         })
+    }
+}
+
+impl App {
+    /// Returns the runs that the execution waited for up to a position; `None` if the log up to there
+    /// is too long to be read.
+    pub async fn critical_path(
+        &self,
+        execution: ExecutionId,
+        position: u64,
+    ) -> Result<Option<Vec<CriticalRun>>, PositionError> {
+        if position > READ_MAX {
+            return Ok(None);
+        }
+        let log = self.events_between(execution, 1, position).await?;
+        Ok(Some(critical_path(execution, &log)))
+    }
+
+    /// Returns the last event up to an instant; the first event if all are later.
+    pub async fn position_at(
+        &self,
+        execution: ExecutionId,
+        at: Timestamp,
+    ) -> Result<u64, PositionError> {
+        let (mut low, mut high) = (1, self.execution(execution).await?.seq.0);
+        // The event `low` is not later than the instant, or it is the first one.
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.event_at(execution, middle).await?.at <= at {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        Ok(low)
     }
 }
 

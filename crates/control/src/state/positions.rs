@@ -83,7 +83,15 @@ impl Control {
         };
         let state = match base {
             Some(base) if base.seq() == seq => base,
-            base => self.fold_from(execution, base, noetl_model::Cutoff::Seq(seq)).await?,
+            base => {
+                let from = base.as_ref().map_or(Seq::ZERO, Execution::seq);
+                let state = self.fold_from(execution, base, noetl_model::Cutoff::Seq(seq)).await?;
+                // A later read of this part of the log begins here.
+                if state.seq().0 - from.0 >= self.parts.settings.state_saved_every.get() {
+                    self.save_position(state.clone());
+                }
+                state
+            }
         };
         self.parts.positions.put(state.clone());
         Ok(state)

@@ -6,7 +6,7 @@ use noetl_model::{Cutoff, Event};
 use serde_json::json;
 
 use super::*;
-use crate::{MailboxAnswer, RegisterError};
+use crate::{MailboxAnswer, RegisterError, STATE_PROJECTION};
 
 #[track_caller]
 fn check(workflow: &str, expected: Expect) {
@@ -294,6 +294,35 @@ async fn a_state_at_a_cutoff_is_the_fold_of_the_events_before() {
         assert_eq!((state.status(), state.seq()), (ExecutionStatus::Running, Seq(3)));
     }
     plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_took_a_long_fold_is_saved_for_the_next_read() {
+    let world = World::new();
+    let settings = |every: u64| ControlSettings {
+        state_saved_every: every.try_into().unwrap(),
+        ..ControlSettings::default()
+    };
+    let first = Running::of(world.control_on(world.store.clone(), settings(1000)));
+    register(&first.control, TWO_STEPS).await;
+    let execution = start(&first.control).await;
+    work(&first.control, execution).await;
+    first.stop().await;
+    assert_eq!(world.store.saved_replays(execution).await.unwrap().len(), 0);
+    let second = Running::of(world.control_on(world.store.clone(), settings(4)));
+    for seq in [3, 5] {
+        let state = second.control.state_at(execution, Seq(seq)).await.unwrap();
+        assert_eq!(state.seq(), Seq(seq));
+    }
+    let third = Running::of(world.control_on(world.store.clone(), settings(4)));
+    third.control.state_at(execution, Seq(6)).await.unwrap();
+    second.stop().await;
+    third.stop().await;
+    let saved = world.store.saved_replays(execution).await.unwrap();
+    let saved: Vec<(&str, u64)> =
+        saved.iter().map(|mark| (mark.projection.as_str(), mark.seq.0)).collect();
+    // A fold of fewer events is not worth it: 3 events, then 2 more.
+    assert_eq!(saved, [(STATE_PROJECTION, 6)]);
 }
 
 #[tokio::test(start_paused = true)]
