@@ -51,6 +51,7 @@ fn web_state(state: &AppState) -> WebState {
         },
         wire: if settings.tls.is_some() { Wire::Encrypted } else { Wire::Plain },
         key: SessionKey::of(state.vault()),
+        stopping: state.draining().clone(),
     }
 }
 

@@ -1,5 +1,6 @@
 /**
- * The graph of an execution: zoom, pan and fit, and arrow keys that walk along arcs.
+ * The graph of an execution: zoom, pan and fit, emphasis of failed and running steps, and arrow keys
+ * that walk along arcs.
  *
  * Without this script the graph is an image that scrolls, and its steps are links.
  */
@@ -7,15 +8,19 @@
 /** The part of the drawing that is shown, kept while the page is replaced. */
 let shown = { address: "", box: [0, 0, 0, 0] };
 
+/** The graphs that were prepared. @type {WeakSet<Element>} */
+const prepared = new WeakSet();
+
 /**
  * @param {ParentNode} part
  */
 export function startGraph(part) {
   const frame = part.querySelector("[data-graph]");
   const svg = frame?.querySelector("svg.graph");
-  if (!(frame instanceof HTMLElement) || !(svg instanceof SVGSVGElement)) {
+  if (!(frame instanceof HTMLElement) || !(svg instanceof SVGSVGElement) || prepared.has(svg)) {
     return;
   }
+  prepared.add(svg);
   const size = [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))];
   frame.classList.add("panned");
   frame.querySelector(".graph-tools")?.removeAttribute("hidden");
@@ -38,6 +43,10 @@ export function startGraph(part) {
   };
   frame.querySelector(".graph-tools")?.addEventListener("click", (event) => {
     const button = event.target instanceof Element ? event.target.closest("[data-graph-zoom]") : null;
+    const shows = event.target instanceof Element ? event.target.closest("[data-graph-show]") : null;
+    if (shows) {
+      emphasize(frame, shows);
+    }
     switch (button?.getAttribute("data-graph-zoom")) {
       case "in": zoom(0.8); break;
       case "out": zoom(1.25); break;
@@ -54,6 +63,19 @@ export function startGraph(part) {
   }, { passive: false });
   pan(frame, draw);
   svg.addEventListener("keydown", (event) => walk(svg, event));
+}
+
+/**
+ * Emphasizes the steps of one kind, or no longer; the others become faint.
+ *
+ * @param {HTMLElement} frame
+ * @param {Element} button
+ */
+function emphasize(frame, button) {
+  const isOn = button.getAttribute("aria-pressed") !== "true";
+  button.setAttribute("aria-pressed", String(isOn));
+  frame.classList.toggle(`show-${button.getAttribute("data-graph-show")}`, isOn);
+  frame.classList.toggle("emphasized", frame.querySelector("[aria-pressed=true]") !== null);
 }
 
 /**

@@ -1,43 +1,102 @@
 /**
- * Live pages: the server says when an execution has changed, and the page is fetched again.
+ * Live pages: one stream sends the parts of the page that have changed, as HTML.
  *
- * Without an open stream, the page is fetched every so often instead.
+ * A lost connection is opened again, from the last position on. Parts that the visitor is typing in
+ * are updated when the visitor is done.
  */
 
-import { refresh } from "./replace.js";
+import { isInUse, mergePart } from "./replace.js";
+
+/** Milliseconds after which a stream that the browser has given up is opened again. */
+const REOPEN_AFTER = 1000;
 
 /** @type {EventSource | null} */
 let stream = null;
-let execution = "";
-let isFetching = false;
-let isStale = false;
+/** The address of the stream, as the page has it. */
+let address = "";
+/** The last position that was shown. */
+let position = "";
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let reopening;
+/** The parts that wait until the visitor has finished typing, by id. @type {Map<string, string>} */
+const waiting = new Map();
 
-/** Opens the stream of the execution that the page shows, and closes that of another one. */
+/** Opens the stream of the page that is shown, and closes that of another one. */
 export function followLive() {
-  const address = document.querySelector("[data-live]")?.getAttribute("data-live") ?? "";
-  const name = address.split("?")[0];
-  if (name === execution) {
+  const wanted = document.querySelector("[data-live]")?.getAttribute("data-live") ?? "";
+  if (wanted === address) {
     return;
   }
+  close();
+  address = wanted;
+  position = "";
+  if (address !== "") {
+    open();
+  }
+}
+
+function open() {
+  const from = new URL(address, location.href);
+  if (position !== "") {
+    from.searchParams.set("after", position);
+  }
+  stream = new EventSource(from);
+  stream.addEventListener("open", () => tell("open"));
+  stream.addEventListener("update", (event) => update(event.data));
+  stream.addEventListener("end", (event) => {
+    close();
+    update(event.data);
+  });
+  stream.addEventListener("error", () => {
+    tell("lost");
+    if (stream?.readyState === EventSource.CLOSED) {
+      clearTimeout(reopening);
+      reopening = setTimeout(open, REOPEN_AFTER);
+    }
+  });
+}
+
+function close() {
+  clearTimeout(reopening);
   stream?.close();
   stream = null;
-  execution = name;
-  if (name !== "") {
-    stream = new EventSource(address);
-    stream.addEventListener("update", changed);
+  waiting.clear();
+  tell("closed");
+}
+
+/**
+ * Tells the style of the page whether the stream is open.
+ *
+ * @param {string} state
+ */
+function tell(state) {
+  document.documentElement.dataset.stream = state;
+}
+
+/**
+ * Shows an update.
+ *
+ * @param {string} data
+ */
+function update(data) {
+  tell(stream ? "open" : "closed");
+  const { position: shown, parts } = JSON.parse(data);
+  position = String(shown);
+  for (const [id, html] of Object.entries(parts)) {
+    waiting.set(id, String(html));
+  }
+  showWaiting();
+}
+
+/** Shows the parts that wait, except those that the visitor is using. */
+function showWaiting() {
+  for (const [id, html] of [...waiting]) {
+    const part = document.getElementById(id);
+    if (!part || !isInUse(part)) {
+      waiting.delete(id);
+      mergePart(id, html);
+    }
   }
 }
 
-/** Fetches the page again; changes that arrive meanwhile are fetched together. */
-async function changed() {
-  isStale = true;
-  if (isFetching) {
-    return;
-  }
-  isFetching = true;
-  while (isStale) {
-    isStale = false;
-    await refresh().catch(() => undefined);
-  }
-  isFetching = false;
-}
+document.addEventListener("focusout", () => setTimeout(showWaiting));

@@ -9,6 +9,7 @@ import { startEditor } from "./editor.js";
 import { startForms } from "./forms.js";
 import { startGraph } from "./graph.js";
 import { startHistogram } from "./histogram.js";
+import { startTrees } from "./json-tree.js";
 import { startKeys } from "./keys.js";
 import { followLive } from "./live.js";
 import { startPalette } from "./palette.js";
@@ -26,6 +27,7 @@ function prepare(part) {
   startEditor(part);
   startGraph(part);
   startHistogram(part);
+  startTrees(part);
   followLive();
   startScrubber(part);
   for (const hidden of part.querySelectorAll("[data-copy], [data-open]")) {

@@ -25,8 +25,9 @@ let navigation = null;
  * Shows a page without loading the document again; loads it if that fails.
  *
  * @param {string} address
- * @param {{ keep?: boolean, part?: string, form?: FormData }} [options] `keep` leaves the history as
- *   it is, `part` replaces only the element with that id, `form` is sent by POST.
+ * @param {{ keep?: boolean, settle?: boolean, part?: string, form?: FormData }} [options] `keep` leaves
+ *   the history as it is, `settle` replaces its last entry, `part` replaces only the element with
+ *   that id, `form` is sent by POST.
  */
 export async function show(address, options = {}) {
   navigation?.abort();
@@ -39,11 +40,17 @@ export async function show(address, options = {}) {
       location.assign(address);
       return;
     }
+    if (options.settle) {
+      history.replaceState(null, "", page.address);
+    }
     replace(page.document, options.part);
-    if (!options.keep) {
+    if (!options.keep && !options.settle) {
+      const isOther = new URL(page.address).pathname !== location.pathname;
       history.pushState(null, "", page.address);
-      window.scrollTo(0, 0);
-      document.getElementById("content")?.focus({ preventScroll: true });
+      if (isOther || !options.part) {
+        window.scrollTo(0, 0);
+        document.getElementById("content")?.focus({ preventScroll: true });
+      }
     }
   } catch (error) {
     if (!(error instanceof DOMException && error.name === "AbortError")) {
@@ -82,8 +89,8 @@ function replace(page, part) {
   const ids = part && page.getElementById(part) && document.getElementById(part)
     ? [part]
     : ["content"];
+  document.title = page.title;
   if (ids[0] === "content") {
-    document.title = page.title;
     const places = page.querySelector("nav.places");
     if (places) {
       document.querySelector("nav.places")?.replaceWith(document.adoptNode(places));
@@ -107,6 +114,11 @@ function swap(id, page) {
   if (!old || !fresh) {
     return;
   }
+  if (old.hasAttribute("data-merge")) {
+    merge(old, fresh);
+    listeners.forEach((listener) => listener(old));
+    return;
+  }
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
   const adopted = document.adoptNode(fresh);
   old.replaceWith(adopted);
@@ -114,6 +126,93 @@ function swap(id, page) {
     document.getElementById(focused.id)?.focus();
   }
   listeners.forEach((listener) => listener(adopted));
+}
+
+/**
+ * Changes the element with an id to new HTML, and keeps everything that is the same: the focus, what
+ * is open, and where it is scrolled to.
+ *
+ * @param {string} id
+ * @param {string} html
+ */
+export function mergePart(id, html) {
+  const old = document.getElementById(id);
+  const fresh = new DOMParser().parseFromString(html, "text/html").getElementById(id);
+  if (old && fresh) {
+    merge(old, fresh);
+    listeners.forEach((listener) => listener(old));
+  }
+}
+
+/**
+ * Changes a node so that it equals another one.
+ *
+ * @param {Node} old
+ * @param {Node} fresh
+ */
+function merge(old, fresh) {
+  if (old.nodeName !== fresh.nodeName || keyOf(old) !== keyOf(fresh)) {
+    old.parentNode?.replaceChild(document.adoptNode(fresh), old);
+  } else if (old instanceof Element && fresh instanceof Element) {
+    if (old.hasAttribute("data-own")) {
+      return;
+    }
+    mergeAttributes(old, fresh);
+    mergeChildren(old, fresh);
+  } else if (old.nodeValue !== fresh.nodeValue) {
+    old.nodeValue = fresh.nodeValue;
+  }
+}
+
+/**
+ * Returns the name by which a node is the same after an update.
+ *
+ * @param {Node} node
+ */
+function keyOf(node) {
+  return node instanceof Element ? node.id || node.getAttribute("data-same") : null;
+}
+
+/**
+ * @param {Element} old
+ * @param {Element} fresh
+ */
+function mergeAttributes(old, fresh) {
+  // Scripts and visitors change these themselves.
+  const kept = (old.getAttribute("data-keep") ?? "").split(" ");
+  if (old instanceof HTMLDetailsElement) {
+    kept.push("open");
+  }
+  for (const name of old.getAttributeNames()) {
+    if (!fresh.hasAttribute(name) && !kept.includes(name)) {
+      old.removeAttribute(name);
+    }
+  }
+  for (const name of fresh.getAttributeNames()) {
+    const value = fresh.getAttribute(name) ?? "";
+    if (old.getAttribute(name) !== value && !kept.includes(name)) {
+      old.setAttribute(name, value);
+    }
+  }
+  if (old instanceof HTMLInputElement && old.type === "range" && !old.matches(":active")) {
+    old.value = fresh.getAttribute("value") ?? "";
+  }
+}
+
+/**
+ * @param {Element} old
+ * @param {Element} fresh
+ */
+function mergeChildren(old, fresh) {
+  const [olds, freshs] = [[...old.childNodes], [...fresh.childNodes]];
+  freshs.forEach((child, index) => {
+    if (index < olds.length) {
+      merge(olds[index], child);
+    } else {
+      old.appendChild(document.adoptNode(child));
+    }
+  });
+  olds.slice(freshs.length).forEach((child) => child.remove());
 }
 
 /** Fetches this page again and replaces its live parts, unless the visitor is using them. */
@@ -135,7 +234,7 @@ export async function refresh() {
  *
  * @param {Element} part
  */
-function isInUse(part) {
+export function isInUse(part) {
   const active = document.activeElement;
   const isTyping = active instanceof HTMLElement && part.contains(active)
     && active.matches("input, select, textarea");

@@ -39,6 +39,12 @@ export function drawTimes(part) {
   if (times === "utc") {
     return;
   }
+  if (times === "local") {
+    for (const tick of part.querySelectorAll("[data-clock]")) {
+      const at = new Date(tick.getAttribute("data-clock") ?? "");
+      tick.textContent = at.toLocaleTimeString(language, { timeStyle: "medium" });
+    }
+  }
   for (const element of part.querySelectorAll("time[datetime]")) {
     const at = new Date(element.getAttribute("datetime") ?? "");
     const isExact = times === "local" || element.hasAttribute("data-exact");

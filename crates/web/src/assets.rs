@@ -39,6 +39,7 @@ const ASSETS: &[EmbeddedFile] = assets![
     "graph.js": JAVASCRIPT,
     "histogram.js": JAVASCRIPT,
     "keys.js": JAVASCRIPT,
+    "json-tree.js": JAVASCRIPT,
     "live.js": JAVASCRIPT,
     "palette.js": JAVASCRIPT,
     "replace.js": JAVASCRIPT,

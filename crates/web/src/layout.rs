@@ -103,6 +103,8 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
                 (palette(page))
                 (key_list(page))
                 span #copy-word hidden { (page.t("nav.copy")) }
+                span #search-word hidden { (page.t("exec.search_value")) }
+                span #path-word hidden { (page.t("exec.copy_path")) }
                 div #notice role="status" aria-live="polite" {}
             }
         }

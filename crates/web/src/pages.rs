@@ -39,6 +39,7 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui/executions/bulk/{id}", get(bulk::show_job))
         .route("/ui/executions/bulk/{id}/stop", post(bulk::stop))
         .route("/ui/executions/{id}", get(execution::show))
+        .route("/ui/executions/{id}/live", get(execution::live))
         .route("/ui/executions/{id}/fork", get(execution::show_fork).post(execution::fork))
         .route("/ui/executions/{id}/again", get(execution::show_again).post(execution::again))
         .route("/ui/executions/{id}/compare", get(execution::compare))

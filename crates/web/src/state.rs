@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use noetl_app::App;
 use noetl_model::{Digest, Timestamp};
+use tokio_util::sync::CancellationToken;
 
 use crate::session::SessionKey;
 
@@ -45,6 +46,8 @@ pub struct WebState {
     pub sign_in: SignIn,
     pub wire: Wire,
     pub key: SessionKey,
+    /// Cancelled when the server stops: live pages end.
+    pub stopping: CancellationToken,
 }
 
 impl WebState {

@@ -5,6 +5,7 @@ mod editor;
 mod execution;
 mod forms;
 mod german;
+mod live;
 mod pages;
 mod snapshots;
 mod text;
@@ -22,6 +23,7 @@ use noetl_model::{Digest, IdGenerator, Timestamp};
 use noetl_secrets::{EncryptionKey, Keyring, Vault};
 use noetl_store::{Clock, MemoryStore, Records, Store};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use crate::session::SessionKey;
@@ -87,7 +89,8 @@ impl Site {
         let key = SessionKey::of(&vault);
         let services = Services { control, store, records, vault, bus, ids };
         let app = App::new(services, AppSettings::new(std::time::Duration::from_secs(30)));
-        let state = WebState { app: app.clone(), sign_in, wire: Wire::Plain, key };
+        let stopping = CancellationToken::new();
+        let state = WebState { app: app.clone(), sign_in, wire: Wire::Plain, key, stopping };
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let visitor = Visitor { address, may: Permissions::ALL };
         Self { app, router: crate::router(state), visitor }

@@ -5,6 +5,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::layout::{Icon, icon};
+
 /// Levels that are open at first.
 const OPEN_LEVELS: usize = 2;
 /// Maximum number of levels that are drawn.
@@ -13,13 +15,37 @@ const LEVELS_MAX: usize = 24;
 const ENTRIES_MAX: usize = 100;
 /// Maximum number of characters of a text that are drawn.
 const TEXT_MAX: usize = 2000;
+/// Number of values from which a tree can be searched.
+const SEARCHED_FROM: usize = 12;
 /// Maximum number of values that are drawn in total.
 const VALUES_MAX: usize = 2000;
 
-/// Draws a value as a tree.
+/// Draws a value as a tree; a script adds a search and the path of the chosen row.
 pub(crate) fn json_tree(value: &Value) -> Markup {
     let mut left = VALUES_MAX;
-    html! { div.json { (node(None, value, 0, &mut left)) } }
+    let drawn = node(None, value, 0, &mut left);
+    let has_search = VALUES_MAX - left >= SEARCHED_FROM;
+    html! {
+        div.json {
+            @if has_parts(value) {
+                div.json-tools hidden data-own {
+                    @if has_search { input type="search" aria-labelledby="search-word"; }
+                    code {}
+                    button.plain type="button" hidden aria-labelledby="path-word" { (icon(Icon::Copy)) }
+                }
+            }
+            (drawn)
+        }
+    }
+}
+
+/// True if a value has values inside.
+fn has_parts(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 fn node(name: Option<&str>, value: &Value, level: usize, left: &mut usize) -> Markup {

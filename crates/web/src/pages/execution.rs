@@ -11,14 +11,18 @@ mod forms;
 mod graph;
 mod head;
 mod inspector;
+mod live;
 mod parts;
 mod scrubber;
 mod sentence;
 mod source;
 mod template;
+mod ticks;
 mod timeline;
 mod variables;
 mod view;
+
+use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::{Path, Query};
@@ -28,12 +32,13 @@ use noetl_model::ExecutionId;
 use crate::error::PageError;
 use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
-use crate::response::PageResult;
-use address::PositionQuery;
+use crate::response::{PageResult, see};
 pub(super) use address::repeated_address;
+use address::{Here, PositionQuery};
 pub(super) use compare::{compare, comparison_address};
 pub(crate) use drawn::DrawnPlaybooks;
 pub(super) use forms::{again, fork, show_again, show_fork};
+pub(super) use live::live;
 pub(super) use parts::{download, show_value, verify};
 use view::ExecutionView;
 
@@ -44,9 +49,36 @@ pub(super) async fn show(
     Query(query): Query<PositionQuery>,
 ) -> PageResult {
     let execution = execution_of(&id)?;
+    if let Some(here) = by_time(&page, execution, &query).await? {
+        return Ok(see(&here.address()));
+    }
     let view = ExecutionView::load(&page, &drawn, execution, query).await?;
     let head = PageHead { title: &view.state.path, place: NavPlace::Executions };
     Ok(page.respond(&head, &template::execution(&page, &view)))
+}
+
+/// Returns the place by events if the address has a position by time.
+async fn by_time(
+    page: &PageRequest,
+    execution: ExecutionId,
+    query: &PositionQuery,
+) -> Result<Option<Here>, PageError> {
+    let millis = [&query.when, &query.to_when].map(|text| text.parse::<u64>().ok());
+    if millis == [None, None] {
+        return Ok(None);
+    }
+    let summary = page.app().execution(execution).await?;
+    let mut here = Here::of(execution, query);
+    for (index, millis) in millis.into_iter().enumerate() {
+        let Some(millis) = millis else { continue };
+        let at = summary.started_at.after(Duration::from_millis(millis));
+        let seq = page.app().position_at(execution, at).await?;
+        match index {
+            0 => here.at = Some(seq).filter(|seq| *seq < summary.seq.0),
+            _ => here.to = Some(seq),
+        }
+    }
+    Ok(Some(here))
 }
 
 fn execution_of(text: &str) -> Result<ExecutionId, PageError> {

@@ -114,6 +114,8 @@ async fn a_failed_execution_opens_at_its_failure() {
             total42
             stderrbill: no address
             Retry from the failed stepRetry with an edited playbookRetry with changed variables
+            Failed
+            Running
             +
             −
             Fitload → bill
@@ -144,17 +146,17 @@ async fn a_failed_execution_opens_at_its_failure() {
             | Try | End | Worker | Waited | Ran
             | 1 | failed | w | 0 ms | 0 ms
             stderrbill: no address
-            Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
-            Events
-            ✓load completed0 ms
-            ✕bill failed0 ms
-            |◀◀
-            Play▶▶|
+            Timeline0 msCritical pathworkingwaits for a workerwaits for a timerwaits for a child
+            +0 ms
+            ▸✓load completed0 ms
+            ▸✕bill failed0 ms
+            |◀◀◀◀
+            Play▶▶▶▶|
             11: failure 12: failure bill13: failure
             Position
             Show
             Event 13 of 13 execution.failed +0 ms
-            Compare from here
+            by eventsby timeCompare from here
         "#]],
     )
     .await;
@@ -172,6 +174,8 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
             Took | 0 ms
             Started by | a request
             Children | List
+            Failed
+            Running
             +
             −
             Fitload → bill
@@ -195,16 +199,17 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
             {1}
             minimum10
             Outputs of steps
-            Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
-            Events
-            ◐load running0 ms
-            |◀◀
-            Play▶▶|
+            Timeline0 msCritical pathOnly between the positionsworkingwaits for a workerwaits for a timerwaits for a child
+            +0 ms
+            ▸◐load running0 ms
+            |◀◀◀◀
+            Play▶▶▶▶|
             11: failure 12: failure bill13: failure
             Position
+            Position to compare with
             Show
             Event 6 of 13 context.updated +0 ms Go to the end
-            Compared with event 3. Show the difference End the comparison
+            by eventsby timeCompared with event 3. Show the difference End the comparison
         "#]],
     )
     .await;
@@ -223,6 +228,8 @@ async fn a_step_says_which_arcs_it_took_and_why() {
             Took | 0 ms
             Started by | a request
             Children | List
+            Failed
+            Running
             +
             −
             Fitload → bill
@@ -257,17 +264,17 @@ async fn a_step_says_which_arcs_it_took_and_why() {
             | Try | End | Worker | Waited | Ran
             | 1 | completed | w | 0 ms | 0 ms
             Nothing was written.
-            Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
-            Events
-            ✓load completed0 ms
-            ✕bill failed0 ms
-            |◀◀
-            Play▶▶|
+            Timeline0 msCritical pathworkingwaits for a workerwaits for a timerwaits for a child
+            +0 ms
+            ▸✓load completed0 ms
+            ▸✕bill failed0 ms
+            |◀◀◀◀
+            Play▶▶▶▶|
             11: failure 12: failure bill13: failure
             Position
             Show
             Event 13 of 13 execution.failed +0 ms
-            Compare from here
+            by eventsby timeCompare from here
         "#]],
     )
     .await;
@@ -295,6 +302,8 @@ async fn an_expression_is_evaluated_at_the_position() {
             Took | 0 ms
             Started by | a request
             Children | List
+            Failed
+            Running
             +
             −
             Fitload → bill
@@ -313,16 +322,16 @@ async fn an_expression_is_evaluated_at_the_position() {
             Values it reads
             ctx.total
             42
-            Timeline0 msworkingwaits for a workerwaits for a timerwaits for a child
-            Events
-            ✓load completed0 ms
-            |◀◀
-            Play▶▶|
+            Timeline0 msCritical pathworkingwaits for a workerwaits for a timerwaits for a child
+            +0 ms
+            ▸✓load completed0 ms
+            |◀◀◀◀
+            Play▶▶▶▶|
             11: failure 12: failure bill13: failure
             Position
             Show
             Event 7 of 13 step.completed load +0 ms Go to the end
-            Compare from here
+            by eventsby timeCompare from here
         "#]],
     )
     .await;

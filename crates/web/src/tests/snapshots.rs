@@ -189,7 +189,8 @@ async fn the_login_has_the_text_of_its_file() {
 }
 
 /// Addresses that answer with something else than a page, and the login, which has its own test.
-const NO_PAGES: &[&str] = &["/ui", "/ui/executions/{id}/log.jsonl", "/ui/login"];
+const NO_PAGES: &[&str] =
+    &["/ui", "/ui/executions/{id}/live", "/ui/executions/{id}/log.jsonl", "/ui/login"];
 
 #[tokio::test(start_paused = true)]
 async fn every_route_of_a_page_has_a_file() {

@@ -1,10 +1,14 @@
-//! Addresses of the page: the position, the second position, the selected step and the tab.
+//! Addresses of the page: the positions, the selected step, the tab, and what each part shows.
 
+use noetl_api::wire::LogAxis;
 use noetl_model::ExecutionId;
 use serde::Deserialize;
 
 use crate::address::with_query;
 use crate::components::id::execution_address;
+
+/// Maximum number of steps of the timeline that are expanded.
+const EXPANDED_MAX: usize = 20;
 
 /// The query of the page, as the address has it.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -12,18 +16,34 @@ use crate::components::id::execution_address;
 pub(in crate::pages) struct PositionQuery {
     pub(super) at: String,
     pub(super) to: String,
+    /// The position as milliseconds after the start, in place of `at`.
+    pub(super) when: String,
+    /// The second position as milliseconds after the start, in place of `to`.
+    pub(super) to_when: String,
+    /// `time` for an axis by time.
+    pub(super) axis: String,
     pub(super) step: String,
     pub(super) tab: String,
     /// The first event of the table of events.
     pub(super) from: String,
     /// The kind of events that the table shows.
     pub(super) kind: String,
+    /// The step of events that the table shows.
+    pub(super) of: String,
     /// The text that events of the table contain.
     pub(super) text: String,
     /// The expression to try.
     pub(super) expression: String,
     /// The execution that this one repeats.
     pub(super) original: String,
+    /// The steps of the timeline whose attempts are shown, separated by commas.
+    pub(super) expand: String,
+    /// `on` shows the critical path.
+    pub(super) critical: String,
+    /// `on` limits the timeline to the events between the two positions.
+    pub(super) between: String,
+    /// The number of rows of the timeline to leave out.
+    pub(super) rows: String,
 }
 
 /// A part of the page beside the graph.
@@ -74,6 +94,31 @@ pub(in crate::pages) fn repeated_address(execution: ExecutionId, original: Execu
     with_query(&execution_address(execution), &[("original", &original.to_string())])
 }
 
+/// The events that the table shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct EventFilter {
+    pub(super) kind: String,
+    pub(super) of: String,
+    pub(super) text: String,
+    pub(super) from: Option<u64>,
+}
+
+impl EventFilter {
+    pub(super) fn is_narrow(&self) -> bool {
+        !(self.kind.is_empty() && self.of.is_empty() && self.text.is_empty())
+    }
+}
+
+/// The part of the timeline that is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct TimelineChoice {
+    pub(super) expanded: Vec<String>,
+    pub(super) is_critical: bool,
+    pub(super) is_between: bool,
+    /// The number of rows to leave out.
+    pub(super) offset: usize,
+}
+
 /// The place that the visitor looks at.
 #[derive(Debug, Clone)]
 pub(super) struct Here {
@@ -82,39 +127,93 @@ pub(super) struct Here {
     pub(super) at: Option<u64>,
     /// The position to compare with.
     pub(super) to: Option<u64>,
+    pub(super) axis: LogAxis,
     pub(super) step: Option<String>,
     pub(super) tab: Tab,
     /// The execution that this one repeats, as the form that started it knew.
     pub(super) original: Option<ExecutionId>,
+    pub(super) filter: EventFilter,
+    pub(super) expression: String,
+    pub(super) timeline: TimelineChoice,
 }
 
 impl Here {
     pub(super) fn of(execution: ExecutionId, query: &PositionQuery) -> Self {
+        let names = query.expand.split(',').filter(|name| !name.is_empty());
         Self {
             execution,
             at: query.at.parse().ok(),
             to: query.to.parse().ok(),
+            axis: if query.axis == "time" { LogAxis::Time } else { LogAxis::Seq },
             step: Some(query.step.clone()).filter(|it| !it.is_empty()),
             tab: Tab::of(&query.tab),
             original: query.original.parse().ok(),
+            filter: EventFilter {
+                kind: query.kind.clone(),
+                of: query.of.clone(),
+                text: query.text.clone(),
+                from: query.from.parse().ok(),
+            },
+            expression: query.expression.clone(),
+            timeline: TimelineChoice {
+                expanded: names.take(EXPANDED_MAX).map(str::to_owned).collect(),
+                is_critical: query.critical == "on",
+                is_between: query.between == "on",
+                offset: query.rows.parse().unwrap_or(0),
+            },
         }
     }
 
     /// Returns the address of this place.
     pub(super) fn address(&self) -> String {
+        let pairs = self.pairs();
+        let pairs: Vec<(&str, &str)> =
+            pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        with_query(&execution_address(self.execution), &pairs)
+    }
+
+    /// Returns the address of the live stream of this place after a position.
+    pub(super) fn live_address(&self, after: u64) -> String {
+        let mut pairs = self.pairs();
+        pairs.push(("after", after.to_string()));
+        let pairs: Vec<(&str, &str)> =
+            pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        with_query(&format!("{}/live", execution_address(self.execution)), &pairs)
+    }
+
+    /// Returns the query of the address; an empty value is left out of it.
+    pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
         let number = |seq: Option<u64>| seq.map(|it| it.to_string()).unwrap_or_default();
+        let on = |is_on: bool| if is_on { "on".to_owned() } else { String::new() };
         let tab = if self.tab == Tab::default() { "" } else { self.tab.name() };
+        let axis = match self.axis {
+            LogAxis::Seq => "",
+            LogAxis::Time => "time",
+        };
         let original = self.original.map(|it| it.to_string()).unwrap_or_default();
-        with_query(
-            &execution_address(self.execution),
-            &[
-                ("at", &number(self.at)),
-                ("to", &number(self.to)),
-                ("step", self.step.as_deref().unwrap_or_default()),
-                ("tab", tab),
-                ("original", &original),
-            ],
-        )
+        let (filter, timeline) = (&self.filter, &self.timeline);
+        let of_tab = |tab: Tab, text: &str| match self.tab == tab {
+            true => text.to_owned(),
+            false => String::new(),
+        };
+        let offset = u64::try_from(timeline.offset).ok().filter(|offset| *offset > 0);
+        vec![
+            ("at", number(self.at)),
+            ("to", number(self.to)),
+            ("axis", axis.to_owned()),
+            ("step", self.step.clone().unwrap_or_default()),
+            ("tab", tab.to_owned()),
+            ("kind", of_tab(Tab::Events, &filter.kind)),
+            ("of", of_tab(Tab::Events, &filter.of)),
+            ("text", of_tab(Tab::Events, &filter.text)),
+            ("from", of_tab(Tab::Events, &number(filter.from))),
+            ("expression", of_tab(Tab::Try, &self.expression)),
+            ("expand", timeline.expanded.join(",")),
+            ("critical", on(timeline.is_critical)),
+            ("between", on(timeline.is_between)),
+            ("rows", number(offset)),
+            ("original", original),
+        ]
     }
 
     pub(super) fn at(&self, at: Option<u64>) -> Self {
@@ -125,8 +224,35 @@ impl Here {
         Self { to, ..self.clone() }
     }
 
+    pub(super) fn axis(&self, axis: LogAxis) -> Self {
+        Self { axis, ..self.clone() }
+    }
+
     pub(super) fn tab(&self, tab: Tab) -> Self {
         Self { tab, ..self.clone() }
+    }
+
+    /// Returns the place with the table of events from another event on.
+    pub(super) fn events_from(&self, from: u64) -> Self {
+        Self { filter: EventFilter { from: Some(from), ..self.filter.clone() }, ..self.clone() }
+    }
+
+    /// Returns the place with another part of the timeline.
+    pub(super) fn timeline(&self, timeline: TimelineChoice) -> Self {
+        Self { timeline, ..self.clone() }
+    }
+
+    /// Returns the place with a step of the timeline expanded, or no longer.
+    pub(super) fn toggled(&self, step: &str) -> Self {
+        let mut timeline = self.timeline.clone();
+        match timeline.expanded.iter().position(|name| name == step) {
+            Some(index) => drop(timeline.expanded.remove(index)),
+            None => timeline.expanded.push(step.to_owned()),
+        }
+        if timeline.expanded.len() > EXPANDED_MAX {
+            timeline.expanded.remove(0);
+        }
+        self.timeline(timeline)
     }
 
     /// Returns the place with a step selected, in the tab that shows it.
@@ -150,11 +276,17 @@ mod tests {
             at: "12".to_owned(),
             step: "a b".to_owned(),
             tab: "events".to_owned(),
+            kind: "step.entered".to_owned(),
             ..PositionQuery::default()
         };
         let here = Here::of(execution, &query);
-        assert_eq!(here.address(), "/ui/executions/7?at=12&step=a%20b&tab=events");
+        let base = "/ui/executions/7?at=12&step=";
+        assert_eq!(here.address(), format!("{base}a%20b&tab=events&kind=step.entered"));
         assert_eq!(here.at(None).tab(Tab::Step).address(), "/ui/executions/7?step=a%20b");
-        assert_eq!(here.step("x").address(), "/ui/executions/7?at=12&step=x");
+        assert_eq!(here.step("x").address(), format!("{base}x"));
+        assert_eq!(here.step("x").toggled("y").address(), format!("{base}x&expand=y"));
+        assert_eq!(here.step("x").toggled("y").toggled("y").address(), format!("{base}x"));
+        let live = Here::of(execution, &PositionQuery::default()).live_address(9);
+        assert_eq!(live, "/ui/executions/7/live?after=9");
     }
 }

@@ -1,19 +1,20 @@
 //! The table of events: a window of the log with filters; each event opens to its JSON.
 
 use maud::{Markup, html};
-use noetl_api::wire::PositionState;
+use noetl_api::wire::{EventLinks, EventMark, PositionState};
 use noetl_app::App;
-use noetl_model::{EventTag, ExecutionId, Recorded, Seq};
+use noetl_model::{EventTag, Recorded, Seq};
 use serde_json::Value;
 
-use super::address::{PositionQuery, Tab};
+use super::address::{EventFilter, Here, Tab};
 use super::view::ExecutionView;
-use crate::address::with_query;
 use crate::components::id::execution_address;
 use crate::components::json_tree::json_tree;
 use crate::error::PageError;
 use crate::request::PageRequest;
 
+/// Fields of the filter.
+const FILTERS: &[&str] = &["kind", "of", "text", "from"];
 /// Number of events in the table.
 const SHOWN_MAX: usize = 50;
 /// Maximum number of events that a filter looks through for one page.
@@ -21,9 +22,10 @@ const SEARCHED_MAX: u64 = 10_000;
 
 /// The events of the table, in order.
 pub(super) struct EventWindow {
-    kind: String,
-    text: String,
+    filter: EventFilter,
     events: Vec<Recorded>,
+    /// The cause and the effects of the event at the position.
+    links: EventLinks,
     /// The seq after which the next page begins; `None` at the end of the log.
     next: Option<u64>,
     first: u64,
@@ -32,22 +34,17 @@ pub(super) struct EventWindow {
 impl EventWindow {
     pub(super) async fn load(
         app: &App,
-        execution: ExecutionId,
+        here: &Here,
         state: &PositionState,
-        query: &PositionQuery,
     ) -> Result<Self, PageError> {
+        let (execution, filter) = (here.execution, here.filter.clone());
         let half = u64::try_from(SHOWN_MAX / 2).unwrap_or(0);
-        let first = query.from.parse().unwrap_or(match query.has_filter() {
+        let first = filter.from.unwrap_or(match filter.is_narrow() {
             true => 1,
             false => state.position.saturating_sub(half).max(1),
         });
-        let mut window = Self {
-            kind: query.kind.clone(),
-            text: query.text.clone(),
-            events: Vec::new(),
-            next: None,
-            first,
-        };
+        let links = app.event_links(execution, state.position).await?;
+        let mut window = Self { filter, events: Vec::new(), links, next: None, first };
         let mut after = first.saturating_sub(1);
         while after < state.last && after < first + SEARCHED_MAX {
             let read = app.log(execution, Seq(after)).await?;
@@ -68,14 +65,11 @@ impl EventWindow {
     }
 
     fn admits(&self, recorded: &Recorded) -> bool {
-        let is_kind = self.kind.is_empty() || recorded.event.tag().as_str() == self.kind;
-        is_kind && (self.text.is_empty() || json_of(recorded).to_string().contains(&self.text))
-    }
-}
-
-impl PositionQuery {
-    fn has_filter(&self) -> bool {
-        !self.kind.is_empty() || !self.text.is_empty()
+        let EventFilter { kind, of, text, from: _ } = &self.filter;
+        let event = &recorded.event;
+        (kind.is_empty() || event.tag().as_str() == kind)
+            && (of.is_empty() || event.step().is_some_and(|step| step.as_str() == of))
+            && (text.is_empty() || json_of(recorded).to_string().contains(text))
     }
 }
 
@@ -87,52 +81,71 @@ pub(super) fn events(page: &PageRequest, view: &ExecutionView, window: &EventWin
     let here = view.here.tab(Tab::Events);
     html! {
         form.filter method="get" action=(execution_address(here.execution)) {
-            @if let Some(at) = here.at { input type="hidden" name="at" value=(at); }
-            input type="hidden" name="tab" value=(Tab::Events.name());
+            @for (name, value) in here.pairs() {
+                @if !FILTERS.contains(&name) && !value.is_empty() { input type="hidden" name=(name) value=(value); }
+            }
             select name="kind" aria-label=(page.t("exec.event_kind")) {
                 option value="" { (page.t("exec.any_event")) }
                 @for tag in EventTag::ALL {
-                    option value=(tag.as_str()) selected[tag.as_str() == window.kind] { (tag.as_str()) }
+                    option value=(tag.as_str()) selected[tag.as_str() == window.filter.kind] { (tag.as_str()) }
                 }
             }
-            input type="search" name="text" value=(window.text) placeholder=(page.t("exec.event_text"))
+            select name="of" aria-label=(page.t("exec.event_step")) {
+                option value="" { (page.t("exec.any_step")) }
+                @for step in &view.state.steps {
+                    option value=(step.name) selected[step.name == window.filter.of] { (step.name) }
+                }
+            }
+            input type="search" name="text" value=(window.filter.text) placeholder=(page.t("exec.event_text"))
                 aria-label=(page.t("exec.event_text"));
             button type="submit" { (page.t("exec.show")) }
         }
+        (links(page, view, &window.links))
         @if window.events.is_empty() { p.soft { (page.t("exec.no_events")) } }
         ol.events {
             @for recorded in &window.events { (event_row(page, view, recorded)) }
         }
         nav.pages {
             @if window.first > 1 {
-                a href=(paged(view, window, 1)) { (page.t("exec.first_events")) }
+                a href=(here.events_from(1).address()) { (page.t("exec.first_events")) }
             }
             @if let Some(next) = window.next {
-                a href=(paged(view, window, next)) { (page.t("exec.next_events")) }
+                a href=(here.events_from(next).address()) { (page.t("exec.next_events")) }
             }
         }
     }
 }
 
-fn paged(view: &ExecutionView, window: &EventWindow, from: u64) -> String {
-    let at = view.here.at.map(|it| it.to_string()).unwrap_or_default();
-    with_query(
-        &execution_address(view.here.execution),
-        &[
-            ("at", &at),
-            ("tab", Tab::Events.name()),
-            ("kind", &window.kind),
-            ("text", &window.text),
-            ("from", &from.to_string()),
-        ],
-    )
+/// Draws the cause and the effects of the event at the position, as links to their positions.
+fn links(page: &PageRequest, view: &ExecutionView, links: &EventLinks) -> Markup {
+    let link = |mark: &EventMark| {
+        html! {
+            a href=(view.here.at(Some(mark.seq)).address()) {
+                (mark.seq) " " (mark.event_type) @if let Some(step) = &mark.step { " " code { (step) } }
+            }
+        }
+    };
+    html! {
+        dl.links {
+            div { dt { (page.t("exec.cause")) } dd {
+                @match &links.cause {
+                    Some(cause) => (link(cause)),
+                    None => span.soft { (page.t("exec.no_cause")) },
+                }
+            } }
+            div { dt { (page.t("exec.effects")) } dd {
+                @if links.effects.is_empty() { span.soft { (page.t("exec.no_effects")) } }
+                @for effect in &links.effects { (link(effect)) " " }
+            } }
+        }
+    }
 }
 
 fn event_row(page: &PageRequest, view: &ExecutionView, recorded: &Recorded) -> Markup {
     let is_here = recorded.seq.0 == view.state.position;
     let passed = recorded.at.since(view.state.started_at);
     html! {
-        li class=[is_here.then_some("here")] {
+        li data-same=(recorded.seq) class=[is_here.then_some("here")] {
             a.seq href=(view.here.at(Some(recorded.seq.0)).address())
                 aria-current=[is_here.then_some("true")] { (recorded.seq) }
             details {

@@ -5,13 +5,16 @@ use noetl_api::wire::{EvaluateAnswer, EvaluateRequest, PositionValue, TemplateRe
 use noetl_app::{App, PositionError};
 use serde_json::Value;
 
-use super::address::{Here, PositionQuery, Tab};
+use super::address::Here;
 use super::view::ExecutionView;
 use crate::components::error::error_line;
 use crate::components::id::execution_address;
 use crate::components::json_tree::json_tree;
 use crate::error::PageError;
 use crate::request::PageRequest;
+
+/// Maximum number of names that are offered.
+const NAMES_MAX: usize = 300;
 
 /// An expression with its answer, if one was entered.
 pub(super) struct TriedExpression {
@@ -20,12 +23,8 @@ pub(super) struct TriedExpression {
 }
 
 impl TriedExpression {
-    pub(super) async fn load(
-        app: &App,
-        here: &Here,
-        query: &PositionQuery,
-    ) -> Result<Self, PageError> {
-        let text = query.expression.clone();
+    pub(super) async fn load(app: &App, here: &Here) -> Result<Self, PageError> {
+        let text = here.expression.clone();
         if text.trim().is_empty() {
             return Ok(Self { text, answer: None });
         }
@@ -53,17 +52,16 @@ pub(super) fn expression(
     view: &ExecutionView,
     trial: &TriedExpression,
 ) -> Markup {
-    let names = view.state.ctx.iter().map(|it| format!("ctx.{}", it.name));
-    let steps = view.state.steps.iter().filter(|it| it.runs > 0).map(|it| it.name.clone());
     html! {
         form.stacked method="get" action=(execution_address(view.here.execution)) {
-            @if let Some(at) = view.here.at { input type="hidden" name="at" value=(at); }
-            input type="hidden" name="tab" value=(Tab::Try.name());
+            @for (name, value) in view.here.pairs() {
+                @if name != "expression" && !value.is_empty() { input type="hidden" name=(name) value=(value); }
+            }
             label { span { (page.t("exec.expression")) }
                 input type="text" name="expression" value=(trial.text) list="names" spellcheck="false"
                     autocomplete="off" placeholder="{{ workload }}"; }
             datalist #names {
-                @for name in names.chain(steps).chain(["workload".to_owned()]) { option value=(name) {} }
+                @for name in names(view) { option value=(name) {} }
             }
             button type="submit" { (page.t("exec.evaluate")) }
         }
@@ -72,6 +70,31 @@ pub(super) fn expression(
             Some(Err(message)) => (error_line(message)),
             Some(Ok(answer)) => (answered(page, answer)),
         }
+    }
+}
+
+/// Returns the names that an expression can use at the position: variables, workload and outputs of
+/// steps, with the names inside of shown values.
+fn names(view: &ExecutionView) -> Vec<String> {
+    let state = &view.state;
+    let mut found = vec!["workload".to_owned(), "ctx".to_owned()];
+    add_names(&mut found, "workload", &state.workload);
+    for variable in &state.ctx {
+        let name = format!("ctx.{}", variable.name);
+        found.push(name.clone());
+        add_names(&mut found, &name, &variable.value);
+    }
+    for step in state.steps.iter().filter(|step| step.runs > 0) {
+        found.push(step.name.clone());
+        add_names(&mut found, &step.name, &step.output);
+    }
+    found.truncate(NAMES_MAX);
+    found
+}
+
+fn add_names(found: &mut Vec<String>, name: &str, value: &PositionValue) {
+    if let PositionValue::Inline { value: Value::Object(map) } = value {
+        found.extend(map.keys().map(|key| format!("{name}.{key}")));
     }
 }
 

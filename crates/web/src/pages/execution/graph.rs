@@ -22,15 +22,19 @@ pub(super) fn graph(page: &PageRequest, view: &ExecutionView) -> Markup {
     let arcs = view.state.arcs.iter().filter(|arc| arc.index.is_some());
     let steps = view.state.steps.iter().take(playbook.steps.len());
     html! {
-        div.graph-frame #graph data-graph tabindex="-1" {
-            div.graph-tools hidden {
+        div.graph-frame #graph data-graph tabindex="-1" data-keep="class style" {
+            div.graph-tools hidden data-keep="hidden" {
+                span.emphasis role="group" aria-label=(page.t("exec.graph_filter")) {
+                    button.plain type="button" data-graph-show="bad" data-keep="aria-pressed" aria-pressed="false" { (page.t("exec.show_failed")) }
+                    button.plain type="button" data-graph-show="active" data-keep="aria-pressed" aria-pressed="false" { (page.t("exec.show_running")) }
+                }
                 button.plain type="button" data-graph-zoom="in" aria-label=(page.t("exec.zoom_in")) { "+" }
                 button.plain type="button" data-graph-zoom="out" aria-label=(page.t("exec.zoom_out")) { "−" }
                 button.plain type="button" data-graph-zoom="fit" { (page.t("exec.fit")) }
             }
             svg.graph viewBox={ "0 0 " (whole(layout.width)) " " (whole(layout.height)) }
                 width=(whole(layout.width)) height=(whole(layout.height))
-                role="group" aria-label=(page.t("exec.graph")) {
+                role="group" aria-label=(page.t("exec.graph")) data-keep="viewBox" {
                 (markers())
                 @for (arc, route) in arcs.zip(&layout.routes) { (drawn_arc(page, arc, route)) }
                 @for ((declared, step), node) in playbook.steps.iter().zip(steps).zip(&layout.nodes) {

@@ -155,7 +155,8 @@ fn output(page: &PageRequest, view: &ExecutionView, step: &PositionStep) -> Mark
     match &step.output {
         PositionValue::Inline { value: Value::Null } if !has_ended => html! {},
         PositionValue::Inline { value } => {
-            part(page.t("exec.output"), step.error.is_none(), &json_tree(value))
+            let tree = html! { div data-path=(step.name) { (json_tree(value)) } };
+            part(page.t("exec.output"), step.error.is_none(), &tree)
         }
         PositionValue::LeftOut { bytes } => part(
             page.t("exec.output"),

@@ -10,28 +10,62 @@ use super::{
 };
 use crate::request::PageRequest;
 
-pub(super) fn execution(page: &PageRequest, view: &ExecutionView) -> Markup {
-    html! {
-        div.execution #execution data-refresh=[view.is_live().then_some("2000")]
-            data-live=[view.is_live().then(|| live_address(view))] {
-            (head::head(page, view))
-            @if let Some(failed) = view.failed() { (failure::failure(page, view, failed)) }
-            div.run {
-                section.graph-part aria-label=(page.t("exec.graph")) { (graph::graph(page, view)) }
-                section.beside aria-label=(page.t("exec.details")) {
+/// The parts of the page; each is an element with an id, which an update replaces.
+pub(super) struct PageParts {
+    head: Markup,
+    failure: Markup,
+    graph: Markup,
+    beside: Markup,
+    timeline: Markup,
+    scrubber: Markup,
+}
+
+impl PageParts {
+    pub(super) fn of(page: &PageRequest, view: &ExecutionView) -> Self {
+        let failed = view.failed().map(|failed| failure::failure(page, view, failed));
+        Self {
+            head: html! { div #exec-head { (head::head(page, view)) } },
+            failure: html! { div #exec-failure { @if let Some(failed) = failed { (failed) } } },
+            graph: html! {
+                section.graph-part #exec-graph aria-label=(page.t("exec.graph")) {
+                    (graph::graph(page, view))
+                }
+            },
+            beside: html! {
+                section.beside #exec-beside aria-label=(page.t("exec.details")) {
                     (tabs(page, view))
                     div.tab-content { (content(page, view)) }
                 }
-                (timeline::timeline(page, view))
-            }
-            (scrubber::scrubber(page, view))
+            },
+            timeline: timeline::timeline(page, view),
+            scrubber: scrubber::scrubber(page, view),
         }
+    }
+
+    /// Returns the parts with the ids of their elements.
+    pub(super) fn named(self) -> [(&'static str, Markup); 6] {
+        [
+            ("exec-head", self.head),
+            ("exec-failure", self.failure),
+            ("exec-graph", self.graph),
+            ("exec-beside", self.beside),
+            ("exec-timeline", self.timeline),
+            ("scrubber", self.scrubber),
+        ]
     }
 }
 
-/// Returns the address of the updates after the position.
-fn live_address(view: &ExecutionView) -> String {
-    format!("/api/executions/{}/live?after={}", view.here.execution, view.state.position)
+pub(super) fn execution(page: &PageRequest, view: &ExecutionView) -> Markup {
+    let live = view.is_live().then(|| view.here.live_address(view.state.position));
+    let parts = PageParts::of(page, view);
+    html! {
+        div.execution #execution data-merge data-part="execution" data-live=[live] {
+            (parts.head)
+            (parts.failure)
+            div.run { (parts.graph) (parts.beside) (parts.timeline) }
+            (parts.scrubber)
+        }
+    }
 }
 
 fn tabs(page: &PageRequest, view: &ExecutionView) -> Markup {

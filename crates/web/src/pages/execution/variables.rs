@@ -72,7 +72,7 @@ fn named(
     is_changed: bool,
 ) -> Markup {
     html! {
-        div.variable.changed[is_changed] {
+        div.variable.changed[is_changed] data-path=(path.strip_prefix("steps.").unwrap_or(path)) {
             span.name { code { (name) } @if is_changed { " " span.mark { (page.t("exec.changed")) } } }
             @match value {
                 PositionValue::Inline { value } => (json_tree(value)),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use noetl_api::wire::{
-    GuardView, LogAxis, LogDensity, PositionState, PositionStep, TimelineWindow,
+use noetl_api::wire::{GuardView, LogDensity, PositionState, PositionStep, TimelineWindow};
+use noetl_app::{CriticalRun, KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint};
+use noetl_model::{
+    Event, ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepStatus, Summary,
 };
-use noetl_app::{KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint};
-use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepStatus, Summary};
 
 use super::address::{Here, PositionQuery, Tab};
 use super::attempts::RunRecord;
@@ -18,9 +18,9 @@ use crate::error::PageError;
 use crate::request::PageRequest;
 
 /// Number of rows of the timeline.
-const ROWS: usize = 200;
+pub(super) const ROWS: usize = 100;
 /// Number of buckets of the density.
-const BUCKETS: u64 = 120;
+const BUCKETS: u64 = 160;
 
 pub(super) struct ExecutionView {
     pub(super) here: Here,
@@ -31,13 +31,21 @@ pub(super) struct ExecutionView {
     pub(super) drawn: Arc<DrawnPlaybook>,
     /// The event at the position.
     pub(super) event: Option<Recorded>,
+    pub(super) neighbours: StepNeighbours,
     pub(super) timeline: TimelineWindow,
-    /// The density of events over time, up to the position.
-    pub(super) density: LogDensity,
-    /// The marks of the whole log.
+    /// The runs on the critical path, if they are asked for and the log is not too long.
+    pub(super) critical: Option<Vec<CriticalRun>>,
+    /// The density and the marks of the whole log.
     pub(super) marks: LogDensity,
     pub(super) selected: Option<SelectedStep>,
     pub(super) content: TabContent,
+}
+
+/// The events at which the steps before and after the position were entered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct StepNeighbours {
+    pub(super) previous: Option<u64>,
+    pub(super) next: Option<u64>,
 }
 
 /// The selected step, with its latest run at the position.
@@ -76,14 +84,23 @@ impl ExecutionView {
             here.step = telling_step(&state);
         }
         let before = Seq(state.position.saturating_sub(1));
-        let event = app.log(execution, before).await?.into_iter().next();
-        let part = LogPartQuery { from: None, to: Some(state.position) };
-        let rows =
-            TimelineWindowQuery { part, limit: Some(ROWS), ..TimelineWindowQuery::default() };
+        let following = app.log(execution, before).await?;
+        let neighbours = neighbours(&state, &following);
+        let event = following.into_iter().next();
+        let chosen = &here.timeline;
+        let rows = TimelineWindowQuery {
+            part: timeline_part(&here, &state),
+            offset: chosen.offset,
+            limit: Some(ROWS),
+            expanded: chosen.expanded.clone(),
+        };
         let timeline = app.timeline_window(execution, &rows).await?;
-        let density = app.log_density(execution, part, LogAxis::Time, Some(BUCKETS)).await?;
+        let critical = match chosen.is_critical {
+            true => app.critical_path(execution, state.position).await?,
+            false => None,
+        };
         let whole = LogPartQuery::default();
-        let marks = app.log_density(execution, whole, LogAxis::Seq, Some(1)).await?;
+        let marks = app.log_density(execution, whole, here.axis, Some(BUCKETS)).await?;
         let selected = match here.step.as_deref() {
             Some(name) => SelectedStep::load(page, &state, execution, name).await?,
             None => None,
@@ -95,10 +112,8 @@ impl ExecutionView {
             Tab::Variables => {
                 TabContent::Variables(Box::new(Variables::load(app, &here, &state).await?))
             }
-            Tab::Try => TabContent::Try(Box::new(TriedExpression::load(app, &here, &query).await?)),
-            Tab::Events => {
-                TabContent::Events(EventWindow::load(app, execution, &state, &query).await?)
-            }
+            Tab::Try => TabContent::Try(Box::new(TriedExpression::load(app, &here).await?)),
+            Tab::Events => TabContent::Events(EventWindow::load(app, &here, &state).await?),
         };
         Ok(Self {
             here,
@@ -107,8 +122,9 @@ impl ExecutionView {
             state,
             drawn,
             event,
+            neighbours,
             timeline,
-            density,
+            critical,
             marks,
             selected,
             content,
@@ -133,6 +149,26 @@ fn telling_step(state: &PositionState) -> Option<String> {
     match failed {
         Some(step) if state.status == ExecutionStatus::Failed => Some(step.name.clone()),
         Some(_) | None => state.current_step.clone(),
+    }
+}
+
+/// Returns the part of the log that the timeline shows: up to the position, or between the two.
+fn timeline_part(here: &Here, state: &PositionState) -> LogPartQuery {
+    let position = state.position;
+    match here.to.filter(|to| here.timeline.is_between && (1..=state.last).contains(to)) {
+        Some(to) => LogPartQuery { from: Some(to.min(position)), to: Some(to.max(position)) },
+        None => LogPartQuery { from: None, to: Some(position) },
+    }
+}
+
+/// Finds the entries of steps around the position; the next one among the events that follow it.
+fn neighbours(state: &PositionState, following: &[Recorded]) -> StepNeighbours {
+    let entered = state.steps.iter().filter_map(|step| step.latest.as_ref()).map(|run| run.entered);
+    let is_entry = |event: &Event| matches!(event, Event::StepEntered { .. });
+    let next = following.iter().skip(1).find(|recorded| is_entry(&recorded.event));
+    StepNeighbours {
+        previous: entered.filter(|seq| *seq < state.position).max(),
+        next: next.map(|recorded| recorded.seq.0),
     }
 }
 
