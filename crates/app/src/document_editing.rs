@@ -1,7 +1,7 @@
 //! Help for editors of documents: tokens and findings of a text, and completions at a place.
 
 use noetl_api::wire::{CompletionItem, DocumentAnalysis, DocumentCompletions, DocumentFinding};
-use noetl_playbook::editing::{CompletionItem, CompletionKind, completions, syntax_tokens};
+use noetl_playbook::editing::{CompletionKind, SyntaxCompletion, completions, syntax_tokens};
 use noetl_playbook::{Diagnostic, Problems, Severity};
 
 use crate::catalog::check_document;
@@ -76,7 +76,7 @@ pub fn complete_document(
     })
 }
 
-fn item(completion: CompletionItem) -> CompletionItem {
+fn item(completion: SyntaxCompletion) -> CompletionItem {
     CompletionItem {
         label: completion.label,
         insert: completion.insert,

@@ -11,7 +11,7 @@ mod outline;
 mod shape;
 mod token;
 
-pub use complete::{CompletionItem, CompletionKind, Completions, completions};
+pub use complete::{CompletionKind, Completions, SyntaxCompletion, completions};
 pub use token::{SyntaxKind, SyntaxToken, syntax_tokens};
 
 #[cfg(test)]

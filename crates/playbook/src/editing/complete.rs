@@ -17,12 +17,12 @@ pub struct Completions {
     /// The part of the text that a completion replaces.
     pub replaced: Range<usize>,
     /// The completions that fit the text before the cursor, best first.
-    pub items: Vec<CompletionItem>,
+    pub items: Vec<SyntaxCompletion>,
 }
 
 /// A text that fits at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompletionItem {
+pub struct SyntaxCompletion {
     pub label: String,
     /// The text to insert.
     pub insert: String,
@@ -61,14 +61,14 @@ pub fn completions(text: &str, offset: usize) -> Completions {
     Completions { replaced: place.word, items }
 }
 
-fn keys(outline: &Outline, place: &CursorPlace, shape: Shape) -> Vec<CompletionItem> {
+fn keys(outline: &Outline, place: &CursorPlace, shape: Shape) -> Vec<SyntaxCompletion> {
     let map = place.siblings.map(|id| &outline.containers[id]);
     let is_taken = |key: &OfferedKey| map.is_some_and(|map| has_other(map, key.name, place));
     let mut offered = shape.keys(map);
     offered.retain(|key| !is_taken(key));
     // A stable sort: required keys first, each group in the order of its table.
     offered.sort_by_key(|key| !key.is_required);
-    let completion = |key: OfferedKey| CompletionItem {
+    let completion = |key: OfferedKey| SyntaxCompletion {
         label: key.name.to_owned(),
         insert: match (place.is_key, key.opens) {
             (true, _) => key.name.to_owned(),
@@ -87,9 +87,9 @@ fn has_other(map: &Container, key: &str, place: &CursorPlace) -> bool {
     others.into_iter().any(|entry| entry.key.as_deref() == Some(key))
 }
 
-fn values(outline: &Outline, shape: Shape) -> Vec<CompletionItem> {
+fn values(outline: &Outline, shape: Shape) -> Vec<SyntaxCompletion> {
     let of = |kind: CompletionKind| {
-        move |word: &str| CompletionItem {
+        move |word: &str| SyntaxCompletion {
             label: word.to_owned(),
             insert: word.to_owned(),
             kind,
@@ -111,13 +111,13 @@ fn step_names(outline: &Outline) -> Vec<&str> {
 }
 
 /// Keeps the completions that begin with or contain the text, else the one that was probably meant.
-fn fit(items: &mut Vec<CompletionItem>, typed: &str) {
+fn fit(items: &mut Vec<SyntaxCompletion>, typed: &str) {
     let typed = typed.trim().to_lowercase();
     if typed.is_empty() {
         return;
     }
     let meant = nearest(&typed, items.iter().map(|it| it.label.as_str())).map(str::to_owned);
-    let rank = |item: &CompletionItem| match item.label.to_lowercase() {
+    let rank = |item: &SyntaxCompletion| match item.label.to_lowercase() {
         label if label.starts_with(&typed) => 0,
         label if label.contains(&typed) => 1,
         _ if meant.as_deref() == Some(item.label.as_str()) => 2,
