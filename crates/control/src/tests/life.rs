@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use noetl_engine::Refusal;
 use noetl_model::{Cutoff, Event};
+use noetl_store::EventLog as _;
 use serde_json::json;
 
 use super::*;

@@ -60,7 +60,7 @@ pub(super) struct SelectedStep {
 pub(super) enum TabContent {
     Step,
     Variables(Box<Variables>),
-    Events(EventWindow),
+    Events(Box<EventWindow>),
     Try(Box<TriedExpression>),
     Logs,
     Source,
@@ -113,7 +113,9 @@ impl ExecutionView {
                 TabContent::Variables(Box::new(Variables::load(app, &here, &state).await?))
             }
             Tab::Try => TabContent::Try(Box::new(TriedExpression::load(app, &here).await?)),
-            Tab::Events => TabContent::Events(EventWindow::load(app, &here, &state).await?),
+            Tab::Events => {
+                TabContent::Events(Box::new(EventWindow::load(app, &here, &state).await?))
+            }
         };
         Ok(Self {
             here,
