@@ -473,6 +473,7 @@ class Completions {
       name.textContent = item.label;
       const about = document.createElement("span");
       about.className = "soft";
+      about.lang = "en";
       about.textContent = item.about ?? "";
       option.append(name, about);
       return option;

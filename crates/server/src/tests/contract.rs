@@ -52,6 +52,7 @@ contract! {
     catalog::a_playbook_is_found_by_its_id_or_its_only_name,
     editor::an_editor_opens_checks_and_saves_a_playbook,
     editor::a_playbook_is_checked_without_being_kept,
+    editor::an_editor_is_helped_with_tokens_findings_and_completions,
     editor::agents_are_listed_apart,
     editor::tests_of_a_playbook_are_kept_and_forgotten,
     editor::what_is_not_served_says_the_way_out,

@@ -122,3 +122,19 @@ pub(super) async fn what_is_not_served_says_the_way_out(server: Server) {
         assert_eq!(server.post(path, json!({})).await.problem(), "501 no-analyses");
     }
 }
+
+pub(super) async fn an_editor_is_helped_with_tokens_findings_and_completions(server: Server) {
+    let text = HELLO.replace("next: second", "next: secnd");
+    let body = json!({ "content": text });
+    let found = server.post("/api/catalog/playbooks/analyze", body).await.body;
+    assert_eq!(found["tokens"][0], json!([0, 10, "key"]), "{found}");
+    assert_eq!(found["findings"][0]["code"], "unknown-step", "{found}");
+    assert_eq!(found["is_valid"], false);
+    let offset = text.find("secnd").expect("the word") + 5;
+    let body = json!({ "content": text, "offset": offset });
+    let found = server.post("/api/catalog/playbooks/complete", body).await.body;
+    assert_eq!(found["items"][0]["label"], "second", "{found}");
+    let long = json!({ "content": "#".repeat(600_000) });
+    let refused = server.post("/api/catalog/playbooks/analyze", long).await;
+    assert_eq!(refused.problem(), "413 too-large");
+}

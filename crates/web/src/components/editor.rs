@@ -60,9 +60,9 @@ fn finding_line(page: &PageRequest, finding: &DocumentFinding) -> Markup {
         li class=(finding.severity) {
             a href="#editor-text" data-at=(finding.start) data-to=(finding.end) {
                 (page.words.fill("editor.place", &[("line", &line), ("column", &column)])) }
-            " " span.severity { (page.words.t(word)) } " " (finding.message)
+            " " span.severity { (page.words.t(word)) } " " span lang="en" { (finding.message) }
             " " code.soft { (finding.code) }
-            @if let Some(help) = &finding.help { p.help { (help) } }
+            @if let Some(help) = &finding.help { p.help lang="en" { (help) } }
         }
     }
 }
