@@ -11,7 +11,7 @@ import { partOf, show } from "./replace.js";
  */
 function send(event) {
   const form = event.target;
-  if (!(form instanceof HTMLFormElement) || form.method === "dialog" || event.defaultPrevented) {
+  if (!(form instanceof HTMLFormElement) || form.getAttribute("method") === "dialog" || event.defaultPrevented) {
     return;
   }
   if (form.hasAttribute("data-form")) {
@@ -19,11 +19,13 @@ function send(event) {
   }
   event.preventDefault();
   const fields = new FormData(form, event.submitter);
-  if (form.method === "post") {
-    show(form.action, { form: fields });
+  // A control named `action` or `method` hides the property of the form, so attributes are read.
+  const address = new URL(form.getAttribute("action") ?? "", location.href);
+  if (form.getAttribute("method")?.toLowerCase() === "post") {
+    show(address.href, { form: fields });
     return;
   }
-  const address = new URL(form.action);
+  address.search = "";
   for (const [name, value] of fields) {
     if (typeof value === "string" && value !== "") {
       address.searchParams.append(name, value);

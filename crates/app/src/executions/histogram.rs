@@ -181,7 +181,7 @@ mod tests {
         until("2026-11-17T10:00:00Z", 30 * MINUTE);
         until("2026-11-17T10:00:01Z", HOUR);
         until("2026-11-16T10:00:01Z", SECOND);
-        until("2036-11-16T10:00:00Z", 11 * WEEK);
+        until("2036-11-16T10:00:00Z", 12 * WEEK);
         check((Some(from), None), 48, (from, "2026-11-17T11:00:00Z", HOUR));
         let hour = "2026-11-17T09:30:00Z";
         check((Some(hour), None), 48, (hour, "2026-11-17T10:11:00Z", MINUTE));

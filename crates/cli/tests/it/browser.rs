@@ -101,7 +101,7 @@ fn a_failure_is_found_scrubbed_through_and_repaired_on_one_page() {
     assert_ne!(ended.code, Some(0), "the file does not exist yet");
     let browser = Browser::new(Scripts::On);
     browser.open(&format!("{}/ui/executions", server.url()));
-    browser.click("tbody a.id");
+    browser.click(".executions tbody a.id");
     eventually("the failure is shown", || {
         browser.text("#failure-title").contains("Failed in step ship")
     });

@@ -47,7 +47,7 @@ fn a_failure_is_found_and_retried_without_a_mouse() {
     let browser = Browser::new(Scripts::On);
     browser.open(&format!("{}/ui/executions?status=FAILED", site.url()));
     browser.press("j");
-    tab_to(&browser, "tr.at a.id");
+    tab_to(&browser, ".executions tr.at a.id");
     browser.press(ENTER);
     eventually("the failure is shown", || {
         browser.text("#failure-title").contains("Failed in step ship")
@@ -68,7 +68,7 @@ fn positions_are_compared_and_forked_without_a_mouse() {
     browser.open(&format!("{}/ui/executions/{}", site.url(), site.completed));
     browser.press(HOME);
     eventually("the first event is shown", || browser.text(".says-event").contains("Event 1 of"));
-    tab_to(&browser, ".second a");
+    tab_to(&browser, ".second > a");
     browser.press(ENTER);
     eventually("it is kept", || browser.text(".second").contains("Compared with event 1"));
     browser.press(END);

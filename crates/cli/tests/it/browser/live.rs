@@ -58,9 +58,9 @@ impl WatchedRun {
         browser.open(&format!("http://{}/ui/executions", proxy.address()));
         eventually("the execution is listed", || {
             browser.reload();
-            browser.text("tbody tr").contains("tests/gate")
+            browser.text(".executions tbody tr").contains("tests/gate")
         });
-        browser.click("tbody a.id");
+        browser.click(".executions tbody a.id");
         eventually("the page is live", || {
             browser.text(".says-event").contains("Live")
                 && browser.evaluate("return document.documentElement.dataset.stream") == "open"

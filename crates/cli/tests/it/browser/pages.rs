@@ -110,6 +110,7 @@ impl VisitedSites {
             of("execution-no-position", &site.completed, "?at=999999"),
             ("executions-children", format!("executions?parent={}", site.parent)),
             ("subscription", format!("subscriptions/{}", site.subscription)),
+            ("bulk-job", format!("executions/bulk/{}", site.bulk_job)),
         ];
         fixed.chain(executions).collect()
     }
@@ -121,10 +122,14 @@ const PLACES: &[(&str, &str)] = &[
     ("executions", "executions"),
     ("executions-failed", "executions?status=FAILED&live=on"),
     ("executions-none", "executions?playbook=nowhere"),
+    ("bulk", "executions/bulk"),
+    ("bulk-question", "executions/bulk?action=cancel&status=RUNNING"),
     ("playbooks", "playbooks"),
     ("playbook", "playbooks/shop/orders"),
     ("playbook-difference", "playbooks/shop/orders?compare=1"),
     ("playbook-old-version", "playbooks/shop/orders?version=1"),
+    ("playbook-edit", "playbooks/shop/orders/edit"),
+    ("playbook-new", "playbooks/new"),
     ("schedules", "schedules"),
     ("schedule", "schedules/shop/nightly"),
     ("subscriptions", "subscriptions"),
@@ -208,7 +213,7 @@ fn is_of(pattern: &str, path: &str) -> bool {
 }
 
 /// Addresses that answer with something else than a page.
-const NO_PAGES: &[&str] = &["/ui", "/ui/executions/{id}/log.jsonl"];
+const NO_PAGES: &[&str] = &["/ui", "/ui/executions/{id}/live", "/ui/executions/{id}/log.jsonl"];
 
 #[test]
 fn the_list_of_pages_has_every_route() {

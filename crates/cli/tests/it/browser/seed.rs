@@ -35,6 +35,7 @@ pub(super) struct SeededSite {
     /// An execution with children.
     pub(super) parent: String,
     pub(super) subscription: String,
+    pub(super) bulk_job: String,
     _worker: Process,
     _sandbox: Sandbox,
 }
@@ -69,6 +70,9 @@ impl SeededSite {
         let gpu = json!({ "path": "models/train", "execution_pool": "gpu" });
         let cancelled = started(&server, &gpu, "RUNNING");
         server.call("POST", &format!("/api/executions/{cancelled}/cancel"), &json!({}));
+        let bulk = json!({ "action": "cancel", "execution_ids": [cancelled] });
+        let bulk = server.call("POST", "/api/executions/bulk", &bulk);
+        let bulk_job = bulk["job_id"].as_str().unwrap_or_else(|| panic!("{bulk}")).to_owned();
         let completed = started(&server, &json!({ "path": "shop/orders" }), "COMPLETED");
         let failing = json!({ "path": "shop/orders", "payload": { "carrier": "west" } });
         let failed = started(&server, &failing, "FAILED");
@@ -88,6 +92,7 @@ impl SeededSite {
             unserved,
             parent,
             subscription,
+            bulk_job,
             _worker: worker,
             _sandbox: sandbox,
         }

@@ -61,11 +61,11 @@ fn two_positions_are_compared_and_one_is_forked_with_another_workload() {
     let browser = Browser::new(Scripts::On);
     let page = format!("{}/ui/executions/{}", site.url(), site.failed);
     browser.open(&format!("{page}?at=3"));
-    browser.click(".second a");
+    browser.click(".second > a");
     shows(&browser, ".second", "Compared with event 3");
     browser.press("\u{E010}");
     shows(&browser, ".says-event", "execution.failed");
-    browser.click(".second a");
+    browser.click(".second > a");
     shows(&browser, ".difference h3", "From event 3 to event");
     assert!(browser.text(".difference").contains("total"), "{}", browser.text(".difference"));
 
@@ -124,7 +124,7 @@ fn a_visitor_logs_in_and_is_refused_without_the_scope() {
         browser.text("main")
     );
     browser.open(&format!("{}/ui/executions", server.url()));
-    assert!(browser.find("tbody tr").is_none(), "nothing was started");
+    assert!(browser.find(".executions tbody tr").is_none(), "nothing was started");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn an_execution_is_read_and_retried_without_scripts() {
     let site = SeededSite::new();
     let browser = Browser::new(Scripts::Off);
     browser.open(&format!("{}/ui/executions?status=FAILED", site.url()));
-    browser.click("tbody a.id");
+    browser.click(".executions tbody a.id");
     assert!(browser.text("#failure-title").contains("Failed in step ship"));
     let failed = browser.address();
     browser.click("nav.tabs a[href*='tab=events']");
