@@ -14,7 +14,7 @@ fn sandbox() -> Sandbox {
 }
 
 /// Checks that a command prints the same, with the same exit code, on the embedded database and on
-/// a server.
+/// a server, which also has a page of the execution.
 #[track_caller]
 fn check_same(args: &[&str], with: &[&str]) {
     let sandbox = sandbox();
@@ -24,9 +24,12 @@ fn check_same(args: &[&str], with: &[&str]) {
     let there = sandbox.noetl(&[args, &["--server", &url], with].concat());
     assert_eq!(here.code, there.code, "{}\n{}", here.stderr, there.stderr);
     assert_eq!(sandbox.normal(&here.stdout), sandbox.normal(&there.stdout));
+    let page = format!("page: {url}/ui/executions/");
+    assert!(there.stderr.lines().any(|it| it.starts_with(&page)), "{}", there.stderr);
+    let other = ["history", "more", "page: "];
     let talk = |text: &str| {
         let lines = sandbox.normal(text);
-        let kept = lines.lines().filter(|it| !it.starts_with("history") && !it.starts_with("more"));
+        let kept = lines.lines().filter(|it| !other.iter().any(|start| it.starts_with(start)));
         kept.map(|line| format!("{line}\n")).collect::<String>()
     };
     assert_eq!(talk(&here.stderr), talk(&there.stderr));

@@ -147,11 +147,6 @@ fn commands() -> Vec<Event> {
             lease_until: Timestamp::from_micros(1_794_741_996_505_656),
             after: None,
         },
-        Event::CommandParked {
-            command: COMMAND,
-            attempt: Attempt(1),
-            worker: WorkerId::new("worker-1"),
-        },
         Event::CommandCompleted {
             command: COMMAND,
             attempt: Attempt(1),
@@ -203,5 +198,10 @@ fn others() -> Vec<Event> {
             body: json!({ "call_index": 0 }),
         },
         Event::ExecutionRewound { seen: Seq(20), found: Seq(12) },
+        Event::CommandParked {
+            command: COMMAND,
+            attempt: Attempt(1),
+            worker: WorkerId::new("worker-1"),
+        },
     ]
 }
