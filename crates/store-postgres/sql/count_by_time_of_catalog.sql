@@ -14,8 +14,6 @@ CROSS JOIN LATERAL (
             AND status = wanted.status
             AND -execution_id > -least($3::bigint + (bucket.number + 1) * $4::bigint, $2::bigint)
             AND -execution_id <= -greatest($3::bigint + bucket.number * $4::bigint, $1::bigint)
-            AND execution_id < least($3::bigint + (bucket.number + 1) * $4::bigint, $2::bigint)
-            AND execution_id >= greatest($3::bigint + bucket.number * $4::bigint, $1::bigint)
             AND (
                 $8::text IS NULL
                 OR (

@@ -21,8 +21,6 @@ FROM (
             AND status = wanted.status
             AND -execution_id > -$2::bigint
             AND -execution_id <= -$1::bigint
-            AND execution_id < $2
-            AND execution_id >= $1
         ORDER BY -execution_id
         LIMIT $5::bigint * $6::bigint
     ) AS one
