@@ -129,7 +129,7 @@ pub(in crate::pages) async fn fork(
     let state = page.app().position_state(origin, Some(at)).await?;
     match forked(&page, origin, &state, &form).await {
         Ok(address) => Ok(see(&address)),
-        // What was sent stays on the page.
+        // The values of the form stay on the page.
         Err(error) => {
             let fields = ForkFields {
                 context: form.get("ctx").to_owned(),
