@@ -33,10 +33,10 @@ function moveRow(step) {
   if (rows.length === 0) {
     return;
   }
-  const at = rows.findIndex((row) => row.classList.contains("at"));
+  const at = rows.findIndex((row) => row.hasAttribute("data-at"));
   const next = at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + step));
-  rows[at]?.classList.remove("at");
-  rows[next].classList.add("at");
+  rows[at]?.removeAttribute("data-at");
+  rows[next].setAttribute("data-at", "");
   rows[next].scrollIntoView({ block: "nearest" });
   const link = rows[next].querySelector("a[href]");
   if (link instanceof HTMLElement) {

@@ -179,7 +179,7 @@ function keyOf(node) {
  */
 function mergeAttributes(old, fresh) {
   // Scripts and visitors change these themselves.
-  const kept = (old.getAttribute("data-keep") ?? "").split(" ");
+  const kept = ["data-at", ...(old.getAttribute("data-keep") ?? "").split(" ")];
   if (old instanceof HTMLDetailsElement) {
     kept.push("open");
   }
@@ -200,19 +200,45 @@ function mergeAttributes(old, fresh) {
 }
 
 /**
+ * Changes the children of an element so that they equal those of another one. A child with a key stays
+ * in the document for as long as there is one with its key, so that it keeps the focus when others
+ * appear before it.
+ *
  * @param {Element} old
  * @param {Element} fresh
  */
 function mergeChildren(old, fresh) {
-  const [olds, freshs] = [[...old.childNodes], [...fresh.childNodes]];
-  freshs.forEach((child, index) => {
-    if (index < olds.length) {
-      merge(olds[index], child);
-    } else {
-      old.appendChild(document.adoptNode(child));
+  const freshs = [...fresh.childNodes];
+  const keys = new Set(freshs.map(keyOf));
+  const keyed = new Map();
+  for (const child of [...old.childNodes]) {
+    const key = keyOf(child);
+    if (key && keys.has(key)) {
+      keyed.set(key, child);
+    } else if (key) {
+      child.remove();
     }
-  });
-  olds.slice(freshs.length).forEach((child) => child.remove());
+  }
+  /** @type {ChildNode | null} */
+  let next = old.firstChild;
+  for (const child of freshs) {
+    const same = keyOf(child) ? keyed.get(keyOf(child)) : next && !keyOf(next) ? next : null;
+    if (!same) {
+      old.insertBefore(document.adoptNode(child), next);
+      continue;
+    }
+    if (same === next) {
+      next = next.nextSibling;
+    } else {
+      old.insertBefore(same, next);
+    }
+    merge(same, child);
+  }
+  while (next) {
+    const rest = next.nextSibling;
+    next.remove();
+    next = rest;
+  }
 }
 
 /** Fetches this page again and replaces its live parts, unless the visitor is using them. */
@@ -223,8 +249,10 @@ export async function refresh() {
   }
   const page = await fetched(location.href, AbortSignal.timeout(10_000));
   for (const part of live) {
-    if (page && part.isConnected && !isInUse(part)) {
-      swap(part.id, page.document);
+    const fresh = page?.document.getElementById(part.id);
+    if (fresh && part.isConnected && !isInUse(part)) {
+      merge(part, fresh);
+      listeners.forEach((listener) => listener(part));
     }
   }
 }

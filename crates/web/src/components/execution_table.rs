@@ -12,7 +12,7 @@ use super::duration::duration;
 use super::id::{execution_address, execution_link, playbook_link};
 use super::progress::{ExecutionLine, progress, took};
 use super::status::execution_status;
-use super::table::{actions, number, table, text, wide};
+use super::table::{actions, keyed_table, number, text, wide};
 use super::time::time;
 use crate::error::PageError;
 use crate::request::PageRequest;
@@ -91,15 +91,18 @@ fn drawn_table(
         wide(page.t("executions.now")),
         actions(page.t("schedules.actions")),
     ];
-    let mut rows: Vec<Vec<Markup>> =
-        executions.iter().map(|it| row(page, it, compare(it.summary.execution))).collect();
     if has_ticks {
         columns.insert(0, actions(page.t("bulk.tick")));
-        for (row, listed) in rows.iter_mut().zip(executions) {
-            row.insert(0, tick(page, &listed.summary));
-        }
     }
-    html! { div.executions.comparable { (table(page.t("nav.executions"), &columns, &rows)) } }
+    let keyed_row = |listed: &ExecutionLine| {
+        let mut cells = row(page, listed, compare(listed.summary.execution));
+        if has_ticks {
+            cells.insert(0, tick(page, &listed.summary));
+        }
+        (listed.summary.execution.to_string(), cells)
+    };
+    let rows: Vec<(String, Vec<Markup>)> = executions.iter().map(keyed_row).collect();
+    html! { div.executions.comparable { (keyed_table(page.t("nav.executions"), &columns, &rows)) } }
 }
 
 /// Draws the tick that selects an execution.

@@ -50,6 +50,24 @@ pub(crate) const fn actions(heading: &str) -> TableColumn<'_> {
 
 /// Draws a table. Each row has a cell per column; a narrow screen shows the heading before the cell.
 pub(crate) fn table(caption: &str, columns: &[TableColumn<'_>], rows: &[Vec<Markup>]) -> Markup {
+    draw(caption, columns, rows.iter().map(|row| (None, row)))
+}
+
+/// Draws a table whose rows have keys. A row keeps the focus when the page is refreshed and other
+/// rows appear before it.
+pub(crate) fn keyed_table(
+    caption: &str,
+    columns: &[TableColumn<'_>],
+    rows: &[(String, Vec<Markup>)],
+) -> Markup {
+    draw(caption, columns, rows.iter().map(|(key, row)| (Some(key.as_str()), row)))
+}
+
+fn draw<'a>(
+    caption: &str,
+    columns: &[TableColumn<'_>],
+    rows: impl Iterator<Item = (Option<&'a str>, &'a Vec<Markup>)>,
+) -> Markup {
     html! {
         div.table-frame {
             table {
@@ -65,8 +83,8 @@ pub(crate) fn table(caption: &str, columns: &[TableColumn<'_>], rows: &[Vec<Mark
                     }
                 } }
                 tbody {
-                    @for row in rows {
-                        tr { @for (column, cell) in columns.iter().zip(row) {
+                    @for (key, row) in rows {
+                        tr data-same=[key] { @for (column, cell) in columns.iter().zip(row) {
                             td class=[column.kind.class()] data-label=(column.heading) { (cell) }
                         } }
                     }

@@ -1,5 +1,7 @@
 //! The main paths of the stories with the keyboard only.
 
+use serde_json::json;
+
 use super::driver::{Browser, Scripts};
 use super::seed::SeededSite;
 use crate::sandbox::{Sandbox, eventually};
@@ -47,7 +49,7 @@ fn a_failure_is_found_and_retried_without_a_mouse() {
     let browser = Browser::new(Scripts::On);
     browser.open(&format!("{}/ui/executions?status=FAILED", site.url()));
     browser.press("j");
-    tab_to(&browser, ".executions tr.at a.id");
+    tab_to(&browser, ".executions tr[data-at] a.id");
     browser.press(ENTER);
     eventually("the failure is shown", || {
         browser.text("#failure-title").contains("Failed in step ship")
@@ -58,6 +60,25 @@ fn a_failure_is_found_and_retried_without_a_mouse() {
     eventually("the retry fails as well", || {
         browser.address() != failed && browser.text("#failure-title").contains("ship")
     });
+    browser.assert_clean(&site.url());
+}
+
+#[test]
+fn a_refresh_leaves_the_focus_on_its_execution() {
+    let site = SeededSite::new();
+    let browser = Browser::new(Scripts::On);
+    browser.open(&format!("{}/ui/executions", site.url()));
+    browser.press("j");
+    tab_to(&browser, "tr[data-at] a.id");
+    let focused = || browser.evaluate("return document.activeElement.textContent");
+    let execution = focused();
+    let started = site.server.call("POST", "/api/execute", &json!({ "path": "warehouse/sync" }));
+    let started = started["execution_id"].as_str().expect("an id").to_owned();
+    eventually("the new execution comes first", || {
+        browser.text(".executions tbody tr:first-child").contains(&started)
+    });
+    assert_eq!(focused(), execution);
+    assert!(browser.find("tr[data-at]:nth-child(2) a.id:focus").is_some());
     browser.assert_clean(&site.url());
 }
 
