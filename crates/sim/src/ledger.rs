@@ -22,11 +22,21 @@ pub(crate) struct ToolRun {
     pub(crate) outcome: Outcome,
 }
 
+/// A job that a worker has started elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct StartedJob {
+    pub(crate) execution: ExecutionId,
+    pub(crate) command: CommandId,
+    pub(crate) outcome: Outcome,
+}
+
 /// The records of one world.
 #[derive(Debug, Default)]
 pub(crate) struct LedgerRecords {
     /// The runs of each attempt: one, unless the store was restored from a backup.
     pub(crate) runs: BTreeMap<AttemptKey, Vec<ToolRun>>,
+    /// The jobs that workers have started, by their uid.
+    pub(crate) jobs: BTreeMap<String, StartedJob>,
     /// The first answer to each report.
     pub(crate) answers: BTreeMap<AttemptKey, ReportAnswer>,
     /// The executions whose start was acknowledged.

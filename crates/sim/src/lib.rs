@@ -3,7 +3,8 @@
 //!
 //! In a world, the store and the bus fail, delay, repeat and reorder; the store is restored from
 //! backups and its clock is set; servers crash at any point and restart with another clock; workers
-//! crash, exceed their leases and repeat reports; clients cancel. After a while the faults stop;
+//! crash, exceed their leases and repeat reports; jobs outlive the workers that started them, call
+//! back before they are awaited, and again and again; clients cancel. After a while the faults stop;
 //! then every execution has to end, and [`run`] compares the result with the rules.
 //!
 //! Invariant: a world depends only on its seed, so a failure can be reproduced.
@@ -14,6 +15,7 @@ mod clock;
 mod expected;
 mod faults;
 mod fleet;
+mod job;
 mod ledger;
 mod oracle;
 mod panics;
@@ -38,6 +40,10 @@ pub struct WorldCounts {
     pub takeovers: u64,
     /// Reports that came after a takeover.
     pub superseded: u64,
+    /// Commands that were parked.
+    pub parked: u64,
+    /// Commands that callbacks ended.
+    pub called_back: u64,
     /// Commands that ran out of attempts.
     pub lost: u64,
     /// Servers that crashed or were stopped.

@@ -115,6 +115,10 @@ fn tally(found: &BTreeMap<ExecutionId, StoredExecution>, compared: u64) -> World
         compared,
         takeovers: count(|account| account.takeovers),
         superseded: count(|account| account.superseded),
+        parked: count(|account| account.parks),
+        called_back: count(|account| {
+            u64::try_from(account.called_back.len()).expect("a count in memory fits")
+        }),
         lost: count(|account| account.lost),
         deaths: 0,
         forks: 0,
@@ -172,8 +176,19 @@ impl EndedWorld<'_> {
         }
     }
 
-    /// Checks that every outcome comes from a run by the worker that held the command.
+    /// Checks that every outcome comes from a run by the worker that held the command, or from a job
+    /// that a worker had started for it.
     async fn runs(&self, lineage: &[ExecutionId], account: &CommandAccount) -> Result<(), String> {
+        for (command, (job, applied)) in &account.called_back {
+            let outcome = self.outcome(applied).await?;
+            let started = self.pages.jobs.get(job).ok_or(format!("nobody started job {job}"))?;
+            let is_own = lineage.contains(&started.execution) && started.command == *command;
+            if !is_own || started.outcome != outcome {
+                return Err(format!(
+                    "command {command} was ended as {outcome:?} by job {job}, which is {started:?}"
+                ));
+            }
+        }
         for (&(command, attempt), (worker, applied)) in &account.outcomes {
             let ran_for = |execution| self.pages.runs.get(&(execution, command, attempt));
             let ran = lineage.iter().find_map(|execution| ran_for(*execution));
@@ -223,10 +238,10 @@ impl EndedWorld<'_> {
             let known = found.get(&execution).ok_or(format!("no execution {execution}"))?;
             let account = &known.account;
             let applied = account.outcomes.contains_key(&(command, attempt));
+            let ended_otherwise =
+                account.given_up.contains(&command) || account.called_back.contains_key(&command);
             let fits = match answer {
-                ReportAnswer::Accepted | ReportAnswer::Continued(_) => {
-                    applied || account.given_up.contains(&command)
-                }
+                ReportAnswer::Accepted | ReportAnswer::Continued(_) => applied || ended_otherwise,
                 ReportAnswer::Superseded => !applied,
                 ReportAnswer::Unknown | ReportAnswer::Refused { .. } => false,
             };

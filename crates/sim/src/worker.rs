@@ -1,5 +1,5 @@
-//! Workers: they lease, run, heartbeat and report; and crash, exceed their leases, and repeat
-//! reports.
+//! Workers: they lease, run, heartbeat and report, or start a job elsewhere; and crash, exceed their
+//! leases, and repeat reports.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet::Fleet;
+use crate::job::SimulatedJob;
 use crate::ledger::{self, Ledger};
 
 /// The number of commands that a worker runs at once.
 const SLOTS_MAX: usize = 3;
+/// The percentage of commands for which a worker starts a job elsewhere.
+const JOB_PERCENT: u64 = 8;
 /// The time a worker waits for a command.
 const WAIT: Duration = Duration::from_secs(2);
 
@@ -108,6 +111,9 @@ impl SimulatedWorker {
             return WorkerState::Alive;
         }
         let Some(outcome) = self.run(lease).await else { return WorkerState::Alive };
+        if faults.chance(JOB_PERCENT) {
+            return self.start_job(lease, outcome).await;
+        }
         if faults.strikes(faults.rates.worker_dies) {
             return WorkerState::Crashed;
         }
@@ -129,6 +135,30 @@ impl SimulatedWorker {
             if is_other && !self.ledger.pages().restored {
                 let complaint = "a report that was repeated was handed another command";
                 self.ledger.pages().complaints.push(complaint.to_owned());
+            }
+        }
+        WorkerState::Alive
+    }
+
+    /// Starts a job that outlives the worker, and parks the command, unless the worker crashes.
+    async fn start_job(&self, lease: &Lease, outcome: Outcome) -> WorkerState {
+        let faults = self.fleet.faults();
+        let held = Held::from(lease);
+        tokio::spawn(
+            SimulatedJob::started(held, outcome, &self.fleet, &self.ledger)
+                .run(self.closing.clone()),
+        );
+        if faults.strikes(faults.rates.worker_dies) {
+            return WorkerState::Crashed;
+        }
+        while !self.closing.is_cancelled() {
+            let answer = self.fleet.ask(async |control| control.park(held, &self.id).await).await;
+            match answer {
+                Some(Ok(_)) if faults.strikes(faults.rates.report_repeated) => {
+                    tokio::time::sleep(faults.millis(0..20_000)).await;
+                }
+                Some(Ok(_)) => break,
+                Some(Err(_)) | None => {}
             }
         }
         WorkerState::Alive

@@ -22,6 +22,11 @@ pub(super) struct CommandAccount {
     claims: BTreeMap<(CommandId, Attempt), WorkerId>,
     /// The outcomes that workers reported.
     pub(super) outcomes: BTreeMap<(CommandId, Attempt), (WorkerId, ReportedEnd)>,
+    /// The outcomes that jobs reported by callbacks.
+    pub(super) called_back: BTreeMap<CommandId, (String, ReportedEnd)>,
+    parked: BTreeSet<CommandId>,
+    /// The number of commands that were parked.
+    pub(super) parks: u64,
     /// Commands that ended without a report: cancelled, or out of attempts.
     pub(super) given_up: BTreeSet<CommandId>,
     ended: BTreeSet<CommandId>,
@@ -73,12 +78,16 @@ impl CommandAccount {
             Event::CommandClaimed { command, attempt, worker, .. } => {
                 self.claimed(*command, *attempt, worker)
             }
-            Event::CommandCompleted { command, attempt, output, .. } => {
-                self.ended(*command, *attempt, ReportedEnd::Completed(output.clone()))
+            Event::CommandParked { command, attempt, worker } => {
+                self.parked(*command, *attempt, worker)
             }
-            Event::CommandFailed { command, attempt, error, output, .. } => {
+            Event::CommandCompleted { command, attempt, output, job, .. } => {
+                let end = ReportedEnd::Completed(output.clone());
+                self.ended(*command, *attempt, end, job.as_ref())
+            }
+            Event::CommandFailed { command, attempt, error, output, job, .. } => {
                 let (error, output) = (error.clone(), output.clone());
-                self.ended(*command, *attempt, ReportedEnd::Failed { error, output })
+                self.ended(*command, *attempt, ReportedEnd::Failed { error, output }, job.as_ref())
             }
             Event::CommandCancelled { command, .. } => {
                 self.given_up.insert(*command);
@@ -117,7 +126,6 @@ impl CommandAccount {
             | Event::FrameOpened { .. }
             | Event::IterationCompleted { .. }
             | Event::IterationFailed { .. }
-            | Event::CommandParked { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }
             | Event::TimerCancelled { .. }
@@ -157,10 +165,28 @@ impl CommandAccount {
         if before.map(Attempt::next) != Some(attempt) || self.ended.contains(&command) {
             return Err(format!("command {command} was claimed as {attempt} after {before:?}"));
         }
+        if self.parked.contains(&command) {
+            return Err(format!("command {command} was claimed as {attempt} while it was parked"));
+        }
         if attempt > Attempt(1) {
             self.takeovers += 1;
         }
         self.claims.insert((command, attempt), worker.clone());
+        Ok(())
+    }
+
+    fn parked(
+        &mut self,
+        command: CommandId,
+        attempt: Attempt,
+        worker: &WorkerId,
+    ) -> Result<(), String> {
+        let is_held = self.attempts.get(&command) == Some(&attempt)
+            && self.claims.get(&(command, attempt)) == Some(worker);
+        if !is_held || self.ended.contains(&command) || !self.parked.insert(command) {
+            return Err(format!("attempt {attempt} of command {command} was parked by {worker}"));
+        }
+        self.parks += 1;
         Ok(())
     }
 
@@ -169,8 +195,13 @@ impl CommandAccount {
         command: CommandId,
         attempt: Attempt,
         applied: ReportedEnd,
+        job: Option<&String>,
     ) -> Result<(), String> {
         self.end_once(command)?;
+        if let Some(job) = job {
+            self.called_back.insert(command, (job.clone(), applied));
+            return Ok(());
+        }
         if self.for_children.contains(&command) {
             return Ok(());
         }

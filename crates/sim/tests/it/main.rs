@@ -59,6 +59,8 @@ fn everything_comes_to_its_one_right_end_whatever_fails() {
         ("results compared", sum(|tally| tally.compared)),
         ("commands taken over", sum(|tally| tally.takeovers)),
         ("late reports", sum(|tally| tally.superseded)),
+        ("commands parked", sum(|tally| tally.parked)),
+        ("callbacks", sum(|tally| tally.called_back)),
         ("commands lost", sum(|tally| tally.lost)),
         ("deaths of servers", sum(|tally| tally.deaths)),
         ("forks", sum(|tally| tally.forks)),
