@@ -1,12 +1,24 @@
--- Lists imported executions like list_imported.sql, for the children of ?7.
+-- Lists imported executions like list_imported_by_catalog.sql, for the children of ?7; the version
+-- may be NULL for any.
 SELECT body
 FROM imported_execution
-WHERE
-    parent_execution_id = ?7
-    AND execution_id < ?1
-    AND (?3 IS NULL OR status = ?3)
-    AND (?4 IS NULL OR instr(path_folded, ?4) > 0)
-    AND (?5 IS NULL OR path = ?5)
-    AND (?6 IS NULL OR catalog_id = ?6)
+WHERE execution_id IN (
+    SELECT found.execution_id
+    FROM json_each(?4) AS wanted
+    JOIN imported_execution AS found ON found.execution_id IN (
+        SELECT one.execution_id
+        FROM imported_execution AS one
+        WHERE
+            one.parent_execution_id = ?7
+            AND one.status = wanted.value
+            AND one.execution_id < ?1
+            AND (?2 IS NULL OR instr(one.path_folded, ?2) > 0)
+            AND (?5 IS NULL OR one.path = ?5)
+            AND (?6 IS NULL OR one.catalog_id = ?6)
+        ORDER BY one.execution_id DESC
+        LIMIT +?3
+    )
+    ORDER BY found.execution_id DESC
+    LIMIT +?3
+)
 ORDER BY execution_id DESC
-LIMIT +?2

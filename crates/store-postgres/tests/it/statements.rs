@@ -21,6 +21,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("count_pending_messages.sql", "where all of it waits, a walk beats the index"),
     ("claim_messages.sql", "what is owed only, and one walk may beat a look-up for each message"),
     ("collect_results.sql", "asked once a minute; a batch may be found best in one walk"),
+    ("forget_imported.sql", "asked once a minute; a batch may be found best in one walk"),
     ("stalled_executions.sql", "asked seldom, and one walk may beat a look-up for each execution"),
 ];
 /// The first id of the executions, in the month of the test clock, and their number.
@@ -264,7 +265,50 @@ const RECORDS: &str = "
     SELECT execution_id, 'all', 50000, 1, now(), 1, '\\x00' FROM noetl.execution;
     INSERT INTO noetl.result_ref
     SELECT execution_id, 'r', 1, sha256('x'), 'execution', NULL, now(), now()
-    FROM noetl.execution";
+    FROM noetl.execution;
+    INSERT INTO noetl.imported_execution
+    SELECT n, CASE WHEN n % 100 = 0 THEN 'FAILED' ELSE 'COMPLETED' END, 'p/' || n % 3, 'p/' || n % 3,
+        n % 4, n % 5, now(), '{}'
+    FROM generate_series(1, 20000) AS n";
+
+/// The indexes that the lists of imported executions use. A scan by primary key would read all of
+/// them to find the few that match.
+const IMPORTED_LISTS: [(&str, &str); 6] = [
+    ("list_imported.sql", "imported_execution_pkey"),
+    ("list_imported_by_status.sql", "imported_execution_status"),
+    ("list_imported_by_path.sql", "imported_execution_path"),
+    ("list_imported_by_part.sql", "imported_execution_path"),
+    ("list_imported_by_catalog.sql", "imported_execution_catalog"),
+    ("list_imported_by_parent.sql", "imported_execution_parent_newest"),
+];
+
+#[tokio::test]
+async fn a_list_of_imported_executions_goes_by_the_index_of_its_filter() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    for known in ["SELECT 1", "ANALYZE"] {
+        execute(&mut connection, known).await;
+        for (name, index) in IMPORTED_LISTS {
+            let statements = statements();
+            let (_, statement) = statements.iter().find(|(it, _)| it == name).expect("a file");
+            let plan = plan_of(&mut connection, name, statement).await;
+            let scans: Vec<&String> = plan
+                .iter()
+                .filter(|line| line.contains(" on imported_execution"))
+                // The body of a row that was found is read by its key.
+                .filter(|line| !(name.contains("_part") && line.contains("_pkey")))
+                .collect();
+            let by_index = format!(" using {index} ");
+            assert!(!scans.is_empty(), "{name}: {plan:#?}");
+            assert!(scans.iter().all(|line| line.contains(&by_index)), "{name}: {plan:#?}");
+            let by_status = |line: &String| {
+                line.contains("Index Cond") && line.contains("(status = wanted.status)")
+            };
+            let wants_status = statement.contains("wanted.status");
+            assert!(!wants_status || plan.iter().any(by_status), "{name}: {plan:#?}");
+        }
+    }
+}
 
 fn of_execution(number: i64) -> Append {
     let id = FIRST_ID + (number << 22);
@@ -396,7 +440,7 @@ fn sample(of: &str) -> String {
 /// Returns the lines of a plan that scan a growing, non-empty table.
 pub(crate) fn walks_of(plan: &[String]) -> impl Iterator<Item = &String> {
     let grows = |relation: &str| {
-        ["command", "timer", "outbox", "start_key"].contains(&relation)
+        ["command", "timer", "outbox", "start_key", "imported_execution"].contains(&relation)
             || relation.ends_with("_2026_01")
     };
     plan.iter().filter(move |line| {

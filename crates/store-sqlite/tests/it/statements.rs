@@ -129,6 +129,58 @@ async fn a_bar_of_a_histogram_is_a_range_of_an_index() {
     }
 }
 
+/// The indexes that the lists of imported executions use; `one` is the search within a filter.
+const IMPORTED_LISTS: [(&str, &str); 6] = [
+    ("list_imported.sql", "SEARCH imported_execution USING INTEGER PRIMARY KEY (rowid<?)"),
+    (
+        "list_imported_by_status.sql",
+        "SEARCH imported_execution USING INDEX imported_execution_status (status=? AND rowid<?)",
+    ),
+    (
+        "list_imported_by_path.sql",
+        "SEARCH one USING INDEX imported_execution_path (path_folded=? AND status=? AND rowid<?)",
+    ),
+    (
+        "list_imported_by_part.sql",
+        "SEARCH one USING COVERING INDEX imported_execution_path (path_folded=? AND status=? AND \
+         rowid<?)",
+    ),
+    (
+        "list_imported_by_catalog.sql",
+        "SEARCH one USING INDEX imported_execution_catalog (catalog_id=? AND status=? AND rowid<?)",
+    ),
+    (
+        "list_imported_by_parent.sql",
+        "SEARCH one USING INDEX imported_execution_parent_status (parent_execution_id=? AND \
+         status=? AND rowid<?)",
+    ),
+];
+
+#[tokio::test]
+async fn a_list_of_imported_executions_goes_by_the_index_of_its_filter() {
+    let (path, _keep) = fresh_path();
+    let _store = open(&path).await;
+    let mut connection = connect(&path).await;
+    let fill = "
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)
+        INSERT INTO imported_execution
+        SELECT n, iif(n % 100 = 0, 'FAILED', 'COMPLETED'), 'p/' || n % 30, 'p/' || n % 30, n % 20,
+            n % 15, 0, '{}'
+        FROM numbers";
+    (&mut connection).execute(fill).await.unwrap();
+    for known in ["SELECT 1", "ANALYZE"] {
+        (&mut connection).execute(known).await.unwrap();
+        for (name, expected) in IMPORTED_LISTS {
+            let statements = statements();
+            let (_, statement) = statements.iter().find(|(it, _)| it == name).expect("a file");
+            let explained = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+            let plan = query(explained).fetch_all(&mut connection).await.unwrap();
+            let plan: Vec<String> = plan.iter().map(|row| row.get("detail")).collect();
+            assert!(plan.iter().any(|line| line == expected), "{name}: {plan:#?}");
+        }
+    }
+}
+
 /// True if a line of a query plan scans a table that grows with use. Scanning a partial index of
 /// only the wanted rows is allowed.
 fn is_walk(detail: &str) -> bool {
@@ -151,6 +203,7 @@ fn is_walk(detail: &str) -> bool {
         "object_store",
         "bulk_job",
         "bulk_item",
+        "imported_execution",
     ];
     detail.strip_prefix("SCAN ").is_some_and(|rest| {
         let table = rest.split(' ').next().unwrap_or_default();

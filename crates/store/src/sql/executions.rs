@@ -23,32 +23,39 @@ pub async fn list<D: SqlDatabase>(
     filter: &ExecutionFilter,
     page: Page,
 ) -> Result<Vec<Summary>, StoreError> {
+    let sql = database.sql();
+    let statement = match filter.lookup() {
+        Lookup::All => &sql.list_executions,
+        Lookup::Status => &sql.list_executions_by_status,
+        Lookup::Part => &sql.list_executions_by_part,
+        Lookup::Path => &sql.list_executions_by_path,
+        Lookup::Catalog => &sql.list_executions_by_catalog,
+        Lookup::Parent => &sql.list_executions_by_parent,
+    };
+    all_of(database, statement, &list_arguments(filter, page), from_row::summary).await
+}
+
+/// Returns the arguments of the statement that lists executions, or imported ones, by the index of
+/// a filter.
+pub(super) fn list_arguments(filter: &ExecutionFilter, page: Page) -> Vec<SqlArgument<'static>> {
     let before = SqlArgument::from(page.before.map_or(i64::MAX, |before| before.0));
     let limit = SqlArgument::from(at_most(page.limit, PAGE_MAX));
     let status = filter.status.map(ExecutionStatus::as_str);
     let path = || SqlArgument::from(filter.path.as_ref().map(PathFilter::folded));
-    let whole = || SqlArgument::from(filter.path.as_ref().and_then(PathFilter::whole));
+    let whole = || {
+        let whole = filter.path.as_ref().and_then(PathFilter::whole);
+        SqlArgument::from(whole.map(str::to_owned))
+    };
     let statuses = || SqlArgument::texts(filter.statuses().iter().map(|status| status.as_str()));
     let (catalog_id, parent) = (filter.catalog_id.into(), filter.parent.into());
-    let sql = database.sql();
-    let (statement, arguments) = match filter.lookup() {
-        Lookup::All => (&sql.list_executions, vec![before, limit]),
-        Lookup::Status => (&sql.list_executions_by_status, vec![before, limit, status.into()]),
-        Lookup::Part => (&sql.list_executions_by_part, vec![before, path(), limit, statuses()]),
-        Lookup::Path => {
-            let arguments = vec![before, path(), limit, statuses(), whole()];
-            (&sql.list_executions_by_path, arguments)
-        }
-        Lookup::Catalog => {
-            let arguments = vec![before, path(), limit, statuses(), whole(), catalog_id];
-            (&sql.list_executions_by_catalog, arguments)
-        }
-        Lookup::Parent => {
-            let arguments = vec![before, path(), limit, statuses(), whole(), catalog_id, parent];
-            (&sql.list_executions_by_parent, arguments)
-        }
-    };
-    all_of(database, statement, &arguments, from_row::summary).await
+    match filter.lookup() {
+        Lookup::All => vec![before, limit],
+        Lookup::Status => vec![before, limit, status.into()],
+        Lookup::Part => vec![before, path(), limit, statuses()],
+        Lookup::Path => vec![before, path(), limit, statuses(), whole()],
+        Lookup::Catalog => vec![before, path(), limit, statuses(), whole(), catalog_id],
+        Lookup::Parent => vec![before, path(), limit, statuses(), whole(), catalog_id, parent],
+    }
 }
 
 pub async fn count<D: SqlDatabase>(

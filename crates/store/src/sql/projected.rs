@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use noetl_model::{Envelope, ExecutionId, Timestamp};
 
+use super::executions::list_arguments;
 use super::{
     NamedStatement, SqlArgument, SqlColumn, SqlDatabase, SqlTransaction as _, TransactionKind,
     all_of, first_of,
@@ -11,7 +12,7 @@ use super::{
 use crate::from_row::Columns;
 use crate::to_row::{at_most, to_json};
 use crate::{
-    EventSpan, ExecutionFilter, ImportedExecution, PAGE_MAX, PROJECT_MAX, Page, PathFilter,
+    EventSpan, ExecutionFilter, ImportedExecution, Lookup, PAGE_MAX, PROJECT_MAX, Page,
     ProjectedEvent, ProjectedOnto, StoreError,
 };
 
@@ -133,23 +134,16 @@ pub async fn list_imported<D: SqlDatabase>(
     filter: &ExecutionFilter,
     page: Page,
 ) -> Result<Vec<ImportedExecution>, StoreError> {
-    let path = filter.path.as_ref();
-    let mut arguments = vec![
-        page.before.map_or(i64::MAX, |before| before.0).into(),
-        at_most(page.limit, PAGE_MAX).into(),
-        filter.status.map(|status| status.as_str()).into(),
-        path.map(PathFilter::folded).into(),
-        path.and_then(PathFilter::whole).into(),
-        filter.catalog_id.into(),
-    ];
-    let statement = match filter.parent {
-        Some(parent) => {
-            arguments.push(parent.into());
-            &database.sql().list_imported_by_parent
-        }
-        None => &database.sql().list_imported,
+    let sql = database.sql();
+    let statement = match filter.lookup() {
+        Lookup::All => &sql.list_imported,
+        Lookup::Status => &sql.list_imported_by_status,
+        Lookup::Part => &sql.list_imported_by_part,
+        Lookup::Path => &sql.list_imported_by_path,
+        Lookup::Catalog => &sql.list_imported_by_catalog,
+        Lookup::Parent => &sql.list_imported_by_parent,
     };
-    all_of(database, statement, &arguments, imported_execution).await
+    all_of(database, statement, &list_arguments(filter, page), imported_execution).await
 }
 
 fn imported_execution(row: &impl Columns) -> Result<ImportedExecution, StoreError> {

@@ -99,7 +99,11 @@ macro_rules! each_statement {
             Read list_failed_messages;
             Read list_feeds;
             Read list_imported;
+            Read list_imported_by_catalog;
             Read list_imported_by_parent;
+            Read list_imported_by_part;
+            Read list_imported_by_path;
+            Read list_imported_by_status;
             Read list_keychain_entries;
             Read list_messages;
             Read list_paths;

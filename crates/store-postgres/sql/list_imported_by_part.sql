@@ -1,0 +1,55 @@
+-- Lists at most $3 imported executions older than $1 whose folded path contains $2, with one of the
+-- statuses $4, newest first, in the way of list_executions_by_part.sql.
+WITH RECURSIVE known (path) AS (
+    SELECT min(path_folded) FROM noetl.imported_execution
+    UNION ALL
+    SELECT (SELECT min(path_folded) FROM noetl.imported_execution WHERE path_folded > known.path)
+    FROM known
+    WHERE known.path IS NOT NULL
+),
+leading_pairs AS (
+    SELECT known.path, wanted.status
+    FROM known
+    CROSS JOIN unnest($4::text[]) AS wanted (status)
+    CROSS JOIN LATERAL (
+        SELECT execution_id
+        FROM noetl.imported_execution
+        WHERE
+            path_folded = known.path
+            AND status = wanted.status
+            AND -execution_id > -$1::bigint
+            AND execution_id < $1
+        ORDER BY -execution_id
+        LIMIT 1
+    ) AS newest
+    WHERE strpos(known.path, $2) > 0
+    ORDER BY newest.execution_id DESC
+    LIMIT $3
+),
+found AS (
+    SELECT one.execution_id
+    FROM leading_pairs AS pair
+    CROSS JOIN LATERAL (
+        SELECT execution_id
+        FROM noetl.imported_execution
+        WHERE
+            path_folded = pair.path
+            AND status = pair.status
+            AND -execution_id > -$1::bigint
+            AND execution_id < $1
+        ORDER BY -execution_id
+        LIMIT $3
+    ) AS one
+    ORDER BY one.execution_id DESC
+    LIMIT $3
+)
+SELECT listed.body::text AS body
+FROM found
+CROSS JOIN LATERAL (
+    -- The limit keeps the plan a lookup of one row.
+    SELECT execution_id, body
+    FROM noetl.imported_execution
+    WHERE execution_id = found.execution_id
+    LIMIT 1
+) AS listed
+ORDER BY listed.execution_id DESC
