@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use noetl_model::{CatalogId, ChildExecutions, ExecutionId, PayloadRef, Recorded, Seq, Summary};
+use noetl_model::{CatalogId, ChildExecutions, ExecutionId, PayloadRef, Recorded, Seq};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -218,17 +218,18 @@ impl Client {
         answer.execution_id.parse().map_err(|_| self.foreign())
     }
 
-    pub async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, ClientError> {
+    pub async fn summary(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<SummaryReply>, ClientError> {
         let path = format!("api/native/executions/{execution}");
-        let reply: Option<SummaryReply> = found(self.get(&path, Duration::ZERO).await)?;
-        Ok(reply.map(|reply| reply.summary))
+        found(self.get(&path, Duration::ZERO).await)
     }
 
     /// Loads a page of executions, newest first.
-    pub async fn summaries(&self, query: &SummariesQuery) -> Result<Vec<Summary>, ClientError> {
+    pub async fn summaries(&self, query: &SummariesQuery) -> Result<SummariesReply, ClientError> {
         let path = with_query("api/native/executions", query);
-        let reply: SummariesReply = self.get(&path, Duration::ZERO).await?;
-        Ok(reply.summaries)
+        self.get(&path, Duration::ZERO).await
     }
 
     /// Loads events after `after`; waits up to `wait` for the first one.

@@ -1,14 +1,14 @@
 //! An event as clients see it.
 
 use noetl_model::Payload;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::AnyId;
 
 /// An event in the public API.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PublicEvent {
     pub event_id: AnyId,
     /// Position in its execution: 1, 2, 3, …
@@ -32,16 +32,16 @@ pub struct PublicEvent {
     pub meta: Value,
     /// True for an entry that existing clients expect and the log does not store: it follows from
     /// the event before it.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub derived: bool,
     /// `reported` for a fact that another program projected onto an execution of the engine; left
     /// out for an event of the log.
-    #[serde(skip_serializing_if = "EventSource::is_log")]
+    #[serde(default, skip_serializing_if = "EventSource::is_log")]
     pub source: EventSource,
 }
 
 /// The source of an event of an execution.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventSource {
     /// The log of the execution.

@@ -154,6 +154,10 @@ impl App {
         &self.parts.services.store
     }
 
+    pub(crate) fn shared_records(&self) -> &Arc<dyn Records> {
+        &self.parts.services.records
+    }
+
     pub(crate) fn records(&self) -> &dyn Records {
         &*self.parts.services.records
     }

@@ -3,6 +3,7 @@
 mod end;
 mod events;
 mod histogram;
+mod import;
 mod known;
 mod list;
 mod reported;
@@ -15,7 +16,7 @@ use noetl_control::{ForkError, ForkRequest, LoadError};
 use noetl_model::{
     Event, ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepName, StepStatus, Summary,
 };
-use noetl_store::{ExecutionFilter, Page, READ_EVENTS_MAX, StoreError};
+use noetl_store::{READ_EVENTS_MAX, StoreError};
 use serde_json::Value;
 
 use crate::app::App;
@@ -25,6 +26,7 @@ pub use end::{EndError, OldExecutions};
 pub use events::{EventOrder, EventQuery};
 pub use histogram::{HistogramError, HistogramQuery};
 pub use known::KnownExecution;
+pub(crate) use known::KnownLogs;
 pub use list::{ExecutionList, ExecutionQuery, ListError};
 pub(crate) use reported::place_of;
 pub use tree::{ExecutionNode, ExecutionTree};
@@ -99,16 +101,6 @@ impl App {
     ) -> Result<Vec<Recorded>, LoadError> {
         let events = self.control().events(execution, after, limit).await;
         events.map_err(|error| LoadError::of_store(execution, error))
-    }
-
-    /// Lists a page of summaries of executions of every origin, newest first.
-    pub async fn summaries(
-        &self,
-        filter: &ExecutionFilter,
-        page: Page,
-    ) -> Result<Vec<Summary>, StoreError> {
-        let listed = self.known_page(filter, page).await?;
-        Ok(listed.into_iter().map(|known| known.summary).collect())
     }
 
     /// Loads the state of an execution: its summary, its completed steps and the reason of its end.
@@ -202,7 +194,7 @@ impl App {
                 })
             }
             LogOrigin::Imported | LogOrigin::Subscription => {
-                let first = self.foreign_events(known, Seq::ZERO, 1).await;
+                let first = self.logs().foreign_events(known, Seq::ZERO, 1).await;
                 let first = first.map_err(|error| LoadError::of_store(execution, error))?;
                 let context = first.into_iter().next().and_then(|event| event.context);
                 Ok(context.and_then(|context| context.get("workload").cloned()).unwrap_or_default())
@@ -234,7 +226,7 @@ impl App {
                 Ok(events)
             }
             LogOrigin::Imported | LogOrigin::Subscription => {
-                self.foreign_public_events(known, after, limit).await
+                self.logs().foreign_public_events(known, after, limit).await
             }
         }
     }

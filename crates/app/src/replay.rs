@@ -119,7 +119,7 @@ impl App {
     ) -> Result<(Replayer, Option<LargeReplayPermit>), ReplayError> {
         let mut permit = None;
         let is_large = |replayer: &Replayer| replayer.len() > self.settings().replay_alone_from;
-        if let Some(replayer) = self.replay_foreign(question).await? {
+        if let Some(replayer) = self.logs().replay_foreign(question).await? {
             if is_large(&replayer) {
                 permit = Some(self.large_replays().permit().await?);
             }
@@ -172,7 +172,7 @@ impl App {
     /// Returns the number of events up to a moment, and the state there as a document.
     async fn document(&self, moment: ExecutionMoment) -> Result<(u64, Value), CompareError> {
         let question = ReplayRequest::of(moment.execution, moment.cutoff);
-        if let Some(replayer) = self.replay_foreign(&question).await? {
+        if let Some(replayer) = self.logs().replay_foreign(&question).await? {
             let state = replayer.finish();
             return Ok((state.event_count, state.document()));
         }

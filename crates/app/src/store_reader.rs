@@ -2,22 +2,29 @@
 
 use std::sync::Arc;
 
+use noetl_api::PublicEvent;
 use noetl_api::wire::Verification;
-use noetl_model::{Digest, ExecutionId, PayloadRef, Recorded, Seq, Summary, Timestamp};
+use noetl_compat::{ReplayRequest, ReplayState, Replayer};
+use noetl_control::LoadError;
+use noetl_model::{Digest, ExecutionId, PayloadRef, Recorded, Seq, Timestamp};
 use noetl_store::{
-    CatalogEntry, CatalogQuery, ExecutionFilter, PAGE_MAX, Page, READ_EVENTS_MAX, ScheduleRow,
-    Store, StoreError, SubscriptionRow,
+    CatalogEntry, CatalogQuery, ExecutionFilter, PAGE_MAX, PROJECT_MAX, Page, READ_EVENTS_MAX,
+    Records, ScheduleRow, Store, StoreError, SubscriptionRow,
 };
 use serde_json::Value;
 
 use crate::app::App;
 use crate::catalog::EntryChoice;
-use crate::verification::verification;
+use crate::executions::{KnownExecution, KnownLogs};
+use crate::public_events::ConvertedEvent;
+use crate::verification::{unproven, verification};
 
 /// A reader of stored executions and catalog entries.
 #[derive(Clone)]
 pub struct StoreReader {
     store: Arc<dyn Store>,
+    /// The same store, as [`Records`].
+    records: Arc<dyn Records>,
 }
 
 /// The reason why a stored value is not loaded.
@@ -32,22 +39,49 @@ pub enum ReadValueError {
 }
 
 impl StoreReader {
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
+    pub fn new(store: Arc<impl Store + Records + 'static>) -> Self {
+        Self { store: store.clone(), records: store }
     }
 
-    /// Loads the summary of an execution, if it exists.
-    pub async fn summary(&self, execution: ExecutionId) -> Result<Option<Summary>, StoreError> {
-        self.store.summary(execution).await
+    fn logs(&self) -> KnownLogs<'_> {
+        KnownLogs { store: &*self.store, records: &*self.records }
     }
 
-    /// Lists a page of summaries, newest first.
-    pub async fn summaries(
+    /// Loads an execution of any origin, if it exists.
+    pub async fn find_known(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<KnownExecution>, StoreError> {
+        self.logs().find(execution).await
+    }
+
+    /// Lists a page of executions of every origin, newest first.
+    pub async fn known_page(
         &self,
         filter: &ExecutionFilter,
         page: Page,
-    ) -> Result<Vec<Summary>, StoreError> {
-        self.store.list(filter, page).await
+    ) -> Result<Vec<KnownExecution>, StoreError> {
+        self.logs().page(filter, page).await
+    }
+
+    /// Reads a page of a log that the engine does not write, after a position; empty if there are no
+    /// more events, and for an execution that the engine runs.
+    pub async fn foreign_log(
+        &self,
+        known: &KnownExecution,
+        after: Seq,
+    ) -> Result<Vec<PublicEvent>, LoadError> {
+        let told = self.logs().foreign_public_events(known, after, PROJECT_MAX).await?;
+        Ok(told.into_iter().flat_map(ConvertedEvent::with_facts).collect())
+    }
+
+    /// Replays a log that the engine does not write; `None` if there is no such log.
+    pub async fn replay_foreign(
+        &self,
+        question: &ReplayRequest,
+    ) -> Result<Option<ReplayState>, LoadError> {
+        let replayer = self.logs().replay_foreign(question).await?;
+        Ok(replayer.map(Replayer::finish))
     }
 
     /// Reads a page of the log after an event; empty if there are no more events.
@@ -66,7 +100,8 @@ impl StoreReader {
         serde_json::from_slice(&bytes).map_err(ReadValueError::NotJson)
     }
 
-    /// Verifies an execution against its digests; `None` if it does not exist. `kept` is a copy of
+    /// Verifies an execution against its digests; `None` if it does not exist. A log that the
+    /// engine does not write has no digests, and the answer says so. `kept` is a copy of
     /// the last event's digest that is held elsewhere; `progress` is called with the number of
     /// events read.
     pub async fn verify(
@@ -75,7 +110,12 @@ impl StoreReader {
         kept: Option<Digest>,
         progress: impl Fn(u64) + Send + Sync,
     ) -> Result<Option<Verification>, StoreError> {
-        verification(&*self.store, execution, kept, progress).await
+        let found = verification(&*self.store, execution, kept, progress).await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        let foreign = self.logs().find(execution).await?;
+        Ok(foreign.map(|known| unproven(&known, kept)))
     }
 
     /// Loads a catalog entry with its content, if it exists.
@@ -121,6 +161,6 @@ impl StoreReader {
 impl App {
     /// Returns a reader of the data that this application writes.
     pub fn reader(&self) -> StoreReader {
-        StoreReader::new(self.shared_store().clone())
+        StoreReader { store: self.shared_store().clone(), records: self.shared_records().clone() }
     }
 }

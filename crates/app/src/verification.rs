@@ -167,7 +167,7 @@ impl Replay {
 }
 
 /// Returns the verification of a log that the engine does not write: it has no digests.
-fn unproven(known: &KnownExecution, kept: Option<Digest>) -> Verification {
+pub(crate) fn unproven(known: &KnownExecution, kept: Option<Digest>) -> Verification {
     let KnownExecution { origin, summary } = known;
     let events = match origin {
         LogOrigin::Native | LogOrigin::Imported => "the events of this log were imported",

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use ::url::Url;
 use async_trait::async_trait;
-use noetl_app::{EntryState, Services};
+use noetl_app::{EntryState, KnownExecution, Services};
 use noetl_control::{Follow, ForkRequest, StartRequest};
 use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Summary};
 
@@ -185,7 +185,7 @@ pub(crate) async fn chosen(
     args: &ClientArgs,
     execution: Chosen,
     config: &Config,
-) -> Result<(Summary, Box<dyn BackendReader>), Failure> {
+) -> Result<(KnownExecution, Box<dyn BackendReader>), Failure> {
     let reader = open_reader(args, config).await?;
     Ok((reader.chosen(execution).await?, reader))
 }

@@ -1,7 +1,9 @@
 //! Bodies of the routes for clients that share the server's own types, such as the command line:
 //! executions and events as stored.
 
-use noetl_model::{Recorded, Summary};
+use std::collections::BTreeMap;
+
+use noetl_model::{ExecutionId, LogOrigin, Recorded, Summary};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -9,6 +11,10 @@ use utoipa::{IntoParams, ToSchema};
 pub struct SummaryReply {
     #[schema(value_type = Object)]
     pub summary: Summary,
+    /// `native`, `imported` or `subscription`.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub origin: LogOrigin,
 }
 
 /// Filters and page of a list of executions.
@@ -42,6 +48,10 @@ pub struct SummariesReply {
     /// Summaries, newest first.
     #[schema(value_type = Vec<Object>)]
     pub summaries: Vec<Summary>,
+    /// The origins of the executions that the engine does not run, by id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Object)]
+    pub origins: BTreeMap<ExecutionId, LogOrigin>,
 }
 
 /// Selects the events to read.

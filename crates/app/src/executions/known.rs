@@ -1,11 +1,6 @@
 //! Executions of every origin: those of the engine, imported ones, and subscriptions.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-
-use noetl_compat::{
-    LifecycleEvent, ReplayRequest, Replayer, imported_change, public_envelope, subscription_status,
-};
+use noetl_compat::{LifecycleEvent, ReplayRequest, Replayer, public_envelope, subscription_status};
 use noetl_control::LoadError;
 use noetl_model::{
     Envelope, ExecutionId, ExecutionStatus, ItemCounts, LogOrigin, PlaybookRef, Seq, StepCounts,
@@ -13,8 +8,8 @@ use noetl_model::{
 };
 use noetl_replay::ReadOn;
 use noetl_store::{
-    EventPlace, ExecutionFilter, PAGE_MAX, PROJECT_MAX, Page, ProjectedEvent, ProjectedOnto,
-    StoreError, SubscriptionRow,
+    EventPlace, ExecutionFilter, PAGE_MAX, PROJECT_MAX, Page, Records, Store, StoreError,
+    SubscriptionRow,
 };
 
 use crate::app::App;
@@ -33,58 +28,46 @@ impl KnownExecution {
     }
 }
 
-impl App {
+/// The logs of every origin in one store.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownLogs<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) records: &'a dyn Records,
+}
+
+impl KnownLogs<'_> {
     /// Loads an execution of any origin, if it exists.
-    pub async fn find_known(
-        &self,
+    pub(crate) async fn find(
+        self,
         execution: ExecutionId,
     ) -> Result<Option<KnownExecution>, StoreError> {
-        if let Some(summary) = self.control().summary(execution).await? {
+        if let Some(summary) = self.store.summary(execution).await? {
             return Ok(Some(KnownExecution::native(summary)));
         }
         self.find_foreign(execution).await
     }
 
     /// Loads an execution that the engine does not run, if it exists.
-    pub(crate) async fn find_foreign(
-        &self,
+    async fn find_foreign(
+        self,
         execution: ExecutionId,
     ) -> Result<Option<KnownExecution>, StoreError> {
-        if let Some(row) = self.store().subscription(execution).await? {
+        if let Some(row) = self.store.subscription(execution).await? {
             return Ok(Some(self.known_subscription(row).await?));
         }
-        let imported = self.records().imported(execution).await?;
+        let imported = self.records.imported(execution).await?;
         Ok(imported.map(|it| KnownExecution { origin: LogOrigin::Imported, summary: it.summary }))
     }
 
-    /// Loads an execution of any origin; fails if it does not exist.
-    pub async fn known_execution(
-        &self,
-        execution: ExecutionId,
-    ) -> Result<KnownExecution, LoadError> {
-        let found = self.find_known(execution).await;
-        let found = found.map_err(|error| LoadError::of_store(execution, error))?;
-        found.ok_or(LoadError::NotFound(execution))
-    }
-
-    /// Returns the error for an execution that the engine does not know.
-    pub(crate) async fn not_native(&self, execution: ExecutionId) -> LoadError {
-        match self.find_foreign(execution).await {
-            Ok(Some(KnownExecution { origin, .. })) => LoadError::NotNative { execution, origin },
-            Ok(None) => LoadError::NotFound(execution),
-            Err(error) => LoadError::of_store(execution, error),
-        }
-    }
-
     /// Lists a page of executions of every origin, newest first.
-    pub(crate) async fn known_page(
-        &self,
+    pub(crate) async fn page(
+        self,
         filter: &ExecutionFilter,
         page: Page,
     ) -> Result<Vec<KnownExecution>, StoreError> {
         let (native, imported, subscriptions) = futures::future::try_join3(
-            self.control().list(filter, page),
-            self.records().list_imported(filter, page),
+            self.store.list(filter, page),
+            self.records.list_imported(filter, page),
             self.subscription_page(filter, page),
         )
         .await?;
@@ -103,7 +86,7 @@ impl App {
 
     /// Lists a page of subscriptions as executions, newest first.
     async fn subscription_page(
-        &self,
+        self,
         filter: &ExecutionFilter,
         page: Page,
     ) -> Result<Vec<KnownExecution>, StoreError> {
@@ -119,7 +102,7 @@ impl App {
         loop {
             // Filters are applied here, so the number of rows to read is not known in advance.
             let needed = if *filter == ExecutionFilter::default() { limit } else { PAGE_MAX };
-            let rows = self.store().subscriptions(before, needed).await?;
+            let rows = self.store.subscriptions(before, needed).await?;
             let is_last = rows.len() < needed;
             for row in rows {
                 before = Some(row.id);
@@ -137,9 +120,9 @@ impl App {
         }
     }
 
-    async fn known_subscription(&self, row: SubscriptionRow) -> Result<KnownExecution, StoreError> {
+    async fn known_subscription(self, row: SubscriptionRow) -> Result<KnownExecution, StoreError> {
         let mut summary = subscription_summary(&row);
-        if let Some(entry) = self.store().by_id(row.catalog_id).await? {
+        if let Some(entry) = self.store.by_id(row.catalog_id).await? {
             summary.playbook.version = entry.version;
         }
         Ok(KnownExecution { origin: LogOrigin::Subscription, summary })
@@ -148,7 +131,7 @@ impl App {
     /// Reads up to `limit` events after a position of a log that the engine does not write; a page
     /// may be shorter, and only an empty one is the end.
     pub(crate) async fn foreign_events(
-        &self,
+        self,
         known: &KnownExecution,
         after: Seq,
         limit: usize,
@@ -157,10 +140,10 @@ impl App {
         match known.origin {
             LogOrigin::Native => Ok(Vec::new()),
             LogOrigin::Imported => {
-                self.records().projected_from(summary.execution.0, after.0, limit).await
+                self.records.projected_from(summary.execution.0, after.0, limit).await
             }
             LogOrigin::Subscription => {
-                let records = self.store().subscription_events(summary.execution, after).await?;
+                let records = self.store.subscription_events(summary.execution, after).await?;
                 let events = records.into_iter().take(limit).map(|record| LifecycleEvent {
                     subscription: summary.execution,
                     path: &summary.playbook.path,
@@ -176,7 +159,7 @@ impl App {
 
     /// Converts up to `limit` events after a position of a log that the engine does not write.
     pub(crate) async fn foreign_public_events(
-        &self,
+        self,
         known: &KnownExecution,
         after: Seq,
         limit: usize,
@@ -201,12 +184,12 @@ impl App {
 
     /// Replays a log that the engine does not write; `None` if there is no such log.
     pub(crate) async fn replay_foreign(
-        &self,
+        self,
         question: &ReplayRequest,
     ) -> Result<Option<Replayer>, LoadError> {
         let execution = question.execution;
         let failed = |error| LoadError::of_store(execution, error);
-        let Some(known) = self.find_known(execution).await.map_err(failed)? else {
+        let Some(known) = self.find(execution).await.map_err(failed)? else {
             return Ok(None);
         };
         if known.origin == LogOrigin::Native {
@@ -228,32 +211,48 @@ impl App {
             }
         }
     }
+}
 
-    /// Stores events of other programs, each once; returns the number of new ones. An execution
-    /// that is known only from such events becomes an imported one.
-    pub(crate) async fn import_events(&self, events: Vec<Envelope>) -> Result<u64, StoreError> {
-        let mut existing = BTreeMap::new();
-        for event in &events {
-            let execution = ExecutionId(event.execution_id);
-            if let Entry::Vacant(entry) = existing.entry(execution) {
-                entry.insert(self.exists_natively(execution).await?);
-            }
-        }
-        let events = events.into_iter().map(|envelope| {
-            let onto = match existing.get(&ExecutionId(envelope.execution_id)) {
-                Some(true) | None => ProjectedOnto::Existing,
-                Some(false) => ProjectedOnto::Imported(imported_change(&envelope)),
-            };
-            ProjectedEvent { envelope, onto }
-        });
-        self.records().project(&events.collect::<Vec<_>>()).await
+impl App {
+    /// Returns the logs of every origin.
+    pub(crate) fn logs(&self) -> KnownLogs<'_> {
+        KnownLogs { store: self.store(), records: self.records() }
     }
 
-    /// True if an execution has a log of its own, or the id names none.
-    async fn exists_natively(&self, execution: ExecutionId) -> Result<bool, StoreError> {
-        Ok(execution.0 <= 0
-            || self.control().summary(execution).await?.is_some()
-            || self.store().subscription(execution).await?.is_some())
+    /// Loads an execution of any origin, if it exists.
+    pub async fn find_known(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<KnownExecution>, StoreError> {
+        self.logs().find(execution).await
+    }
+
+    /// Loads an execution of any origin; fails if it does not exist.
+    pub async fn known_execution(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<KnownExecution, LoadError> {
+        let found = self.find_known(execution).await;
+        let found = found.map_err(|error| LoadError::of_store(execution, error))?;
+        found.ok_or(LoadError::NotFound(execution))
+    }
+
+    /// Returns the error for an execution that the engine does not know.
+    pub(crate) async fn not_native(&self, execution: ExecutionId) -> LoadError {
+        match self.logs().find_foreign(execution).await {
+            Ok(Some(KnownExecution { origin, .. })) => LoadError::NotNative { execution, origin },
+            Ok(None) => LoadError::NotFound(execution),
+            Err(error) => LoadError::of_store(execution, error),
+        }
+    }
+
+    /// Lists a page of executions of every origin, newest first.
+    pub async fn known_page(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page,
+    ) -> Result<Vec<KnownExecution>, StoreError> {
+        self.logs().page(filter, page).await
     }
 }
 

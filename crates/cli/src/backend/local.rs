@@ -420,10 +420,8 @@ impl Backend for Session {
         let filter =
             ExecutionFilter { status: Some(ExecutionStatus::Running), ..Default::default() };
         let started = Started::default();
-        let running = self.reader().list(Which::Requested, &filter, started, UNFINISHED_MAX);
-        let mut running = running.await?;
-        running.reverse();
-        Ok(running)
+        let running = self.reader().list(Which::RequestedHere, &filter, started, UNFINISHED_MAX);
+        Ok(running.await?.into_iter().rev().map(|known| known.summary).collect())
     }
 
     fn follow(&self, execution: ExecutionId) -> Follower {

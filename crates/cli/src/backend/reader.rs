@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use async_trait::async_trait;
+use noetl_api::PublicEvent;
 use noetl_api::wire::Verification;
-use noetl_app::{EntryState, ExecutionFilter, FORKS_MAX, PAGE_MAX, Page};
+use noetl_app::{EntryState, ExecutionFilter, FORKS_MAX, KnownExecution, PAGE_MAX, Page};
 use noetl_compat::{Projection, ReplayState};
+use noetl_control::LoadError;
 use noetl_model::{
-    Cutoff, Digest, Event, ExecutionId, ExecutionStatus, Payload, PayloadRef, Recorded, Seq,
-    Summary, Timestamp, first_id_at,
+    Cutoff, Digest, Event, ExecutionId, ExecutionStatus, LogOrigin, Payload, PayloadRef, Recorded,
+    Seq, Summary, Timestamp, first_id_at,
 };
 use noetl_replay::ReadOn;
 use serde::Serialize;
@@ -27,21 +29,29 @@ use crate::show::overview::Overview;
 pub(crate) trait BackendReader: Send + Sync {
     fn location(&self) -> &HistoryLocation;
 
-    /// Loads the summary of an execution; `None` if it does not exist.
-    async fn summary(&self, id: ExecutionId) -> Result<Option<Summary>, Failure>;
+    /// Loads an execution of any origin; `None` if it does not exist.
+    async fn find(&self, id: ExecutionId) -> Result<Option<KnownExecution>, Failure>;
 
-    /// Loads a page of executions, newest first.
-    async fn summaries(
+    /// Loads a page of executions of every origin, newest first.
+    async fn page(
         &self,
         filter: &ExecutionFilter,
         page: Page,
-    ) -> Result<Vec<Summary>, Failure>;
+    ) -> Result<Vec<KnownExecution>, Failure>;
 
     /// Returns the time by the clock that stamps events.
     async fn now(&self) -> Result<Timestamp, Failure>;
 
     /// Loads a page of events after `after`, in order; empty if there are none.
     async fn events(&self, execution: ExecutionId, after: Seq) -> Result<Vec<Recorded>, Failure>;
+
+    /// Loads a page of events after `after` of a log that the engine does not write; empty if there
+    /// are none.
+    async fn foreign_events(
+        &self,
+        known: &KnownExecution,
+        after: Seq,
+    ) -> Result<Vec<PublicEvent>, Failure>;
 
     /// Returns the reason why a running execution does not proceed, as far as its server knows.
     async fn hint(&self, execution: ExecutionId, status: ExecutionStatus) -> Option<String>;
@@ -99,8 +109,21 @@ pub(crate) struct PlaybookDocument {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
-    /// Only executions that were started by a request, without child executions.
+    /// Only executions without a parent.
     Requested,
+    /// Only executions of the engine without a parent.
+    RequestedHere,
+}
+
+impl Which {
+    fn admits(self, known: &KnownExecution) -> bool {
+        let is_requested = known.summary.parent.is_none();
+        match self {
+            Which::All => true,
+            Which::Requested => is_requested,
+            Which::RequestedHere => is_requested && known.origin == LogOrigin::Native,
+        }
+    }
 }
 
 /// The range of times in which an execution was started.
@@ -126,23 +149,35 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl dyn BackendReader + '_ {
     /// Loads the chosen execution; fails if it does not exist.
-    pub(crate) async fn chosen(&self, chosen: Chosen) -> Result<Summary, Failure> {
+    pub(crate) async fn chosen(&self, chosen: Chosen) -> Result<KnownExecution, Failure> {
         let place = match self.location() {
             HistoryLocation::Memory | HistoryLocation::File(_) => "in this database",
             HistoryLocation::Server(_) => "on this server",
         };
         match chosen {
-            Chosen::Id(id) => self.summary(id).await?.ok_or_else(|| {
+            Chosen::Id(id) => self.find(id).await?.ok_or_else(|| {
                 Failure::bad_input(anyhow!("there is no execution {id} {place}"))
                     .help("`noetl executions list` lists the executions")
             }),
             Chosen::Last => {
                 let (filter, started) = (ExecutionFilter::default(), Started::default());
-                let latest = self.list(Which::Requested, &filter, started, 1).await?;
+                let latest = self.list(Which::RequestedHere, &filter, started, 1).await?;
                 latest.into_iter().next().ok_or_else(|| {
                     Failure::bad_input(anyhow!("there is no execution {place} yet"))
                         .help("`noetl run FILE` starts one")
                 })
+            }
+        }
+    }
+
+    /// Loads the chosen execution; fails if it does not exist or the engine does not run it.
+    pub(crate) async fn chosen_here(&self, chosen: Chosen) -> Result<Summary, Failure> {
+        let KnownExecution { origin, summary } = self.chosen(chosen).await?;
+        match origin {
+            LogOrigin::Native => Ok(summary),
+            LogOrigin::Imported | LogOrigin::Subscription => {
+                let execution = summary.execution;
+                Err(Failure::bad_input(LoadError::NotNative { execution, origin }))
             }
         }
     }
@@ -166,20 +201,20 @@ impl dyn BackendReader + '_ {
         filter: &ExecutionFilter,
         started: Started,
         limit: usize,
-    ) -> Result<Vec<Summary>, Failure> {
-        let mut listed: Vec<Summary> = Vec::new();
+    ) -> Result<Vec<KnownExecution>, Failure> {
+        let mut listed: Vec<KnownExecution> = Vec::new();
         let mut before = started.before_id();
         // The page is larger than the limit because some of its executions may be filtered out.
         let page_limit = PAGE_MAX.min(2 * limit + 20);
         while listed.len() < limit {
-            let page = self.summaries(filter, Page { before, limit: page_limit }).await?;
+            let page = self.page(filter, Page { before, limit: page_limit }).await?;
             let Some(last) = page.last() else { break };
-            before = Some(last.execution);
-            let is_beyond = started.since.is_some_and(|since| last.started_at < since);
-            listed.extend(page.into_iter().filter(|summary| match which {
-                Which::All => started.admits(summary),
-                Which::Requested => started.admits(summary) && summary.parent.is_none(),
-            }));
+            before = Some(last.summary.execution);
+            // Ids of other programs do not follow the time.
+            let is_beyond = last.origin == LogOrigin::Native
+                && started.since.is_some_and(|since| last.summary.started_at < since);
+            let admits = |it: &KnownExecution| which.admits(it) && started.admits(&it.summary);
+            listed.extend(page.into_iter().filter(admits));
             if is_beyond {
                 break;
             }
@@ -208,7 +243,7 @@ impl dyn BackendReader + '_ {
                 }
                 until = point.seq;
             }
-            fork = self.summary(point.execution).await?.and_then(|origin| origin.fork);
+            fork = self.find(point.execution).await?.and_then(|origin| origin.summary.fork);
         }
         let event = self.events(id, after).await?.into_iter().next().map(|recorded| recorded.event);
         let workload = match event {

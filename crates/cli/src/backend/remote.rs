@@ -128,8 +128,10 @@ impl Remote {
 
     /// Loads the summary of an execution that has just been started.
     async fn started(&self, execution: ExecutionId) -> Result<Summary, Failure> {
-        let summary = self.summary(execution).await?;
-        summary.ok_or_else(|| Failure::broken(anyhow!("execution {execution} has been deleted")))
+        let known = self.find(execution).await?;
+        known
+            .map(|known| known.summary)
+            .ok_or_else(|| Failure::broken(anyhow!("execution {execution} has been deleted")))
     }
 }
 

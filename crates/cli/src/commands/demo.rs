@@ -99,7 +99,7 @@ async fn seed(app: &App) -> Result<(), Failure> {
         app.register_file(file, content).await.map_err(Failure::broken)?;
     }
     let one = Page { before: None, limit: 1 };
-    let earlier = app.summaries(&ExecutionFilter::default(), one).await;
+    let earlier = app.known_page(&ExecutionFilter::default(), one).await;
     if !earlier.map_err(Failure::broken)?.is_empty() {
         return Ok(());
     }

@@ -1,7 +1,9 @@
 //! `noetl replay`: shows an execution as of a moment, or what changed between two moments or
 //! executions.
 
-use noetl_model::{Cutoff, ExecutionId};
+use noetl_app::KnownExecution;
+use noetl_compat::ReplayRequest;
+use noetl_model::{Cutoff, ExecutionId, LogOrigin};
 use noetl_replay::{ComparableState, ReadOn, difference};
 
 use crate::args::{Moments, ReplayArgs};
@@ -18,18 +20,18 @@ pub(crate) async fn replay(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let reader = backend::open_reader(&args.client, config).await?;
-    let execution = reader.chosen(args.execution).await?.execution;
+    let known = reader.chosen(args.execution).await?;
     let other = match args.against {
-        Some(other) => Some(reader.chosen(other).await?.execution),
+        Some(other) => Some(reader.chosen(other).await?),
         None => None,
     };
     let shown = match (args.diff, other) {
-        (None, None) => state(args, &*reader, execution).await?,
+        (None, None) => state(args, &*reader, known.summary.execution).await?,
         (moments, other) => {
             let both_ends = Moments { from: Cutoff::Latest, to: Cutoff::Latest };
             let Moments { from, to } = moments.unwrap_or(both_ends);
-            let before = picture(&*reader, execution, from).await?;
-            let after = picture(&*reader, other.unwrap_or(execution), to).await?;
+            let before = picture(&*reader, &known, from).await?;
+            let after = picture(&*reader, other.as_ref().unwrap_or(&known), to).await?;
             let difference = difference(&before, &after);
             match args.output.document() {
                 Some(format) => document(format, &difference),
@@ -53,11 +55,21 @@ async fn state(
     })
 }
 
+/// Returns the state of an execution as of a cutoff; of a log that the engine does not write, its
+/// published projections.
 async fn picture(
     reader: &dyn BackendReader,
-    execution: ExecutionId,
+    known: &KnownExecution,
     cutoff: Cutoff,
 ) -> Result<serde_json::Value, Failure> {
+    let execution = known.summary.execution;
+    match known.origin {
+        LogOrigin::Native => {}
+        LogOrigin::Imported | LogOrigin::Subscription => {
+            let projection = ReplayRequest::of(execution, cutoff).projection;
+            return Ok(reader.replay(execution, cutoff, projection).await?.document());
+        }
+    }
     let mut picture = ComparableState::new(execution);
     reader
         .read(execution, |recorded| {

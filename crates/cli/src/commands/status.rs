@@ -1,6 +1,7 @@
 //! `noetl status`: shows the status of an execution on one line.
 
-use noetl_model::{ExecutionStatus, Summary};
+use noetl_app::KnownExecution;
+use noetl_model::{ExecutionStatus, LogOrigin, Summary};
 use serde::Serialize;
 
 use crate::args::StatusArgs;
@@ -40,8 +41,12 @@ pub(crate) async fn status(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (summary, reader) = backend::chosen(&args.client, args.execution, config).await?;
-    let hint = reader.hint(summary.execution, summary.status).await;
+    let (KnownExecution { origin, summary }, reader) =
+        backend::chosen(&args.client, args.execution, config).await?;
+    let hint = match origin {
+        LogOrigin::Native => reader.hint(summary.execution, summary.status).await,
+        LogOrigin::Imported | LogOrigin::Subscription => None,
+    };
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &standing(&summary, hint)))?,
         None => {

@@ -26,7 +26,7 @@ pub(crate) async fn verify(
     match args.execution {
         None => all(&*reader, args, terminal).await,
         Some(chosen) => {
-            let execution = reader.chosen(chosen).await?.execution;
+            let execution = reader.chosen(chosen).await?.summary.execution;
             let found = verified(&*reader, execution, args.expect, terminal).await?;
             terminal.show(args.output, &found, text)?;
             Ok(exit(found.valid))
@@ -66,11 +66,11 @@ async fn all(
     let mut before = None;
     loop {
         let page = Page { before, limit: PAGE_MAX };
-        let listed = reader.summaries(&ExecutionFilter::default(), page).await?;
+        let listed = reader.page(&ExecutionFilter::default(), page).await?;
         let Some(last) = listed.last() else { break };
-        before = Some(last.execution);
-        for summary in listed {
-            let found = verified(reader, summary.execution, None, terminal).await?;
+        before = Some(last.summary.execution);
+        for known in listed {
+            let found = verified(reader, known.summary.execution, None, terminal).await?;
             checked += 1;
             wrong += u64::from(!found.valid);
             unproven += u64::from(found.proven_from != Some(1));

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use clap_complete::CompletionCandidate;
-use noetl_app::{CatalogQuery, ExecutionFilter, Page, StoreReader};
+use noetl_app::{CatalogQuery, ExecutionFilter, KnownExecution, Page, StoreReader};
 use noetl_model::ExecutionStatus;
 use noetl_store_sqlite::SqliteStore;
 
@@ -19,8 +19,8 @@ const PLAYBOOKS_MAX: usize = 200;
 pub(crate) fn executions() -> Vec<CompletionCandidate> {
     let found = looked_up(async |store: StoreReader| {
         let page = Page { before: None, limit: EXECUTIONS_MAX };
-        let listed = store.summaries(&ExecutionFilter::default(), page).await.unwrap_or_default();
-        let offered = listed.into_iter().map(|summary| {
+        let listed = store.known_page(&ExecutionFilter::default(), page).await.unwrap_or_default();
+        let offered = listed.into_iter().map(|KnownExecution { summary, .. }| {
             let about = format!("{} {}", summary.status, summary.playbook.path);
             CompletionCandidate::new(summary.execution.to_string()).help(Some(about.into()))
         });

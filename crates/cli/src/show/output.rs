@@ -2,6 +2,7 @@
 
 pub(crate) mod events;
 pub(crate) mod execution;
+pub(crate) mod foreign;
 pub(crate) mod problems;
 pub(crate) mod replay;
 pub(crate) mod table;

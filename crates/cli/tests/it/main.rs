@@ -19,6 +19,7 @@ mod figures;
 mod forks;
 mod help;
 mod history;
+mod imported;
 mod intake;
 mod kill;
 mod leaks;

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use noetl_api::AnyId;
 use noetl_api::wire::{LogQuery, LogReply, SummariesQuery, SummariesReply, SummaryReply};
-use noetl_app::{ExecutionFilter, PAGE_MAX, Page};
-use noetl_model::{CatalogId, ExecutionId, Seq};
+use noetl_app::{ExecutionFilter, KnownExecution, PAGE_MAX, Page};
+use noetl_model::{CatalogId, ExecutionId, LogOrigin, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -43,8 +43,11 @@ async fn list_summaries(
     };
     let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
     let page = Page { before: query.before.map(ExecutionId), limit };
-    let summaries = state.app().summaries(&filter, page).await?;
-    Ok(Json(SummariesReply { summaries }))
+    let listed = state.app().known_page(&filter, page).await?;
+    let foreign = listed.iter().filter(|known| known.origin != LogOrigin::Native);
+    let origins = foreign.map(|known| (known.summary.execution, known.origin)).collect();
+    let summaries = listed.into_iter().map(|known| known.summary).collect();
+    Ok(Json(SummariesReply { summaries, origins }))
 }
 
 /// Shows the summary of an execution.
@@ -56,7 +59,8 @@ async fn show_summary(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<SummaryReply>, ApiError> {
-    Ok(Json(SummaryReply { summary: state.app().known_execution(id.into()).await?.summary }))
+    let KnownExecution { origin, summary } = state.app().known_execution(id.into()).await?;
+    Ok(Json(SummaryReply { summary, origin }))
 }
 
 /// Reads events as stored; waits for the next one if there is none yet.

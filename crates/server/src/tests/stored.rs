@@ -20,7 +20,7 @@ pub(super) async fn a_start_keeps_the_error_mode_of_its_request(server: Server) 
     let answer = server.post("/api/execute", request).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     let id = answer.body["execution_id"].as_str().expect("an id");
-    let SummaryReply { summary } =
+    let SummaryReply { summary, origin: _ } =
         read(server.get(&format!("/api/native/executions/{id}")).await.body);
     assert_eq!(summary.status, ExecutionStatus::Running);
     let page = server.get(&format!("/api/native/executions/{}/events", summary.execution)).await;
@@ -53,7 +53,7 @@ pub(super) async fn summaries_are_paged_from_the_newest_on(server: Server) {
     let first = server.start("tests/hello").await;
     let second = server.start("tests/hello").await;
     let page = |body: Value| -> Vec<String> {
-        let SummariesReply { summaries } = read(body);
+        let SummariesReply { summaries, origins: _ } = read(body);
         summaries.iter().map(|summary| summary.execution.to_string()).collect()
     };
     let newest = page(server.get("/api/native/executions?limit=1&status=running").await.body);

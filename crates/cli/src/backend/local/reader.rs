@@ -2,14 +2,15 @@
 
 use anyhow::anyhow;
 use async_trait::async_trait;
+use noetl_api::PublicEvent;
 use noetl_api::wire::Verification;
 use noetl_app::{
-    CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter, Page, ReadValueError,
-    StoreError, StoreReader,
+    CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter, KnownExecution, Page,
+    ReadValueError, StoreError, StoreReader,
 };
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayRequest, ReplayState, Replayer};
 use noetl_model::{
-    Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Summary, Timestamp,
+    Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Timestamp,
 };
 use serde_json::Value;
 
@@ -49,16 +50,16 @@ impl BackendReader for LocalReader {
         &self.location
     }
 
-    async fn summary(&self, id: ExecutionId) -> Result<Option<Summary>, Failure> {
-        self.store.summary(id).await.map_err(unread)
+    async fn find(&self, id: ExecutionId) -> Result<Option<KnownExecution>, Failure> {
+        self.store.find_known(id).await.map_err(unread)
     }
 
-    async fn summaries(
+    async fn page(
         &self,
         filter: &ExecutionFilter,
         page: Page,
-    ) -> Result<Vec<Summary>, Failure> {
-        self.store.summaries(filter, page).await.map_err(unread)
+    ) -> Result<Vec<KnownExecution>, Failure> {
+        self.store.known_page(filter, page).await.map_err(unread)
     }
 
     async fn now(&self) -> Result<Timestamp, Failure> {
@@ -67,6 +68,14 @@ impl BackendReader for LocalReader {
 
     async fn events(&self, execution: ExecutionId, after: Seq) -> Result<Vec<Recorded>, Failure> {
         self.store.log(execution, after).await.map_err(unread)
+    }
+
+    async fn foreign_events(
+        &self,
+        known: &KnownExecution,
+        after: Seq,
+    ) -> Result<Vec<PublicEvent>, Failure> {
+        self.store.foreign_log(known, after).await.map_err(Failure::broken)
     }
 
     /// Returns nothing: only a server knows its workers.
@@ -87,14 +96,19 @@ impl BackendReader for LocalReader {
         cutoff: Cutoff,
         projection: Projection,
     ) -> Result<ReplayState, Failure> {
-        let mut replayer = Replayer::new(&ReplayRequest {
+        let question = ReplayRequest {
             execution,
             tenant: DEFAULT_TENANT.to_owned(),
             organization: DEFAULT_TENANT.to_owned(),
             cutoff,
             projection,
             limit: u64::MAX,
-        });
+        };
+        let foreign = self.store.replay_foreign(&question).await.map_err(Failure::broken)?;
+        if let Some(state) = foreign {
+            return Ok(state);
+        }
+        let mut replayer = Replayer::new(&question);
         let reader: &dyn BackendReader = self;
         reader.read(execution, |recorded| Ok(replayer.see(recorded))).await?;
         Ok(replayer.finish())

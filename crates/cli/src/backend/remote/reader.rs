@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_api::wire::{SummariesQuery, Verification, VerificationQuery};
-use noetl_api::{CatalogItem, Method};
-use noetl_app::{EntryState, ExecutionFilter, Page, PathFilter};
+use noetl_api::wire::{
+    SummariesQuery, SummariesReply, SummaryReply, Verification, VerificationQuery,
+};
+use noetl_api::{CatalogItem, Method, PublicEvent};
+use noetl_app::{EntryState, ExecutionFilter, KnownExecution, Page, PathFilter};
 use noetl_compat::{Projection, ReplayState, replay_of_server};
 use noetl_model::{
-    CatalogId, Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Summary,
-    Timestamp,
+    CatalogId, Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Timestamp,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,6 +32,12 @@ struct Hinted {
     hint: Option<String>,
 }
 
+/// The events of a page of a log.
+#[derive(Deserialize)]
+struct EventsOfPage {
+    events: Vec<PublicEvent>,
+}
+
 impl From<CatalogItem> for PlaybookDocument {
     fn from(item: CatalogItem) -> Self {
         Self {
@@ -50,15 +57,16 @@ impl BackendReader for Remote {
         &self.location
     }
 
-    async fn summary(&self, id: ExecutionId) -> Result<Option<Summary>, Failure> {
-        self.client.summary(id).await.map_err(refused)
+    async fn find(&self, id: ExecutionId) -> Result<Option<KnownExecution>, Failure> {
+        let found = self.client.summary(id).await.map_err(refused)?;
+        Ok(found.map(|SummaryReply { summary, origin }| KnownExecution { origin, summary }))
     }
 
-    async fn summaries(
+    async fn page(
         &self,
         filter: &ExecutionFilter,
         page: Page,
-    ) -> Result<Vec<Summary>, Failure> {
+    ) -> Result<Vec<KnownExecution>, Failure> {
         let (path, path_exact) = match filter.path.clone() {
             Some(PathFilter::Whole(whole)) => (None, Some(whole)),
             Some(PathFilter::Part(part)) => (Some(part), None),
@@ -73,7 +81,24 @@ impl BackendReader for Remote {
             before: page.before.map(|before| before.0),
             limit: Some(page.limit),
         };
-        self.client.summaries(&query).await.map_err(refused)
+        let SummariesReply { summaries, origins } =
+            self.client.summaries(&query).await.map_err(refused)?;
+        let known = summaries.into_iter().map(|summary| {
+            let origin = origins.get(&summary.execution).copied().unwrap_or_default();
+            KnownExecution { origin, summary }
+        });
+        Ok(known.collect())
+    }
+
+    async fn foreign_events(
+        &self,
+        known: &KnownExecution,
+        after: Seq,
+    ) -> Result<Vec<PublicEvent>, Failure> {
+        let path = format!("api/executions/{}/events?after={after}", known.summary.execution);
+        let page = self.client.ask(Method::GET, &path, None, Duration::ZERO).await;
+        let EventsOfPage { events } = page.map_err(refused)?;
+        Ok(events)
     }
 
     async fn now(&self) -> Result<Timestamp, Failure> {

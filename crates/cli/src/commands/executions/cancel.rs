@@ -21,7 +21,7 @@ pub(crate) async fn cancel(
     };
     let below = if args.no_cascade { ChildExecutions::Kept } else { ChildExecutions::Cancelled };
     let cancelled = backend::with(&args.client, config, async |backend| {
-        let execution = backend.reader().chosen(chosen).await?.execution;
+        let execution = backend.reader().chosen_here(chosen).await?.execution;
         backend.cancel(execution, &args.reason, below).await?;
         Ok(execution)
     });

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use noetl_model::{Event, ExecutionId, Recorded, Seq};
+use noetl_app::KnownExecution;
+use noetl_model::{Event, ExecutionId, LogOrigin, Recorded, Seq};
 use serde::Serialize;
 
 use crate::args::{EventsArgs, EventsFormat};
@@ -10,6 +11,7 @@ use crate::backend::{self, BackendReader};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::events::event_line;
+use crate::show::output::foreign::foreign_line;
 use crate::show::output::{compact, pretty};
 use crate::show::terminal::Terminal;
 
@@ -21,8 +23,14 @@ pub(crate) async fn events(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (chosen, reader) = backend::chosen(&args.client, args.execution, config).await?;
-    let execution = chosen.execution;
+    let (known, reader) = backend::chosen(&args.client, args.execution, config).await?;
+    match known.origin {
+        LogOrigin::Native => {}
+        LogOrigin::Imported | LogOrigin::Subscription => {
+            return foreign_events(args, &known, &*reader, terminal).await;
+        }
+    }
+    let execution = known.summary.execution;
     let mut log = EventLines { reader, execution, after: args.after, left: args.limit };
     let mut all = Vec::new();
     while let Some(page) = log.next(args.follow).await? {
@@ -44,6 +52,52 @@ pub(crate) async fn events(
     Ok(Exit::Completed)
 }
 
+/// Prints the events of a log that the engine does not write.
+async fn foreign_events(
+    args: &EventsArgs,
+    known: &KnownExecution,
+    reader: &dyn BackendReader,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let mut after = args.after;
+    let mut left = args.limit.unwrap_or(u64::MAX);
+    let mut all = Vec::new();
+    while left > 0 {
+        let mut page = reader.foreign_events(known, after).await?;
+        page.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+        let Some(last) = page.last() else {
+            // An imported log ends when nothing more is imported, which nothing announces.
+            if !args.follow || has_ended(known, reader).await? {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+            continue;
+        };
+        after = Seq(last.seq);
+        left -= u64::try_from(page.len()).unwrap_or(left);
+        match args.output {
+            EventsFormat::Json => all.extend(page),
+            EventsFormat::Jsonl => {
+                let lines: String = page.iter().map(|event| compact(event) + "\n").collect();
+                terminal.data(&lines)?;
+            }
+            EventsFormat::Text => {
+                let lines: String = page.iter().map(|event| foreign_line(event) + "\n").collect();
+                terminal.data(&lines)?;
+            }
+        }
+    }
+    if args.output == EventsFormat::Json {
+        terminal.data(&pretty(&all))?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn has_ended(known: &KnownExecution, reader: &dyn BackendReader) -> Result<bool, Failure> {
+    let now = reader.find(known.summary.execution).await?;
+    Ok(now.is_none_or(|known| known.summary.status.is_terminal()))
+}
+
 /// The events of an execution, read page by page.
 struct EventLines {
     reader: Box<dyn BackendReader>,
@@ -62,8 +116,8 @@ impl EventLines {
         loop {
             // Loaded before the events: if the execution has ended by then, the page cannot miss
             // later events.
-            let summary = self.reader.summary(self.execution).await?;
-            let has_ended = summary.is_none_or(|summary| summary.status.is_terminal());
+            let known = self.reader.find(self.execution).await?;
+            let has_ended = known.is_none_or(|known| known.summary.status.is_terminal());
             let mut page = self.reader.events(self.execution, self.after).await?;
             if let Some(left) = &mut self.left {
                 page.truncate(usize::try_from(*left).unwrap_or(usize::MAX));

@@ -71,7 +71,7 @@ async fn begun(
     args: &ChangeArgs,
 ) -> Result<Summary, Failure> {
     let reader = backend.reader();
-    let origin = reader.chosen(execution).await?;
+    let origin = reader.chosen_here(execution).await?;
     let workload = payload_of(&args.workload).map_err(Failure::bad_input)?;
     if args.workload.must_be_declared() {
         let declared = reader.workload(&origin).await?;

@@ -1,11 +1,14 @@
 //! `noetl executions get`: shows one execution in full.
 
+use noetl_model::LogOrigin;
+
 use crate::args::GetArgs;
 use crate::backend::{self, execution_page};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::document;
 use crate::show::output::execution::{document_of, output_of, text};
+use crate::show::output::foreign::{self, ForeignDocument};
 use crate::show::terminal::{CAREFUL, FAINT, Terminal, paint};
 
 pub(crate) async fn get(
@@ -13,7 +16,15 @@ pub(crate) async fn get(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let (summary, reader) = backend::chosen(&args.client, args.execution, config).await?;
+    let (known, reader) = backend::chosen(&args.client, args.execution, config).await?;
+    match known.origin {
+        LogOrigin::Native => {}
+        LogOrigin::Imported | LogOrigin::Subscription => {
+            let document = ForeignDocument::of(&known);
+            return terminal.show(args.output, &document, |_| foreign::text(&known));
+        }
+    }
+    let summary = known.summary;
     let overview = reader.overview(&summary).await?;
     let shown = match args.output.document() {
         Some(format) => document(format, &document_of(&overview, &*reader).await?),

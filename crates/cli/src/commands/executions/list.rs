@@ -1,7 +1,7 @@
 //! `noetl executions list`: lists executions, newest first.
 
-use noetl_app::{ExecutionFilter, PathFilter};
-use noetl_model::{ExecutionStatus, Summary, Timestamp};
+use noetl_app::{ExecutionFilter, KnownExecution, PathFilter};
+use noetl_model::{ExecutionStatus, LogOrigin, Timestamp};
 use serde::Serialize;
 
 use crate::args::ListArgs;
@@ -22,6 +22,9 @@ const ERROR_CHARS_MAX: usize = 60;
 #[derive(Serialize)]
 struct ListedExecution {
     execution_id: String,
+    /// The writer of the log, unless it is the engine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<LogOrigin>,
     status: ExecutionStatus,
     path: String,
     version: u32,
@@ -53,22 +56,24 @@ pub(crate) async fn list(
     let which = if args.all || args.parent.is_some() { Which::All } else { Which::Requested };
     let started = Started { since: args.since, until: args.until };
     let limit = args.limit.into();
-    let summaries = reader.list(which, &filter, started, limit).await?;
+    let listed = reader.list(which, &filter, started, limit).await?;
     match args.output.document() {
         Some(format) => {
-            let entries: Vec<ListedExecution> = summaries.iter().map(entry).collect();
+            let entries: Vec<ListedExecution> = listed.iter().map(entry).collect();
             terminal.data(&document(format, &entries))?;
         }
-        None if summaries.is_empty() => terminal.say("no executions"),
-        None => terminal.data(&text(&summaries))?,
+        None if listed.is_empty() => terminal.say("no executions"),
+        None => terminal.data(&text(&listed))?,
     }
     Ok(Exit::Completed)
 }
 
-fn entry(summary: &Summary) -> ListedExecution {
+fn entry(known: &KnownExecution) -> ListedExecution {
+    let summary = &known.summary;
     let duration = summary.ended_at.map(|ended_at| ended_at.since(summary.started_at));
     ListedExecution {
         execution_id: summary.execution.to_string(),
+        origin: Some(known.origin).filter(|origin| *origin != LogOrigin::Native),
         status: summary.status,
         path: summary.playbook.path.clone(),
         version: summary.playbook.version,
@@ -83,8 +88,8 @@ fn entry(summary: &Summary) -> ListedExecution {
     }
 }
 
-fn text(summaries: &[Summary]) -> String {
-    let rows = summaries.iter().map(|summary| {
+fn text(listed: &[KnownExecution]) -> String {
+    let rows = listed.iter().map(|KnownExecution { origin, summary }| {
         let duration = summary.ended_at.map(|ended_at| took(ended_at.since(summary.started_at)));
         let now = match (summary.status, &summary.error, &summary.current_step) {
             (ExecutionStatus::Running, _, Some(step)) => Some(step.to_string()),
@@ -94,7 +99,11 @@ fn text(summaries: &[Summary]) -> String {
         let lineage = summary
             .fork
             .map(|fork| paint(FAINT, format!("fork of {} at event {}", fork.execution, fork.seq)));
-        let now: Vec<String> = now.into_iter().chain(lineage).collect();
+        let origin = match origin {
+            LogOrigin::Native => None,
+            LogOrigin::Imported | LogOrigin::Subscription => Some(paint(FAINT, origin)),
+        };
+        let now: Vec<String> = now.into_iter().chain(lineage).chain(origin).collect();
         vec![
             summary.execution.to_string(),
             status(summary.status),

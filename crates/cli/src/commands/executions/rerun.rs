@@ -46,7 +46,7 @@ async fn again(
     over: Map<String, Value>,
 ) -> Result<Summary, Failure> {
     let reader = backend.reader();
-    let earlier = reader.chosen(chosen).await?;
+    let earlier = reader.chosen_here(chosen).await?;
     let id = earlier.execution;
     let first = reader.events(id, Seq::ZERO).await?.into_iter().next();
     let Some(Event::ExecutionStarted { error_mode, pool, .. }) =

@@ -31,7 +31,7 @@ async fn resume_in(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     if let Some(chosen) = args.execution {
-        let execution = conclusion.backend.reader().chosen(chosen).await?;
+        let execution = conclusion.backend.reader().chosen_here(chosen).await?;
         return conclusion.of_one(execution, terminal).await;
     }
     let unfinished = conclusion.backend.unfinished().await?;

@@ -15,7 +15,7 @@ pub(crate) async fn timeline(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let reader = backend::open_reader(&args.client, config).await?;
-    let execution = reader.chosen(args.execution).await?.execution;
+    let execution = reader.chosen_here(args.execution).await?.execution;
     let mut fold = TimelineFold::new(execution);
     reader
         .read(execution, |recorded| {
