@@ -249,6 +249,11 @@ macro_rules! each_port {
                     filter: &ExecutionFilter,
                     page: Page
                 ) -> Vec<ImportedExecution>;
+                Read cluster shared unfolded_imports(limit: usize) -> Vec<ExecutionId>;
+                Maintenance cluster shared fold_import(
+                    execution: ExecutionId,
+                    fold: ImportFold
+                ) -> ();
                 Write cluster shared forget_projected(before: Timestamp, limit: usize) -> u64;
                 Maintenance across shared collect(horizon: &Horizon, limit: usize) -> Collected;
                 Maintenance across own expire(before: Timestamp) -> Vec<String>;

@@ -67,10 +67,10 @@ pub use records::{
     AUDIT_PAGE_MAX, AuditEntry, AuditFilter, BULK_MESSAGE_MAX, BulkAction, BulkCounts, BulkFilter,
     BulkItem, BulkItemPage, BulkJob, BulkKey, BulkOutcome, BulkSelection, BulkState, Collected,
     Credential, CredentialFilter, CredentialKey, EventPlace, EventSpan, FailedMark, FailedMessage,
-    FailedStanding, Horizon, ImportedExecution, KeychainEntry, NamedResult, NoResultRef, Object,
-    ObjectKey, PROJECT_MAX, ProjectedEvent, ProjectedOnto, REASON_MAX, RUNTIMES_MAX, ResultRef,
-    Rewrap, Runtime, RuntimeKey, Sealed, SealedRow, SealedTable, UnknownBulkOutcome, VARIABLES_MAX,
-    Variable, VariableType,
+    FailedStanding, Horizon, ImportFold, ImportedExecution, KeychainEntry, NamedResult,
+    NoResultRef, Object, ObjectKey, PROJECT_MAX, ProjectedEvent, ProjectedOnto, REASON_MAX,
+    RUNTIMES_MAX, ResultRef, Rewrap, Runtime, RuntimeKey, Sealed, SealedRow, SealedTable,
+    UnknownBulkOutcome, VARIABLES_MAX, Variable, VariableType,
 };
 pub use room::{PageSpace, READ_BYTES_MAX, json_len};
 pub use row::{

@@ -580,6 +580,15 @@ pub trait Records: Secrets + Triggers + BulkJobs {
         page: Page,
     ) -> Result<Vec<ImportedExecution>, StoreError>;
 
+    /// Lists at most `limit` executions with projected events that were stored before there were
+    /// imported executions, and that [`Records::fold_import`] has not seen yet.
+    async fn unfolded_imports(&self, limit: usize) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// Folds all projected events of an execution of [`Records::unfolded_imports`] into its imported
+    /// execution, and takes it off that list. Repeating it changes nothing.
+    async fn fold_import(&self, execution: ExecutionId, fold: ImportFold)
+    -> Result<(), StoreError>;
+
     /// Deletes events older than `before`, at most `limit`, and imported executions without later
     /// events. Returns the number of events.
     async fn forget_projected(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;

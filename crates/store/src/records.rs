@@ -27,7 +27,8 @@ pub use failed_messages::{FailedMark, FailedMessage, FailedStanding, REASON_MAX}
 pub use keychain::KeychainEntry;
 pub use objects::{Object, ObjectKey};
 pub use projected::{
-    EventPlace, EventSpan, ImportedExecution, PROJECT_MAX, ProjectedEvent, ProjectedOnto,
+    EventPlace, EventSpan, ImportFold, ImportedExecution, PROJECT_MAX, ProjectedEvent,
+    ProjectedOnto,
 };
 pub use results::{NamedResult, NoResultRef, ResultRef};
 pub use runtimes::{RUNTIMES_MAX, Runtime, RuntimeKey};

@@ -40,7 +40,8 @@ pub use outbox::{
     discard, failed, list_messages, owed, pending, postpone, remind, revive, sent, take,
 };
 pub use projected::{
-    forget_projected, imported, list_imported, project, projected, projected_from, projected_within,
+    fold_import, forget_projected, imported, list_imported, project, projected, projected_from,
+    projected_within, unfolded_imports,
 };
 pub use queue::{
     due, exhausted, exhausted_with_times, extend, next_due, open_work, ready, ready_count,

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use noetl_compat::imported_change;
 use noetl_model::{Envelope, ExecutionId};
-use noetl_store::{ProjectedEvent, ProjectedOnto, StoreError};
+use noetl_store::{ImportFold, PAGE_MAX, ProjectedEvent, ProjectedOnto, StoreError};
 
 use crate::app::App;
 
@@ -28,6 +28,27 @@ impl App {
             ProjectedEvent { envelope, onto }
         });
         self.records().project(&events.collect::<Vec<_>>()).await
+    }
+
+    /// Folds the events of other programs that were stored before there were imported executions;
+    /// returns the number of executions. A server does so when it starts; where nothing is left to
+    /// fold, it costs one look at an empty table.
+    pub async fn fold_old_imports(&self) -> Result<u64, StoreError> {
+        let mut folded = 0;
+        loop {
+            let executions = self.records().unfolded_imports(PAGE_MAX).await?;
+            if executions.is_empty() {
+                return Ok(folded);
+            }
+            for execution in executions {
+                let fold = match self.exists_natively(execution).await? {
+                    true => ImportFold::Existing,
+                    false => ImportFold::Imported(imported_change),
+                };
+                self.records().fold_import(execution, fold).await?;
+                folded += 1;
+            }
+        }
     }
 
     /// True if an execution has a log of its own, or the id names none.

@@ -159,6 +159,20 @@ fn settings(config: &Config) -> ControlSettings {
     }
 }
 
+/// Imports the events of other programs that an earlier release has stored.
+async fn import_old_events(app: &App, stop: CancellationToken) {
+    match stop.run_until_cancelled(app.fold_old_imports()).await {
+        None | Some(Ok(0)) => {}
+        Some(Ok(executions)) => {
+            tracing::info!(executions, "imported executions from events of an earlier release");
+        }
+        Some(Err(error)) => tracing::warn!(
+            %error,
+            "events of an earlier release are not imported; the next start tries again"
+        ),
+    }
+}
+
 /// Background tasks with a token that stops them.
 #[derive(Default)]
 struct Background {
@@ -225,6 +239,8 @@ impl Session {
         let mut session = Self::new(kept, bus, settings, machine, (HistoryLocation::Memory, given));
         let (app, stop) = (session.app.clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(async move { app.clean_up_records(stop).await });
+        let (app, stop) = (session.app.clone(), session.loops.stop.clone());
+        session.loops.tasks.spawn(async move { import_old_events(&app, stop).await });
         let (control, stop) = (session.app.control().clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(async move { control.keep_schedules(stop).await });
         if let Some(upkeep) = upkeep {

@@ -28,6 +28,15 @@ pub enum ProjectedOnto {
     Imported(ImportedChange),
 }
 
+/// The way to fold projected events that were stored before there were imported executions.
+#[derive(Debug, Clone, Copy)]
+pub enum ImportFold {
+    /// The execution has its own log; nothing is imported.
+    Existing,
+    /// The execution is known only from projected events; the function returns the change of each.
+    Imported(fn(&Envelope) -> ImportedChange),
+}
+
 /// An execution that is known only from projected events: the fold of these events, which does not
 /// depend on the order in which they are stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::{
 use crate::from_row::Columns;
 use crate::to_row::{at_most, to_json};
 use crate::{
-    EventSpan, ExecutionFilter, ImportedExecution, Lookup, PAGE_MAX, PROJECT_MAX, Page,
+    EventSpan, ExecutionFilter, ImportFold, ImportedExecution, Lookup, PAGE_MAX, PROJECT_MAX, Page,
     ProjectedEvent, ProjectedOnto, StoreError,
 };
 
@@ -144,6 +144,55 @@ pub async fn list_imported<D: SqlDatabase>(
         Lookup::Parent => &sql.list_imported_by_parent,
     };
     all_of(database, statement, &list_arguments(filter, page), imported_execution).await
+}
+
+pub async fn unfolded_imports<D: SqlDatabase>(
+    database: &D,
+    limit: usize,
+) -> Result<Vec<ExecutionId>, StoreError> {
+    let arguments = [at_most(limit, PAGE_MAX).into()];
+    all_of(database, &database.sql().list_unfolded_imports, &arguments, |row| {
+        Ok(ExecutionId(row.integer("execution_id")?))
+    })
+    .await
+}
+
+pub async fn fold_import<D: SqlDatabase>(
+    database: &D,
+    execution: ExecutionId,
+    fold: ImportFold,
+) -> Result<(), StoreError> {
+    let sql = database.sql();
+    let executions = [execution.0];
+    let kind = TransactionKind::Import { executions: &executions };
+    let mut transaction = database.begin(kind).await?;
+    let mut imported = None;
+    match fold {
+        ImportFold::Existing => {}
+        ImportFold::Imported(change) => {
+            let mut after = i64::MIN;
+            loop {
+                let page =
+                    [execution.0.into(), after.into(), at_most(PROJECT_MAX, PROJECT_MAX).into()];
+                let rows = transaction.rows(&sql.read_projected, &page).await?;
+                if rows.is_empty() {
+                    break;
+                }
+                for row in &rows {
+                    let what = || format!("a projected event of execution {execution}");
+                    let event: Envelope = row.json("envelope", what)?;
+                    after = event.event_id;
+                    imported = Some(ImportedExecution::with(imported, &event, &change(&event)));
+                }
+            }
+        }
+    }
+    if let Some(imported) = &imported {
+        let imported = std::slice::from_ref(imported);
+        transaction.rows(&sql.put_imported, &[imported_rows(imported)]).await?;
+    }
+    transaction.rows(&sql.remove_unfolded_import, &[execution.into()]).await?;
+    transaction.commit().await
 }
 
 fn imported_execution(row: &impl Columns) -> Result<ImportedExecution, StoreError> {

@@ -112,6 +112,7 @@ macro_rules! each_statement {
             Read list_schedules;
             Read list_subscriptions;
             Read list_tables;
+            Read list_unfolded_imports;
             Read list_variables;
             Lazy lock_commands;
             Write lock_messages;
@@ -159,6 +160,7 @@ macro_rules! each_statement {
             Write remove_keychain_entry;
             Lazy remove_messages;
             Write remove_runtime;
+            Write remove_unfolded_import;
             Write remove_variables;
             Lazy renew_leases;
             Write revive_messages;

@@ -4,8 +4,8 @@ use noetl_model::{Envelope, ExecutionId, Timestamp};
 
 use super::super::MemoryStore;
 use crate::{
-    EventPlace, EventSpan, ExecutionFilter, ImportedExecution, PAGE_MAX, PROJECT_MAX, Page,
-    ProjectedEvent, ProjectedOnto, StoreError,
+    EventPlace, EventSpan, ExecutionFilter, ImportFold, ImportedExecution, PAGE_MAX, PROJECT_MAX,
+    Page, ProjectedEvent, ProjectedOnto, StoreError,
 };
 
 impl MemoryStore {
@@ -93,6 +93,31 @@ impl MemoryStore {
             .map(|(_, imported)| imported)
             .filter(|imported| filter.admits(&imported.summary));
         Ok(found.take(page.limit.min(PAGE_MAX)).cloned().collect())
+    }
+
+    /// Returns nothing: a store in memory is never older than the program.
+    pub(crate) async fn unfolded_imports(
+        &self,
+        _limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    pub(crate) async fn fold_import(
+        &self,
+        execution: ExecutionId,
+        fold: ImportFold,
+    ) -> Result<(), StoreError> {
+        let mut tables = self.lock();
+        let records = &mut tables.records;
+        let ImportFold::Imported(change) = fold else { return Ok(()) };
+        let events = records.projected.values().filter(|it| it.execution_id == execution.0);
+        let folded = events
+            .fold(None, |known, event| Some(ImportedExecution::with(known, event, &change(event))));
+        if let Some(imported) = folded {
+            records.imported.insert(execution, imported);
+        }
+        Ok(())
     }
 
     pub(crate) async fn forget_projected(

@@ -1,0 +1,2 @@
+DELETE FROM noetl.unfolded_import
+WHERE execution_id = $1

@@ -1,0 +1,2 @@
+DELETE FROM unfolded_import
+WHERE execution_id = ?1
