@@ -27,6 +27,7 @@ mod memory;
 mod oracle;
 mod payloads;
 mod playbooks;
+mod recorded_worker;
 mod replay;
 mod run;
 mod sandbox;
