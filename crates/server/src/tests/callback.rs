@@ -321,6 +321,24 @@ pub(super) async fn a_callback_may_name_its_command(server: Server) {
     assert_eq!(server.post(&path, body).await.problem(), "422 no-command");
 }
 
+pub(super) async fn a_late_callback_that_names_its_command_does_not_end_the_next(server: Server) {
+    server.register(RETRIED).await;
+    let execution = server.start("tests/retried").await;
+    let worker = Worker { server: &server, name: "w" };
+    let first = worker.start_job(&execution).await["meta"]["command_id"].clone();
+    // The command ends without a callback of its job, as by a timeout.
+    let failed = json!({ "state": "failed", "command_id": first });
+    assert_in_flight(&call_back(&server, &execution, failed).await);
+    worker.start_job(&execution).await;
+    let late = json!({ "command_id": first, "job_uid": "u-1" });
+    let late = call_back(&server, &execution, late).await;
+    assert_eq!(late["status"], "accepted_stale", "{late}");
+    assert_eq!(server.status(&execution).await, "RUNNING");
+    // Without the command's name, the step is all that a callback tells.
+    assert_in_flight(&call_back(&server, &execution, json!({ "job_uid": "u-1" })).await);
+    assert_eq!(server.status(&execution).await, "COMPLETED");
+}
+
 /// Checks that a job survives its worker: the worker ends, its lease expires, and another worker,
 /// which is connected and takes over whatever else the first one held, does not get the command.
 async fn check_survival(server: Server, after_lease: impl AsyncFnOnce()) {

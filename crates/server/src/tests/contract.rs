@@ -113,6 +113,7 @@ contract! {
     callback::a_callback_that_does_not_come_in_time_fails_the_task,
     callback::the_repeated_callback_of_one_job_does_not_end_the_next,
     callback::a_callback_may_name_its_command,
+    callback::a_late_callback_that_names_its_command_does_not_end_the_next,
     catalog::an_invalid_playbook_is_answered_with_the_place_of_each_finding,
     catalog::each_item_of_a_batch_is_answered_for_itself,
     catalog::a_catalog_longer_than_a_page_is_read_page_by_page,
