@@ -407,10 +407,11 @@ const INTEGER_IDS: &[&str] = &[
 /// Checks that a browser reads every integer of a response exactly.
 #[track_caller]
 fn assert_exact_integers(path: &str, value: &Value) {
-    const EXACT_MAX: i64 = 1 << 53;
+    const EXACT_MAX: u64 = 1 << 53;
     match value {
         Value::Number(number) => {
-            let is_exact = number.as_i64().is_none_or(|it| it.abs() <= EXACT_MAX);
+            let is_exact =
+                number.is_f64() || number.as_i64().is_some_and(|it| it.unsigned_abs() <= EXACT_MAX);
             assert!(is_exact, "{path} has the integer {number}");
         }
         Value::Array(items) => items.iter().for_each(|item| assert_exact_integers(path, item)),

@@ -181,6 +181,22 @@ async fn a_list_of_imported_executions_goes_by_the_index_of_its_filter() {
     }
 }
 
+/// The statements that take messages differ only in the messages they leave to others. They are two
+/// files because a condition with a parameter could not use the index of either.
+#[test]
+fn the_statements_that_take_messages_differ_only_in_their_condition() {
+    let text = |name: &str| {
+        let statements = statements();
+        let (_, text) = statements.into_iter().find(|(it, _)| it == name).expect("a file");
+        let code: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
+        code.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let internal = text("take_internal_messages.sql");
+    let condition = " AND message ->> 'type' <> 'command_ready'";
+    assert_eq!(internal.matches(condition).count(), 2);
+    assert_eq!(internal.replace(condition, ""), text("take_messages.sql"));
+}
+
 /// True if a line of a query plan scans a table that grows with use. Scanning a partial index of
 /// only the wanted rows is allowed.
 fn is_walk(detail: &str) -> bool {
