@@ -185,7 +185,7 @@ async fn a_postgresql_database_from_before_there_were_digests_goes_on() {
             "DROP SCHEMA noetl_compat CASCADE;
             SET search_path = noetl;
             {UNDO}
-            DELETE FROM schema_migration WHERE version >= 132;"
+            DELETE FROM schema_migration WHERE version IN (132, 133);"
         );
         connection.execute(AssertSqlSafe(undo)).await.expect("it can be undone");
     };
