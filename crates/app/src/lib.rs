@@ -28,6 +28,7 @@ mod record_cleanup;
 mod refreshed;
 mod replay;
 mod results;
+mod round_times;
 mod schedules;
 mod secret_lookup;
 mod start;
@@ -74,6 +75,7 @@ pub use replay::{
     ReplayedProjections,
 };
 pub use results::{NewResult, ResultError};
+pub use round_times::ROUND_TIMES;
 pub use schedules::BackfillMode;
 pub use secret_lookup::{FoundSecret, SecretError, SecretLookup, SenderSecretError};
 pub use start::{

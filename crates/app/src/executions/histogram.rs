@@ -5,36 +5,12 @@ use noetl_model::{ExecutionStatus, Timestamp};
 use noetl_store::{ExecutionFilter, HistogramBar, HistogramSpan, StoreError};
 
 use crate::app::App;
+use crate::round_times::ROUND_TIMES;
 
 const SECOND: i64 = 1000;
-const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+const DAY: i64 = 24 * 60 * 60 * SECOND;
 const WEEK: i64 = 7 * DAY;
 
-/// Lengths of a bucket, in milliseconds; longer ones are multiples of a week.
-const STEPS: [i64; 20] = [
-    SECOND,
-    2 * SECOND,
-    5 * SECOND,
-    10 * SECOND,
-    15 * SECOND,
-    30 * SECOND,
-    MINUTE,
-    2 * MINUTE,
-    5 * MINUTE,
-    10 * MINUTE,
-    15 * MINUTE,
-    30 * MINUTE,
-    HOUR,
-    2 * HOUR,
-    3 * HOUR,
-    6 * HOUR,
-    12 * HOUR,
-    DAY,
-    2 * DAY,
-    WEEK,
-];
 /// Default number of buckets.
 const BUCKETS: u32 = 48;
 /// Maximum number of buckets.
@@ -120,10 +96,11 @@ fn divided(
     (from, until, step)
 }
 
-/// Returns the shortest step that fits.
+/// Returns the shortest step that fits; one longer than a week is a multiple of it.
 fn step_that(fits: impl Fn(i64) -> bool) -> i64 {
+    let short = ROUND_TIMES.into_iter().filter(|step| *step >= SECOND);
     let long = (2..).map(|weeks: i64| weeks.saturating_mul(WEEK));
-    STEPS.into_iter().chain(long).find(|step| fits(*step)).unwrap_or(WEEK)
+    short.chain(long).find(|step| fits(*step)).unwrap_or(WEEK)
 }
 
 fn buckets_of(span: &HistogramSpan, bars: &[HistogramBar]) -> Vec<HistogramBucket> {
@@ -154,6 +131,9 @@ fn buckets_of(span: &HistogramSpan, bars: &[HistogramBar]) -> Vec<HistogramBucke
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MINUTE: i64 = 60 * SECOND;
+    const HOUR: i64 = 60 * MINUTE;
 
     fn at(text: &str) -> Timestamp {
         text.parse().expect("a time")

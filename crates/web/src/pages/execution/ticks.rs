@@ -2,48 +2,14 @@
 
 use std::time::Duration;
 
+use noetl_app::ROUND_TIMES;
 use noetl_model::Timestamp;
 
 const MILLI: i64 = 1000;
-const SECOND: i64 = 1000 * MILLI;
-const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+const DAY: i64 = 24 * 60 * 60 * 1000 * MILLI;
 
-/// Distances between ticks, in microseconds.
-const DISTANCES: &[i64] = &[
-    MILLI,
-    2 * MILLI,
-    5 * MILLI,
-    10 * MILLI,
-    20 * MILLI,
-    50 * MILLI,
-    100 * MILLI,
-    200 * MILLI,
-    500 * MILLI,
-    SECOND,
-    2 * SECOND,
-    5 * SECOND,
-    10 * SECOND,
-    15 * SECOND,
-    30 * SECOND,
-    MINUTE,
-    2 * MINUTE,
-    5 * MINUTE,
-    10 * MINUTE,
-    15 * MINUTE,
-    30 * MINUTE,
-    HOUR,
-    2 * HOUR,
-    3 * HOUR,
-    6 * HOUR,
-    12 * HOUR,
-    DAY,
-    2 * DAY,
-    7 * DAY,
-    30 * DAY,
-    365 * DAY,
-];
+/// Distances between ticks of a very long time, in microseconds.
+const LONG_DISTANCES: [i64; 2] = [30 * DAY, 365 * DAY];
 
 /// The times that ticks are at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +29,9 @@ pub(super) fn ticks(
 ) -> (Vec<Timestamp>, Duration) {
     let (start, end) = (from.as_micros(), until.as_micros().max(from.as_micros()));
     let most = i64::try_from(max.max(1)).unwrap_or(1);
-    let fits = |distance: &&i64| (end - start) / **distance < most;
-    let distance = DISTANCES.iter().find(fits).copied().unwrap_or(i64::MAX / 4);
+    let fits = |distance: &i64| (end - start) / *distance < most;
+    let mut distances = ROUND_TIMES.map(|it| it * MILLI).into_iter().chain(LONG_DISTANCES);
+    let distance = distances.find(fits).unwrap_or(i64::MAX / 4);
     let first = match places {
         TickPlaces::FromStart => start,
         TickPlaces::Clock => start + (distance - start.rem_euclid(distance)) % distance,
@@ -77,6 +44,10 @@ pub(super) fn ticks(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SECOND: i64 = 1000 * MILLI;
+    const MINUTE: i64 = 60 * SECOND;
+    const HOUR: i64 = 60 * MINUTE;
 
     #[track_caller]
     fn check(from: i64, until: i64, max: usize, places: TickPlaces, expected: &[i64]) {
