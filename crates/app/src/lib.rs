@@ -55,7 +55,7 @@ pub use document_editing::{
 pub use executions::{
     EndError, EventOrder, EventQuery, ExecutionList, ExecutionNode, ExecutionOverview,
     ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, HistogramError, HistogramQuery,
-    KnownExecution, ListError, OldExecutions,
+    Initiator, KnownExecution, ListError, OldExecutions,
 };
 pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError};
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use noetl_api::wire::ExecuteRequest;
 use noetl_control::{Admission, LoadError, PlaybookChoice, StartError, StartRequest};
-use noetl_model::{Event, ExecutionId, Pool, Seq, Summary};
+use noetl_model::{Event, ExecutionId, Origin, Pool, Seq, Summary};
 use noetl_store::{KeyHolder, READ_EVENTS_MAX, StartKey};
 use serde_json::{Map, Value};
 
@@ -120,7 +120,9 @@ impl App {
             None => self.control().rerun(execution).await?,
             Some(workload) => {
                 let playbook = PlaybookChoice::Id(summary.playbook.catalog_id);
-                self.control().start(StartRequest::new(playbook, workload)).await?
+                let mut request = StartRequest::new(playbook, workload);
+                request.input.origin = Origin::Rerun { execution };
+                self.control().start(request).await?
             }
         };
         Ok(self.started_before(started).await?)

@@ -193,7 +193,10 @@ fn ended(
     let mut effects: Vec<Effect> =
         before.timers.keys().map(|timer| Effect::DropTimer { timer: *timer }).collect();
     match before.origin {
-        Origin::Request | Origin::Linked { .. } => {}
+        Origin::Request
+        | Origin::Linked { .. }
+        | Origin::Schedule { .. }
+        | Origin::Rerun { .. } => {}
         Origin::Parent { execution: parent, command, .. } => {
             effects.push(Effect::Send(Message::ChildEnded {
                 parent,

@@ -406,7 +406,10 @@ impl<'a> ScopeReader<'a> {
 
     fn parent_iter(&self) -> Option<&'a Value> {
         match &self.scope.state.origin {
-            Origin::Request | Origin::Linked { .. } => None,
+            Origin::Request
+            | Origin::Linked { .. }
+            | Origin::Schedule { .. }
+            | Origin::Rerun { .. } => None,
             Origin::Parent { iter, .. } => iter.as_ref(),
         }
     }

@@ -300,7 +300,7 @@ impl Execution {
     /// Returns the number of ancestors.
     pub fn depth(&self) -> u32 {
         match self.origin {
-            Origin::Request => 0,
+            Origin::Request | Origin::Schedule { .. } | Origin::Rerun { .. } => 0,
             Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => depth,
         }
     }
@@ -399,7 +399,7 @@ impl Execution {
     /// Returns the summary, the row stored beside the events.
     pub fn summary(&self) -> Summary {
         let parent = match self.origin {
-            Origin::Request => None,
+            Origin::Request | Origin::Schedule { .. } | Origin::Rerun { .. } => None,
             Origin::Parent { execution, command, .. } => Some(Parent::of(execution, Some(command))),
             Origin::Linked { execution, .. } => Some(Parent::of(execution, None)),
         };

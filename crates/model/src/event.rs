@@ -44,6 +44,14 @@ pub enum Origin {
         /// The number of ancestors of this execution.
         depth: u32,
     },
+    /// An instant of a schedule, on time or made up for.
+    Schedule {
+        /// The path of the schedule in the catalog.
+        path: String,
+        instant: Timestamp,
+    },
+    /// A request to run another execution again.
+    Rerun { execution: ExecutionId },
 }
 
 /// The effect of a cancellation on the executions below the cancelled one.

@@ -10,6 +10,7 @@ pub(crate) mod error;
 pub(crate) mod execution_table;
 pub(crate) mod histogram;
 pub(crate) mod id;
+pub(crate) mod initiator;
 pub(crate) mod json_tree;
 pub(crate) mod progress;
 pub(crate) mod prose;

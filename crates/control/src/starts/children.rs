@@ -237,7 +237,10 @@ fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> 
             request: None,
         }),
         // The store allows at most one child per command, so no key is needed.
-        Origin::Parent { .. } | Origin::Request => None,
+        Origin::Parent { .. }
+        | Origin::Request
+        | Origin::Schedule { .. }
+        | Origin::Rerun { .. } => None,
     };
     StartRequest {
         playbook: match playbook {

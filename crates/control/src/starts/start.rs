@@ -100,7 +100,7 @@ impl Control {
     pub async fn start_with_details(&self, request: StartRequest) -> Result<Started, StartError> {
         let StartRequest { playbook, input, key, admission } = request;
         let depth = match &input.origin {
-            Origin::Request => 0,
+            Origin::Request | Origin::Schedule { .. } | Origin::Rerun { .. } => 0,
             Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => *depth,
         };
         if depth > CHILD_DEPTH_MAX {
@@ -200,6 +200,7 @@ impl Control {
         };
         let playbook = PlaybookChoice::Id(state.playbook().catalog_id);
         let mut request = StartRequest::new(playbook, payload);
+        request.input.origin = Origin::Rerun { execution };
         request.input.error_mode = Some(state.error_mode());
         request.input.pool = state.pool().clone();
         Ok(request)

@@ -34,7 +34,10 @@ impl DecisionDraft<'_> {
     /// completed last (also if no step has the requested name).
     fn execution_output(&self) -> Payload {
         let asked_for = match &self.state.origin {
-            Origin::Request | Origin::Linked { .. } => None,
+            Origin::Request
+            | Origin::Linked { .. }
+            | Origin::Schedule { .. }
+            | Origin::Rerun { .. } => None,
             Origin::Parent { return_step, .. } => return_step.as_ref(),
         };
         asked_for

@@ -56,7 +56,9 @@ fn asks(tool: &str, expected: Expect) {
             }
             Origin::Parent { return_step: None, .. } => format!("{playbook}, waits"),
             Origin::Linked { .. } => format!("{playbook}, goes on"),
-            Origin::Request => format!("{playbook}, from nowhere"),
+            Origin::Request | Origin::Schedule { .. } | Origin::Rerun { .. } => {
+                format!("{playbook}, from nowhere")
+            }
         },
         ChildCall::Invalid(error) => error.to_string(),
         ChildCall::Settled => "nothing".to_owned(),

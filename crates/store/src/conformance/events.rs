@@ -81,6 +81,12 @@ fn executions() -> Vec<Event> {
     vec![
         started(Origin::Request, ErrorMode::Strict, None),
         started(Origin::Linked { execution: ExecutionId(9), depth: 1 }, ErrorMode::Strict, None),
+        started(
+            Origin::Schedule { path: "demo/größe".into(), instant: at(7) },
+            ErrorMode::Strict,
+            None,
+        ),
+        started(Origin::Rerun { execution: ExecutionId(9) }, ErrorMode::Strict, None),
         started(parent, ErrorMode::Lenient, Some(json!({ "traceparent": "00-1-2-01" }))),
         Event::ExecutionForked {
             origin: ForkPoint { execution: ExecutionId(9), seq: Seq(3) },

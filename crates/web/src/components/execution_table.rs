@@ -3,13 +3,15 @@
 use maud::{Markup, html};
 use noetl_api::wire::ExecutionHistogram;
 use noetl_app::{
-    ExecutionList, ExecutionQuery, HistogramError, HistogramQuery, KnownExecution, ListError,
+    ExecutionList, ExecutionQuery, HistogramError, HistogramQuery, Initiator, KnownExecution,
+    ListError,
 };
 use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, Summary};
 
 use super::action::{Action, action, confirmed_action};
 use super::duration::duration;
 use super::id::{execution_address, execution_link, playbook_link};
+use super::initiator::initiator_line;
 use super::progress::{ExecutionLine, progress, took};
 use super::status::execution_status;
 use super::table::{actions, keyed_table, number, text, wide};
@@ -40,20 +42,22 @@ pub(crate) async fn count_executions(
     }
 }
 
-/// Adds to executions the reasons why they do not advance. Subscriptions, which are listed as
+/// Adds to executions their initiators and the reasons why they do not advance. Subscriptions, which are listed as
 /// executions too, are left out: they have a page of their own.
 pub(crate) async fn listed(
     page: &PageRequest,
     executions: Vec<KnownExecution>,
 ) -> Result<Vec<ExecutionLine>, PageError> {
-    let mut listed = Vec::with_capacity(executions.len());
     let executions = executions.into_iter().filter(|known| match known.origin {
         LogOrigin::Native | LogOrigin::Imported => true,
         LogOrigin::Subscription => false,
     });
-    for known in executions {
+    let executions: Vec<KnownExecution> = executions.collect();
+    let initiators = page.app().initiators(&executions).await?;
+    let mut listed = Vec::with_capacity(executions.len());
+    for (known, initiator) in executions.into_iter().zip(initiators) {
         let hint = page.app().hint_of(&known).await?;
-        listed.push(ExecutionLine { summary: known.summary, hint });
+        listed.push(ExecutionLine { summary: known.summary, initiator, hint });
     }
     Ok(listed)
 }
@@ -117,7 +121,10 @@ fn row(page: &PageRequest, listed: &ExecutionLine, compare: Option<String>) -> V
     let summary = &listed.summary;
     vec![
         execution_status(page.words, summary.status),
-        html! { (playbook_link(&summary.playbook.path)) " " span.soft { "v" (summary.playbook.version) } },
+        html! {
+            (playbook_link(&summary.playbook.path)) " " span.soft { "v" (summary.playbook.version) }
+            (started_by(page, &listed.initiator))
+        },
         execution_link(summary.execution),
         time(summary.started_at),
         duration(page.words, took(summary, page.now)),
@@ -127,6 +134,19 @@ fn row(page: &PageRequest, listed: &ExecutionLine, compare: Option<String>) -> V
             @if page.visitor.may.run { (act(page, summary)) }
         },
     ]
+}
+
+/// Draws the initiator of an execution unless it is a request, as for most.
+fn started_by(page: &PageRequest, initiator: &Initiator) -> Markup {
+    match initiator {
+        Initiator::Request => html! {},
+        Initiator::Parent(_)
+        | Initiator::Subscription { .. }
+        | Initiator::Schedule { .. }
+        | Initiator::Rerun(_)
+        | Initiator::Fork(_)
+        | Initiator::OtherProgram => html! { div.initiator { (initiator_line(page, initiator)) } },
+    }
 }
 
 /// Draws the action that the status of an execution suggests.

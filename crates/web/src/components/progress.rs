@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use noetl_app::{UnservedWait, WaitHint};
+use noetl_app::{Initiator, UnservedWait, WaitHint};
 use noetl_model::{ExecutionStatus, Summary, Timestamp};
 
 use super::bar::bar;
@@ -19,6 +19,7 @@ const ERROR_MAX: usize = 160;
 #[derive(Debug)]
 pub(crate) struct ExecutionLine {
     pub(crate) summary: Summary,
+    pub(crate) initiator: Initiator,
     pub(crate) hint: Option<WaitHint>,
 }
 

@@ -33,7 +33,6 @@ use crate::error::PageError;
 use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
-pub(super) use address::repeated_address;
 use address::{Here, PositionQuery};
 pub(super) use compare::{compare, comparison_address};
 pub(crate) use drawn::DrawnPlaybooks;

@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use noetl_api::LeaseRequest;
 use noetl_control::{PlaybookChoice, StartRequest};
 use noetl_model::{
-    ErrorKind, ExecutionId, LeaseScope, Logs, Outcome, Pool, Report, ToolError, WorkerId,
+    ErrorKind, ExecutionId, LeaseScope, Logs, Origin, Outcome, Pool, Report, ToolError, WorkerId,
 };
 use serde_json::{Map, json};
 
@@ -101,7 +101,7 @@ async fn a_failed_execution_opens_at_its_failure() {
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms
-            Started by | a request
+            Started by | Request
             Children | List
             Failed in step bill, attempt 1
             exceptionno address <b>
@@ -172,7 +172,7 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms
-            Started by | a request
+            Started by | Request
             Children | List
             Failed
             Running
@@ -226,7 +226,7 @@ async fn a_step_says_which_arcs_it_took_and_why() {
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms
-            Started by | a request
+            Started by | Request
             Children | List
             Failed
             Running
@@ -300,7 +300,7 @@ async fn an_expression_is_evaluated_at_the_position() {
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms
-            Started by | a request
+            Started by | Request
             Children | List
             Failed
             Running
@@ -366,4 +366,35 @@ async fn a_fork_with_changed_variables_opens_the_new_execution() {
     let shown = site.submit(&format!("{base}/fork?at=4"), &format!("{base}/fork"), fields).await;
     assert_eq!(shown.status, StatusCode::SEE_OTHER, "{}", shown.body);
     assert!(shown.location().starts_with("/ui/executions/") && shown.location() != base);
+}
+
+/// Starts an execution for an initiator; returns the text of its page and of the list.
+async fn initiated(site: &Site, origin: Origin) -> (String, String) {
+    let playbook = PlaybookChoice::Path { path: "shop/orders".to_owned(), version: None };
+    let mut request = StartRequest::new(playbook, Map::new());
+    request.input.origin = origin;
+    let execution = site.app.start(request).await.expect("an execution").execution;
+    let shown = site.get(&format!("/ui/executions/{execution}")).await;
+    let list = site.get("/ui/executions").await;
+    (shown.body, list.body)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_initiator_of_an_execution_is_named_and_linked() {
+    let (site, first) = started().await;
+    let instant = "2026-11-17T02:30:00Z".parse().expect("a time");
+    let nightly = Origin::Schedule { path: "shop/nightly".to_owned(), instant };
+    let (shown, list) = initiated(&site, nightly).await;
+    let link = "Schedule <a href=\"/ui/schedules/shop/nightly\">shop/nightly</a>";
+    assert!(shown.contains(link) && list.contains(link), "{shown}");
+    assert!(content_text(&shown).contains("for 2026-11-17 02:30:00 UTC"), "{shown}");
+
+    let (shown, list) = initiated(&site, Origin::Rerun { execution: first }).await;
+    let link = format!("href=\"/ui/executions/{first}\"");
+    assert!(shown.contains("Repeats") && shown.contains(&link), "{shown}");
+    assert!(list.contains("Repeats"), "{list}");
+
+    let above = Origin::Linked { execution: first, depth: 1 };
+    let (shown, list) = initiated(&site, above).await;
+    assert!(shown.contains("Step of") && list.contains("Step of"), "{shown}");
 }

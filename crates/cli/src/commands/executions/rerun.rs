@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use noetl_app::BulkAction;
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_model::{Event, Seq, Summary};
+use noetl_model::{Event, Origin, Seq, Summary};
 use serde_json::{Map, Value};
 
 use super::bulk::{bulk, check_unchanged};
@@ -59,6 +59,7 @@ async fn again(
     merge(&mut payload, over);
     let playbook = PlaybookChoice::Id(earlier.playbook.catalog_id);
     let mut request = StartRequest::new(playbook, payload);
+    request.input.origin = Origin::Rerun { execution: id };
     (request.input.error_mode, request.input.pool) = (Some(error_mode), pool);
     backend.start(request).await
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use noetl_engine::{ScheduleStep, schedule_step};
-use noetl_model::{ExecutionId, InstantSkipReason, Pool, ScheduleEvent, Timestamp};
+use noetl_model::{ExecutionId, InstantSkipReason, Origin, Pool, ScheduleEvent, Timestamp};
 use noetl_playbook::{Overlap, Schedule};
 use noetl_store::{PAGE_MAX, ScheduleRow, StartKey, StoreError};
 use serde_json::json;
@@ -188,6 +188,7 @@ impl Control {
         let choice = PlaybookChoice::Path { path: document.playbook.clone(), version: None };
         let mut request = StartRequest::new(choice, payload);
         request.admission = Admission::Internal;
+        request.input.origin = Origin::Schedule { path: path.to_owned(), instant };
         if let Some(pool) = &document.pool {
             request.input.pool = Pool::new(pool.clone());
         }

@@ -99,7 +99,8 @@ impl EditorView {
         let summary = page.app().execution(execution).await?;
         let known = KnownExecution { origin: LogOrigin::Native, summary: summary.clone() };
         let hint = page.app().hint_of(&known).await?;
-        self.run = Some(ExecutionLine { summary, hint });
+        let initiator = page.app().initiator(&known).await?;
+        self.run = Some(ExecutionLine { summary, initiator, hint });
         Ok(())
     }
 }

@@ -34,8 +34,6 @@ pub(in crate::pages) struct PositionQuery {
     pub(super) text: String,
     /// The expression to try.
     pub(super) expression: String,
-    /// The execution that this one repeats.
-    pub(super) original: String,
     /// The steps of the timeline whose attempts are shown, separated by commas.
     pub(super) expand: String,
     /// `on` shows the critical path.
@@ -89,11 +87,6 @@ impl Tab {
     }
 }
 
-/// Returns the address of an execution that repeats another one.
-pub(in crate::pages) fn repeated_address(execution: ExecutionId, original: ExecutionId) -> String {
-    with_query(&execution_address(execution), &[("original", &original.to_string())])
-}
-
 /// The events that the table shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct EventFilter {
@@ -130,8 +123,6 @@ pub(super) struct Here {
     pub(super) axis: LogAxis,
     pub(super) step: Option<String>,
     pub(super) tab: Tab,
-    /// The execution that this one repeats, as the form that started it knew.
-    pub(super) original: Option<ExecutionId>,
     pub(super) filter: EventFilter,
     pub(super) expression: String,
     pub(super) timeline: TimelineChoice,
@@ -147,7 +138,6 @@ impl Here {
             axis: if query.axis == "time" { LogAxis::Time } else { LogAxis::Seq },
             step: Some(query.step.clone()).filter(|it| !it.is_empty()),
             tab: Tab::of(&query.tab),
-            original: query.original.parse().ok(),
             filter: EventFilter {
                 kind: query.kind.clone(),
                 of: query.of.clone(),
@@ -190,7 +180,6 @@ impl Here {
             LogAxis::Seq => "",
             LogAxis::Time => "time",
         };
-        let original = self.original.map(|it| it.to_string()).unwrap_or_default();
         let (filter, timeline) = (&self.filter, &self.timeline);
         let of_tab = |tab: Tab, text: &str| match self.tab == tab {
             true => text.to_owned(),
@@ -212,7 +201,6 @@ impl Here {
             ("critical", on(timeline.is_critical)),
             ("between", on(timeline.is_between)),
             ("rows", number(offset)),
-            ("original", original),
         ]
     }
 

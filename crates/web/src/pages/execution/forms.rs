@@ -13,7 +13,6 @@ use noetl_model::{ExecutionId, Seq};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::address::repeated_address;
 use super::source::line_of;
 use crate::components::editor::{EditorField, editor_field};
 use crate::components::error::error_line;
@@ -198,7 +197,7 @@ pub(in crate::pages) async fn again(
     let workload = object("workload", form.given("workload").unwrap_or("{}"))?;
     let original = super::execution_of(&id)?;
     let started = page.app().rerun(original, Some(workload)).await?;
-    Ok(see(&repeated_address(started.execution, original)))
+    Ok(see(&execution_address(started.execution)))
 }
 
 fn object(name: &str, text: &str) -> Result<Map<String, Value>, PageError> {

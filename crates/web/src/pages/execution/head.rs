@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use noetl_app::WaitHint;
+use noetl_app::{Initiator, WaitHint};
 use noetl_model::ExecutionStatus;
 
 use super::compare::comparison_address;
@@ -13,10 +13,11 @@ use crate::components::action::{Action, action, confirmed_action};
 use crate::components::command::command;
 use crate::components::duration::duration;
 use crate::components::id::{execution_address, execution_link, playbook_link};
+use crate::components::initiator::initiator_line;
 use crate::components::progress::unserved;
 use crate::components::prose::prose;
 use crate::components::status::execution_status;
-use crate::components::time::time;
+use crate::components::time::{planned_time, time};
 use crate::request::PageRequest;
 
 pub(super) fn head(page: &PageRequest, view: &ExecutionView) -> Markup {
@@ -48,7 +49,9 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
             div { dt { (page.t("exec.id")) } dd { code { (summary.execution) } } }
             div { dt { (page.t("exec.started")) } dd { (time(view.state.started_at)) } }
             div { dt { (page.t("exec.took")) } dd { (duration(page.words, took)) } }
-            div { dt { (page.t("exec.started_by")) } dd { (started_by(page, view)) } }
+            @if let Some(by) = started_by(page, &view.initiator) {
+                div { dt { (page.t("exec.started_by")) } dd { (by) } }
+            }
             @if let Some(fork) = summary.fork {
                 div { dt { (page.t("exec.fork_of")) } dd {
                     (execution_link(fork.execution)) " "
@@ -58,7 +61,8 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
                     " · " a href=(comparison_address(fork.execution, summary.execution)) {
                         (page.t("compare.with_original")) }
                 } }
-            } @else if let Some(original) = view.here.original {
+            }
+            @if let Initiator::Rerun(original) = view.initiator {
                 div { dt { (page.t("compare.repeats")) } dd {
                     (execution_link(original)) " · "
                     a href=(comparison_address(original, summary.execution)) {
@@ -72,12 +76,18 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
     }
 }
 
-fn started_by(page: &PageRequest, view: &ExecutionView) -> Markup {
-    match view.summary.parent {
-        Some(parent) => {
-            html! { (page.t("exec.by_parent")) " " (execution_link(parent.execution())) }
-        }
-        None => html! { (page.t("exec.by_request")) },
+/// Draws the initiator, unless the execution it repeats or forks is a fact of its own.
+fn started_by(page: &PageRequest, initiator: &Initiator) -> Option<Markup> {
+    match initiator {
+        Initiator::Fork(_) | Initiator::Rerun(_) => None,
+        Initiator::Schedule { instant, .. } => Some(html! {
+            (initiator_line(page, initiator)) " "
+            span.soft { (page.t("initiator.instant")) " " (planned_time(&instant.to_string())) }
+        }),
+        Initiator::Request
+        | Initiator::Parent(_)
+        | Initiator::Subscription { .. }
+        | Initiator::OtherProgram => Some(initiator_line(page, initiator)),
     }
 }
 

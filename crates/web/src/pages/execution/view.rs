@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use noetl_api::wire::{GuardView, LogDensity, PositionState, PositionStep, TimelineWindow};
-use noetl_app::{CriticalRun, KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint};
+use noetl_app::{
+    CriticalRun, Initiator, KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint,
+};
 use noetl_model::{
     Event, ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepStatus, Summary,
 };
@@ -25,6 +27,7 @@ const BUCKETS: u64 = 160;
 pub(super) struct ExecutionView {
     pub(super) here: Here,
     pub(super) summary: Summary,
+    pub(super) initiator: Initiator,
     /// The reason why the execution does not advance.
     pub(super) hint: Option<WaitHint>,
     pub(super) state: PositionState,
@@ -77,6 +80,7 @@ impl ExecutionView {
         let mut here = Here::of(execution, &query);
         let summary = app.execution(execution).await?;
         let known = KnownExecution { origin: LogOrigin::Native, summary: summary.clone() };
+        let initiator = app.initiator(&known).await?;
         let hint = app.hint_of(&known).await?;
         let state = app.position_state(execution, here.at).await?;
         let drawn = drawn.load(app, state.catalog_id.into()).await?;
@@ -120,6 +124,7 @@ impl ExecutionView {
         Ok(Self {
             here,
             summary,
+            initiator,
             hint,
             state,
             drawn,

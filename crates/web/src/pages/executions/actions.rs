@@ -11,7 +11,6 @@ use serde_json::Map;
 use crate::components::id::execution_address;
 use crate::error::PageError;
 use crate::form::SignedForm;
-use crate::pages::execution::repeated_address;
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 
@@ -49,7 +48,7 @@ pub(in crate::pages) async fn rerun(
 ) -> PageResult {
     let original = execution_of(&id)?;
     let started = page.app().rerun(original, None).await?;
-    Ok(see(&repeated_address(started.execution, original)))
+    Ok(see(&execution_address(started.execution)))
 }
 
 fn execution_of(text: &str) -> Result<ExecutionId, PageError> {
