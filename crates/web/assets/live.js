@@ -9,6 +9,11 @@ import { isInUse, mergePart } from "./replace.js";
 
 /** Milliseconds after which a stream that the browser has given up is opened again. */
 const REOPEN_AFTER = 1000;
+/**
+ * Milliseconds without a message after which the connection counts as lost; the server sends one a
+ * second.
+ */
+const SILENT_MAX = 2500;
 
 /** @type {EventSource | null} */
 let stream = null;
@@ -18,6 +23,8 @@ let address = "";
 let position = "";
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let reopening;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let silence;
 /** The parts that wait until the visitor has finished typing, by id. @type {Map<string, string>} */
 const waiting = new Map();
 
@@ -41,14 +48,20 @@ function open() {
     from.searchParams.set("after", position);
   }
   stream = new EventSource(from);
-  stream.addEventListener("open", () => tell("open"));
-  stream.addEventListener("update", (event) => update(event.data));
+  watch();
+  stream.addEventListener("open", heard);
+  stream.addEventListener("alive", heard);
+  stream.addEventListener("update", (event) => {
+    heard();
+    update(event.data);
+  });
   stream.addEventListener("end", (event) => {
     close();
     update(event.data);
   });
   stream.addEventListener("error", () => {
     tell("lost");
+    watch();
     if (stream?.readyState === EventSource.CLOSED) {
       clearTimeout(reopening);
       reopening = setTimeout(open, REOPEN_AFTER);
@@ -56,8 +69,25 @@ function open() {
   });
 }
 
+/** Notes a sign of life of the connection. */
+function heard() {
+  tell("open");
+  watch();
+}
+
+/** Opens another connection once nothing has been heard of this one for long. */
+function watch() {
+  clearTimeout(silence);
+  silence = setTimeout(() => {
+    tell("lost");
+    stream?.close();
+    open();
+  }, SILENT_MAX);
+}
+
 function close() {
   clearTimeout(reopening);
+  clearTimeout(silence);
   stream?.close();
   stream = null;
   waiting.clear();
@@ -79,7 +109,6 @@ function tell(state) {
  * @param {string} data
  */
 function update(data) {
-  tell(stream ? "open" : "closed");
   const { position: shown, parts } = JSON.parse(data);
   position = String(shown);
   for (const [id, html] of Object.entries(parts)) {

@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use noetl_model::{EventId, ExecutionId, Recorded, Seq};
 use noetl_store::READ_EVENTS_MAX;
 use tokio::sync::watch;
 
 use crate::{Control, LoadError};
+
+/// The longest time until a reader notices a commit of another process.
+const FOLLOW_POLL_MAX: Duration = Duration::from_millis(200);
 
 /// The waiters for new events, by execution.
 #[derive(Debug, Default)]
@@ -87,12 +91,13 @@ impl Follow {
 
     /// Waits for a commit of this process, or for the poll interval in case of another process.
     async fn wait(&mut self) {
+        let poll = self.control.parts.settings.poll.min(FOLLOW_POLL_MAX);
         tokio::select! {
             biased;
             changed = self.advanced.changed() => {
                 changed.expect("the sender stays while somebody follows");
             }
-            () = tokio::time::sleep(self.control.parts.settings.poll) => {}
+            () = tokio::time::sleep(poll) => {}
         }
     }
 }

@@ -48,7 +48,7 @@ impl Updates {
                     let line = message.lines().find_map(|line| line.strip_prefix(name));
                     line.map(|value| value.trim_start().to_owned())
                 };
-                let data = field("data:");
+                let data = field("data:").filter(|_| field("event:").as_deref() != Some("alive"));
                 let update = data.map(|data| ReceivedUpdate {
                     name: field("event:").expect("a name"),
                     id: field("id:").and_then(|id| id.parse().ok()).expect("an id"),

@@ -13,7 +13,7 @@ use axum::extract::{Path, Query};
 use axum::http::HeaderMap;
 use axum::response::IntoResponse as _;
 use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
-use futures::stream;
+use futures::stream::{self, StreamExt as _};
 use noetl_model::{ExecutionId, Seq};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -28,15 +28,16 @@ use crate::response::PageResult;
 
 /// Minimum time between two updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
-/// The pause after an update, as a multiple of the time that drawing it took.
+/// The pause after an update, as a multiple of the time that drawing it took, and its maximum.
 const PAUSE_FACTOR: u32 = 3;
+const PAUSE_MAX: Duration = Duration::from_millis(250);
 /// Time after which the page is drawn again although nothing was recorded: it tells how long work
 /// has been running.
 const REDRAW_AFTER: Duration = Duration::from_secs(1);
 /// Time after which a browser connects again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(500);
-/// Interval of keep-alive messages on an idle stream.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Interval of messages on an idle stream. A browser that misses several of them connects again.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 /// The position that the reader of a stream has.
 #[derive(Debug, Default, Deserialize)]
@@ -94,7 +95,11 @@ pub(in crate::pages) async fn live(
             }
         }
     });
-    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
+    // Sent before the first update, which may be far away.
+    let begun = SentEvent::default().retry(RECONNECT_AFTER);
+    let sent = stream::iter([Ok(begun)]).chain(sent);
+    let alive = SentEvent::default().event("alive").data("1");
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).event(alive);
     Ok(Sse::new(sent).keep_alive(keep_alive).into_response())
 }
 
@@ -125,8 +130,7 @@ impl PageUpdates {
             let parts = self.changed(PageParts::of(&page, &view));
             // The reader has the page as it was at this position.
             let is_known = self.next_at.is_none() && view.state.position == self.seen;
-            self.next_at =
-                Some(Instant::now() + UPDATE_INTERVAL.max(begun.elapsed() * PAUSE_FACTOR));
+            self.next_at = Some(Instant::now() + pause_after(begun.elapsed()));
             self.seen = view.state.position;
             self.is_over = view.summary.status.is_terminal();
             if self.is_over || !(is_known || parts.is_empty()) {
@@ -167,8 +171,12 @@ impl PageUpdates {
         SentEvent::default()
             .id(self.seen.to_string())
             .event(name)
-            .retry(RECONNECT_AFTER)
             .json_data(&update)
             .expect("an update is JSON")
     }
+}
+
+/// Returns the pause after an update that took this long to draw.
+fn pause_after(drawn: Duration) -> Duration {
+    (drawn * PAUSE_FACTOR).clamp(UPDATE_INTERVAL, PAUSE_MAX)
 }
