@@ -1,7 +1,9 @@
-//! Pages of the web interface on large stores: lists, long executions, positions, graphs, updates.
+//! Pages of the web interface on large stores: lists, long executions, positions, graphs, the
+//! editor, updates.
 //!
 //! A page is fetched as a browser does, compressed; the time is that until its last byte.
 
+mod editor;
 mod live;
 
 use std::time::{Duration, Instant};
@@ -52,6 +54,7 @@ pub(super) async fn measure(setting: &ScenarioParameters<'_>) -> Result<Sheet> {
     let scrubbed = grow(&database, setting.size.of(SCRUBBED)).await?;
     positions(&database, &mut sheet, &scrubbed).await?;
     graph(&database, &mut sheet).await?;
+    editor::measure(&database, &mut sheet).await?;
     live::measure(&database, &mut sheet, setting.size.runs(3)).await?;
     Ok(sheet)
 }
@@ -85,6 +88,11 @@ impl PageReader {
         }
         Ok(durations)
     }
+}
+
+/// Returns the text between two others.
+fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
+    text.split_once(before)?.1.split_once(after).map(|(found, _)| found)
 }
 
 fn millis(duration: Duration) -> f64 {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use noetl_model::{Recorded, Timestamp};
 use serde_json::json;
 
-use super::{PageReader, add_durations};
+use super::{PageReader, add_durations, between};
 use crate::database::{MeasuredDatabase, log};
 use crate::playbooks::chain_of;
 use crate::sheet::Sheet;
@@ -52,7 +52,8 @@ async fn follow(system: &MeasuredSystem, page: &str) -> Result<Vec<ShownPosition
     ensure!(stream.status().is_success(), "the updates answer {}", stream.status());
     let mut shown = Vec::new();
     while let Some(chunk) = stream.chunk().await? {
-        if !chunk.windows(5).any(|part| part == b"data:") {
+        // Only an update has an id; other messages keep the connection alive.
+        if !chunk.windows(3).any(|part| part == b"id:") {
             continue;
         }
         let (text, _) = reader.fetch(page).await?;
@@ -76,8 +77,4 @@ fn delays_of(log: &[Recorded], shown: &[ShownPosition]) -> Result<Vec<Duration>>
         Some(visible.at.since(recorded.at))
     });
     Ok(delays.collect())
-}
-
-fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
-    text.split_once(before)?.1.split_once(after).map(|(found, _)| found)
 }
