@@ -2,6 +2,7 @@
 
 mod axe;
 mod driver;
+mod editor;
 mod inspect;
 mod keyboard;
 mod live;

@@ -7,6 +7,7 @@ mod template;
 mod view;
 
 use axum::extract::{Path, Query};
+use axum::http::StatusCode;
 use noetl_api::wire::ExecuteRequest;
 use noetl_app::{CatalogError, EntryChoice, ExecuteError, StartOptions};
 use serde::Deserialize;
@@ -73,7 +74,10 @@ pub(super) async fn act(
 async fn run(page: &PageRequest, path: &str, form: &SignedForm) -> PageResult {
     let version = form.given("version").and_then(|it| it.parse::<u32>().ok());
     let entry = view::entry(page, path.to_owned(), version).await?;
-    let payload = inputs::payload(&entry.content, form).map_err(PageError::Refused)?;
+    let payload = match inputs::payload(&entry.content, form) {
+        Ok(payload) => payload,
+        Err(refusal) => return refused(page, path, form, refusal).await,
+    };
     let request = ExecuteRequest {
         path: Some(path.to_owned()),
         version: Some(json!(entry.version)),
@@ -83,6 +87,18 @@ async fn run(page: &PageRequest, path: &str, form: &SignedForm) -> PageResult {
     };
     let started = page.app().execute(request, StartOptions::default()).await?;
     Ok(see(&execution_address(started.execution)))
+}
+
+/// Answers a form that cannot be read: its values stay on the page.
+async fn refused(page: &PageRequest, path: &str, form: &SignedForm, refusal: String) -> PageResult {
+    let query = VersionChoice { version: form.get("version").to_owned(), compare: String::new() };
+    let mut view = PlaybookView::load(page, path.to_owned(), &query).await?;
+    view.inputs = inputs::sent_fields(&view.entry.content, form);
+    view.pool = form.get("pool").to_owned();
+    view.refusal = Some(refusal);
+    let head = PageHead { title: &view.entry.path, place: NavPlace::Playbooks };
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Ok(page.respond_with(status, &head, &template::playbook(page, &view)))
 }
 
 impl From<CatalogError> for PageError {

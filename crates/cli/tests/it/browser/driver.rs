@@ -121,6 +121,19 @@ impl Browser {
         self.post("/actions", &actions);
     }
 
+    /// Presses a key while another one is held.
+    pub(super) fn chord(&self, held: char, key: char) {
+        let presses = [("keyDown", held), ("keyDown", key), ("keyUp", key), ("keyUp", held)];
+        let presses = presses.map(|(kind, key)| json!({ "type": kind, "value": key.to_string() }));
+        let actions = json!({ "actions": [{ "type": "key", "id": "keys", "actions": presses }] });
+        self.post("/actions", &actions);
+    }
+
+    /// Inserts a text at the cursor, as pasting does.
+    pub(super) fn insert(&self, text: &str) {
+        self.devtools("Input.insertText", &json!({ "text": text }));
+    }
+
     /// Returns the errors in the console since the last call.
     pub(super) fn console_errors(&self) -> Vec<String> {
         let entries = self.post("/se/log", &json!({ "type": "browser" }));

@@ -1,6 +1,8 @@
 //! Stories of visitors: moving through an execution, comparing and forking, logging in, and waiting
 //! for a worker.
 
+use serde_json::{Value, json};
+
 use super::driver::{Browser, Scripts};
 use super::pages::guarded_server;
 use super::seed::SeededSite;
@@ -11,6 +13,7 @@ use crate::server::{Process, Server};
 const LEFT: &str = "\u{E012}";
 const RIGHT: &str = "\u{E014}";
 const HOME: &str = "\u{E011}";
+const CONTROL: char = '\u{E009}';
 
 /// Waits until an element contains a text.
 #[track_caller]
@@ -168,4 +171,49 @@ fn an_execution_is_read_and_retried_without_scripts() {
         browser.text("#failure-title").contains("Failed in step ship")
     });
     browser.assert_clean(&site.url());
+}
+
+/// A playbook whose result shows the workload that it was started with.
+const GREETING: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: greet, path: tests/greet}
+workload: {name: world, times: 2, loud: true, guests: [ada]}
+workflow:
+  - step: greet
+    tool: {kind: noop, result: '{{ workload }}'}
+";
+
+/// Replaces the text of a field.
+fn fill(browser: &Browser, selector: &str, text: &str) {
+    browser.click(selector);
+    browser.chord(CONTROL, 'a');
+    browser.write(selector, text);
+}
+
+#[test]
+fn a_playbook_is_started_by_the_form_of_its_workload() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    server.call("POST", "/api/catalog/register", &json!({ "content": GREETING }));
+    let browser = Browser::new(Scripts::On);
+    browser.open(&format!("{}/ui/playbooks/tests/greet", server.url()));
+    fill(&browser, "[name='workload.name']", "Grace");
+    fill(&browser, "[name='workload.times']", "3");
+    fill(&browser, "[name='workload.guests']", "[\"ada\"");
+    browser.click("[name='workload.loud']");
+    browser.click(".run button.main");
+    // The form stays as it was filled in, so that only the mistake is repaired.
+    shows(&browser, ".run .error-line", "`guests` is not valid JSON");
+    let _refusals = browser.console_errors();
+    fill(&browser, "[name='workload.guests']", "[\"ada\", \"grace\"]");
+    browser.click(".run button.main");
+    shows(&browser, ".page-head .status", "Completed");
+    shows(&browser, ".facts", "Request");
+    let id = browser.address().rsplit('/').next().unwrap_or_default().to_owned();
+    let shown = server.call("GET", &format!("/api/executions/{id}"), &Value::Null);
+    let expected =
+        json!({ "name": "Grace", "times": 3, "loud": false, "guests": ["ada", "grace"] });
+    assert_eq!(shown["workload"], expected, "{shown}");
+    browser.assert_clean(&server.url());
 }

@@ -10,7 +10,7 @@ use super::view::{Comparison, PlaybookView};
 use crate::address::with_query;
 use crate::components::action::{Action, action, confirmed_action};
 use crate::components::empty::empty;
-use crate::components::error::hint;
+use crate::components::error::{error_line, hint};
 use crate::components::execution_table::execution_table;
 use crate::components::id::playbook_address;
 use crate::components::time::time;
@@ -151,9 +151,10 @@ fn run_form(page: &PageRequest, view: &PlaybookView) -> Markup {
                 (form_fields(page))
                 input type="hidden" name="action" value="run";
                 input type="hidden" name="version" value=(view.entry.version);
+                @if let Some(refusal) = &view.refusal { (error_line(refusal)) }
                 @for field in &view.inputs { (input(field)) }
                 label { span { (page.t("playbook.pool")) }
-                    input name="pool" placeholder=(Pool::SHARED) pattern="[A-Za-z0-9_\\-]*"; }
+                    input name="pool" placeholder=(Pool::SHARED) pattern="[A-Za-z0-9_\\-]*" value=(view.pool); }
                 div { button.main type="submit" { (page.t("playbook.start")) } }
             }
         }

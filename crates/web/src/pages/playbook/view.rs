@@ -21,6 +21,9 @@ pub(super) struct PlaybookView {
     pub(super) newest: u32,
     pub(super) compared: Option<Comparison>,
     pub(super) inputs: Vec<InputField>,
+    pub(super) pool: String,
+    /// The reason why the values of the form did not start an execution.
+    pub(super) refusal: Option<String>,
     pub(super) executions: Vec<ExecutionLine>,
 }
 
@@ -56,6 +59,8 @@ impl PlaybookView {
             newest: newest_version,
             compared,
             inputs: fields(&shown.content),
+            pool: String::new(),
+            refusal: None,
             executions: last_executions(page, path).await?,
             entry: shown,
         })
