@@ -99,54 +99,24 @@ async fn seeded() -> SeededPages {
     SeededPages { site, failed, waiting, subscription, bulk_job }
 }
 
+/// Names and addresses of the pages, below `/ui/`; the tests in a browser visit them too.
+const PAGES: &str = include_str!("pages.txt");
+
 impl SeededPages {
     /// Returns names and addresses of all pages.
     fn pages(&self) -> Vec<(&'static str, String)> {
-        let fixed = PLACES.iter().map(|(name, path)| (*name, format!("/ui/{path}")));
-        let of = |name, id: ExecutionId, more: &str| (name, format!("/ui/executions/{id}{more}"));
-        let executions = [
-            of("execution", self.failed, ""),
-            of("execution-variables", self.failed, "?tab=variables&at=6"),
-            of("execution-events", self.failed, "?tab=events"),
-            of("execution-try", self.failed, "?tab=try&expression=ctx.total"),
-            of("execution-logs", self.failed, "?tab=logs&step=bill"),
-            of("execution-source", self.failed, "?tab=source&step=bill"),
-            of("execution-unserved", self.waiting, ""),
-            of("execution-fork", self.failed, "/fork?at=4"),
-            of("execution-again", self.failed, "/again"),
-            of("execution-compare", self.failed, "/compare?at=8&to=2"),
-            of("execution-verify", self.failed, "/verify"),
-            of("execution-value", self.failed, "/value?name=ctx.total"),
-            of("execution-no-position", self.failed, "?at=999"),
-            ("subscription", format!("/ui/subscriptions/{}", self.subscription)),
-            ("bulk-job", format!("/ui/executions/bulk/{}", self.bulk_job)),
-        ];
-        fixed.chain(executions).collect()
+        let pages = PAGES.lines().map(|line| line.split_once(' ').unwrap_or((line, "")));
+        pages.map(|(name, path)| (name, format!("/ui/{}", self.filled(path)))).collect()
+    }
+
+    fn filled(&self, path: &str) -> String {
+        path.replace("{failed}", &self.failed.to_string())
+            .replace("{failed_step}", "bill")
+            .replace("{unserved}", &self.waiting.to_string())
+            .replace("{subscription}", &self.subscription)
+            .replace("{bulk_job}", &self.bulk_job)
     }
 }
-
-const PLACES: &[(&str, &str)] = &[
-    ("overview", ""),
-    ("executions", "executions"),
-    ("bulk", "executions/bulk"),
-    ("bulk-question", "executions/bulk?action=cancel&status=RUNNING"),
-    ("playbooks", "playbooks"),
-    ("playbook", "playbooks/shop/orders"),
-    ("playbook-difference", "playbooks/shop/orders?compare=1"),
-    ("playbook-edit", "playbooks/shop/orders/edit"),
-    ("playbook-new", "playbooks/new"),
-    ("schedules", "schedules"),
-    ("schedule", "schedules/shop/nightly"),
-    ("subscriptions", "subscriptions"),
-    ("feeds", "feeds"),
-    ("workers", "workers"),
-    ("credentials", "credentials"),
-    ("system", "system"),
-    ("find", "find?q=shop"),
-    ("find-nothing", "find?q=nowhere"),
-    ("not-found", "nowhere"),
-    ("components", "components"),
-];
 
 /// Replaces ids and hashes, which differ from run to run.
 fn without_ids(text: &str) -> String {

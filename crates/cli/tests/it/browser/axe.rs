@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::driver::Browser;
@@ -12,10 +12,19 @@ const VERSION: &str = "4.14.0";
 /// The SHA-256 of `axe.min.js` of this version.
 const DIGEST: &str = "20c09fe157a8a34a30e241aaa1fcdade657734f08ab379ecfbeb7d45cc46e878";
 
-/// Runs all rules and returns the serious and critical findings, a line for each element.
+/// The rules that a page is checked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckedRules {
+    All,
+    /// The rules whose findings depend on the theme.
+    Colors,
+}
+
+/// Runs rules and returns the serious and critical findings, a line for each element.
 const RUN: &str = r#"
-const done = arguments[arguments.length - 1];
-axe.run(document, { resultTypes: ["violations"] }).then(
+const [only, done] = arguments;
+const chosen = only.length > 0 ? { runOnly: { type: "rule", values: only } } : {};
+axe.run(document, { resultTypes: ["violations"], ...chosen }).then(
   (result) => done(result.violations
     .filter((found) => ["serious", "critical"].includes(found.impact))
     .flatMap((found) => found.nodes.map((node) =>
@@ -73,11 +82,15 @@ fn cache() -> PathBuf {
 
 impl Browser {
     /// Returns the serious and critical findings about the page as it is now.
-    pub(super) fn findings(&self, axe: &str) -> Vec<String> {
+    pub(super) fn findings(&self, axe: &str, rules: CheckedRules) -> Vec<String> {
         if self.evaluate("return typeof axe") != "object" {
             self.evaluate(axe);
         }
-        let found = self.evaluate_async(RUN);
+        let only: &[&str] = match rules {
+            CheckedRules::All => &[],
+            CheckedRules::Colors => &["color-contrast", "link-in-text-block"],
+        };
+        let found = self.evaluate_async(RUN, &json!([only]));
         let Value::Array(found) = found else { panic!("axe did not answer: {found}") };
         found.iter().map(|it| it.as_str().unwrap_or_default().to_owned()).collect()
     }

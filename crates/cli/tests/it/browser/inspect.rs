@@ -72,8 +72,8 @@ impl Browser {
     }
 
     /// Evaluates the body of a function in the page until it calls its last argument.
-    pub(super) fn evaluate_async(&self, body: &str) -> Value {
-        self.post("/execute/async", &json!({ "script": body, "args": [] }))
+    pub(super) fn evaluate_async(&self, body: &str, args: &Value) -> Value {
+        self.post("/execute/async", &json!({ "script": body, "args": args }))
     }
 
     /// Returns a picture of the page as PNG, on a screen that is as high as the page.

@@ -1,7 +1,7 @@
 //! Every page in both themes: accessible, small, restricted to this server, and no wider than a
 //! telephone.
 
-use super::axe;
+use super::axe::{self, CheckedRules};
 use super::driver::{Browser, Scripts};
 use super::inspect::ColorScheme;
 use super::pages::{VisitedPage, VisitedSites};
@@ -13,58 +13,55 @@ const TELEPHONE: i64 = 390;
 const DESKTOP: i64 = 1440;
 const HEIGHT: i64 = 900;
 
-/// Checks every page with axe-core in a theme.
-fn check_accessibility(scheme: ColorScheme) {
-    let sites = VisitedSites::new();
-    let browser = Browser::new(Scripts::On);
-    browser.resize(DESKTOP, HEIGHT);
-    browser.prefer(scheme);
-    let script = axe::script();
-    let mut findings = Vec::new();
-    for page in sites.pages() {
-        browser.visit(&page);
-        let found = browser.findings(&script);
-        findings.extend(found.into_iter().map(|it| format!("{}: {it}", page.name)));
-    }
-    assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+/// Names of the pages that answer with an error status, which is an entry of the console.
+const ERROR_PAGES: [&str; 2] = ["not-found", "execution-no-position"];
+
+#[test]
+fn every_page_of_an_execution_is_accessible_small_and_fits_a_telephone() {
+    survey(|page| page.name.starts_with("execution-"));
 }
 
 #[test]
-fn axe_has_no_serious_finding_on_any_page_in_the_light_theme() {
-    check_accessibility(ColorScheme::Light);
+fn every_other_page_is_accessible_small_and_fits_a_telephone() {
+    survey(|page| !page.name.starts_with("execution-"));
 }
 
-#[test]
-fn axe_has_no_serious_finding_on_any_page_in_the_dark_theme() {
-    check_accessibility(ColorScheme::Dark);
-}
-
-#[test]
-fn every_page_is_small_and_loads_nothing_from_elsewhere() {
+/// Looks at pages in both themes and on two screens, and loads each of them once.
+fn survey(is_chosen: impl Fn(&VisitedPage) -> bool) {
     let sites = VisitedSites::new();
     let browser = Browser::new(Scripts::On);
     // Without its cache the browser transfers every file for every page.
     browser.devtools("Network.setCacheDisabled", &serde_json::json!({ "cacheDisabled": true }));
+    let script = axe::script();
     let mut faults = Vec::new();
-    for page in sites.pages() {
+    for page in sites.pages().into_iter().filter(is_chosen) {
+        let mut fault = |text: &str| faults.push(format!("{}: {text}", page.name));
+        browser.resize(DESKTOP, HEIGHT);
+        browser.prefer(ColorScheme::Light);
         browser.requests();
         browser.visit(&page);
-        // A page that answers with an error status is an entry of the console.
-        let is_error = ["not-found", "execution-no-position"].contains(&page.name.as_str());
         let errors = browser.console_errors();
-        if !is_error && !errors.is_empty() {
-            faults.push(format!("{}: {errors:?}", page.name));
+        if !errors.is_empty() && !ERROR_PAGES.contains(&page.name.as_str()) {
+            fault(&format!("errors in the console: {errors:?}"));
         }
-        faults.extend(transfer_faults(&sites, &browser, &page));
+        transfer_faults(&sites, &browser, &page).iter().for_each(|it| fault(it));
+        browser.findings(&script, CheckedRules::All).iter().for_each(|it| fault(it));
+        browser.prefer(ColorScheme::Dark);
+        browser.findings(&script, CheckedRules::Colors).iter().for_each(|it| fault(it));
+        browser.resize(TELEPHONE, HEIGHT);
+        let width = browser.evaluate("return document.documentElement.scrollWidth");
+        if width.as_i64().is_none_or(|it| it > TELEPHONE) {
+            fault(&format!("is {width} pixels wide on a screen of {TELEPHONE}"));
+        }
     }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// Returns the faults of the requests that a page has sent.
 fn transfer_faults(sites: &VisitedSites, browser: &Browser, page: &VisitedPage) -> Vec<String> {
     let requests = browser.requests();
     let mut faults = Vec::new();
-    let mut fault = |text: String| faults.push(format!("{}: {text}", page.name));
+    let mut fault = |text: String| faults.push(text);
     for request in requests.iter().filter(|it| !sites.is_own(&it.url)) {
         fault(format!("asks another host: {}", request.url));
     }
@@ -85,20 +82,4 @@ fn transfer_faults(sites: &VisitedSites, browser: &Browser, page: &VisitedPage) 
         fault(format!("transfers {transferred} bytes"));
     }
     faults
-}
-
-#[test]
-fn no_page_is_wider_than_a_telephone() {
-    let sites = VisitedSites::new();
-    let browser = Browser::new(Scripts::On);
-    browser.resize(TELEPHONE, HEIGHT);
-    let mut wide = Vec::new();
-    for page in sites.pages() {
-        browser.visit(&page);
-        let width = browser.evaluate("return document.documentElement.scrollWidth");
-        if width.as_i64().is_none_or(|it| it > TELEPHONE) {
-            wide.push(format!("{}: {width}", page.name));
-        }
-    }
-    assert!(wide.is_empty(), "pages wider than {TELEPHONE} pixels:\n{}", wide.join("\n"));
 }
