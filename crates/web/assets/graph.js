@@ -5,6 +5,9 @@
  * Without this script the graph is an image that scrolls, and its steps are links.
  */
 
+/** Height of the buttons above the drawing and of the space around it, in pixels. */
+const TOOLS = 64;
+
 /** The part of the drawing that is shown, kept while the page is replaced. */
 let shown = { address: "", box: [0, 0, 0, 0] };
 
@@ -28,9 +31,9 @@ export function startGraph(part) {
     shown = { address: location.pathname, box };
     svg.setAttribute("viewBox", box.join(" "));
   };
-  const natural = Math.min(1, frame.clientWidth / size[0]) * size[1] + 24;
+  const natural = Math.min(1, frame.clientWidth / size[0]) * size[1] + TOOLS;
   frame.style.height = `${Math.max(200, Math.min(window.innerHeight * 0.55, natural))}px`;
-  const fit = () => draw(fitted(frame, size));
+  const fit = () => draw(fitted(svg, size));
   if (shown.address === location.pathname) {
     draw(shown.box);
   } else {
@@ -56,7 +59,7 @@ export function startGraph(part) {
   frame.addEventListener("wheel", (event) => {
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
-      const place = frame.getBoundingClientRect();
+      const place = svg.getBoundingClientRect();
       zoom(event.deltaY > 0 ? 1.1 : 0.9, (event.clientX - place.left) / place.width,
         (event.clientY - place.top) / place.height);
     }
@@ -81,13 +84,14 @@ function emphasize(frame, button) {
 /**
  * Returns the box that shows the whole drawing, at most in its own size.
  *
- * @param {HTMLElement} frame
+ * @param {SVGSVGElement} svg
  * @param {number[]} size
  */
-function fitted(frame, size) {
+function fitted(svg, size) {
   const [width, height] = size;
-  const scale = Math.max(1, width / frame.clientWidth, height / frame.clientHeight);
-  const [w, h] = [frame.clientWidth * scale, frame.clientHeight * scale];
+  const place = svg.getBoundingClientRect();
+  const scale = Math.max(1, width / place.width, height / place.height);
+  const [w, h] = [place.width * scale, place.height * scale];
   return [(width - w) / 2, (height - h) / 2, w, h];
 }
 

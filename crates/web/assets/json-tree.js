@@ -19,7 +19,10 @@ export function startTrees(part) {
     prepared.add(tools);
     tools.removeAttribute("hidden");
     const search = tools.querySelector("input");
-    search?.addEventListener("input", () => find(tree, search.value.trim().toLowerCase()));
+    if (search) {
+      search.placeholder = document.getElementById("search-word")?.textContent ?? "";
+      search.addEventListener("input", () => find(tree, search.value.trim().toLowerCase()));
+    }
     tree.addEventListener("click", (event) => choose(tree, tools, event.target));
     tree.addEventListener("focusin", (event) => choose(tree, tools, event.target));
   }

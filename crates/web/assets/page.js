@@ -30,8 +30,28 @@ function prepare(part) {
   startTrees(part);
   followLive();
   startScrubber(part);
+  showMarked(part);
   for (const hidden of part.querySelectorAll("[data-copy], [data-open]")) {
     hidden.removeAttribute("hidden");
+  }
+}
+
+/** The first marked line of each source that was scrolled to. @type {WeakMap<Element, string>} */
+const scrolled = new WeakMap();
+
+/**
+ * Scrolls sources to the lines that are marked, once for each choice of lines.
+ *
+ * @param {ParentNode} part
+ */
+function showMarked(part) {
+  for (const source of part.querySelectorAll("pre.source")) {
+    const line = source.querySelector(".marked");
+    const text = line?.textContent ?? "";
+    if (source instanceof HTMLElement && line instanceof HTMLElement && scrolled.get(source) !== text) {
+      scrolled.set(source, text);
+      source.scrollTop = line.offsetTop - source.offsetTop - line.offsetHeight;
+    }
   }
 }
 

@@ -7,7 +7,7 @@ use noetl_model::{ExecutionStatus, Timestamp};
 
 use super::status::{Tone, status_word};
 use super::table::{number, table, text};
-use super::time::time;
+use super::time::{planned_time, time};
 use crate::request::PageRequest;
 
 /// Width of a bucket and height of the drawing, in its own units.
@@ -40,7 +40,9 @@ pub(crate) fn histogram(
             } @else {
                 (legend(page, counts))
                 (bars(page, counts, &address))
-                p.axis aria-hidden="true" { (time(counts.from)) (time(counts.until)) }
+                p.axis aria-hidden="true" {
+                    (planned_time(&counts.from.to_string())) (planned_time(&counts.until.to_string()))
+                }
                 p.hint-line.soft data-chosen hidden { (page.t("histogram.choose")) }
                 details { summary { (page.t("histogram.table")) } (as_table(page, counts)) }
             }

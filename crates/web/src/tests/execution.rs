@@ -198,7 +198,6 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
             workload
             {1}
             minimum10
-            Outputs of steps
             Timeline0 msCritical pathOnly between the positionsworkingwaits for a workerwaits for a timerwaits for a child
             +0 ms
             ▸◐load running0 ms

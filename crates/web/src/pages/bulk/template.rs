@@ -40,7 +40,7 @@ pub(super) fn question(page: &PageRequest, view: &BulkQuestion) -> Markup {
                 @if page.visitor.may.run { (confirm(page, view)) }
             }
         }
-        p { a href=(view.chosen.filter.first().address()) { (page.t("bulk.back")) } }
+        p.below { a href=(view.chosen.filter.first().address()) { (page.t("bulk.back")) } }
     }
 }
 
@@ -122,7 +122,7 @@ pub(super) fn job(page: &PageRequest, view: &BulkJobPage) -> Markup {
                 }
             }
         }
-        p { a href="/ui/executions" { (page.t("bulk.back")) } " · "
+        p.below { a href="/ui/executions" { (page.t("bulk.back")) } " · "
             a href="/ui/executions/bulk" { (page.t("bulk.jobs")) } }
     }
 }
@@ -272,6 +272,6 @@ pub(super) fn jobs(page: &PageRequest, list: &BulkJobList) -> Markup {
         @if rows.is_empty() {
             (empty(page.t("bulk.no_jobs"), page.t("bulk.no_jobs_more"), None))
         } @else { (table(page.t("bulk.jobs"), &columns, &rows)) }
-        p { a href="/ui/executions" { (page.t("bulk.back")) } }
+        p.below { a href="/ui/executions" { (page.t("bulk.back")) } }
     }
 }

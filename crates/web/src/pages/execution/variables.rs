@@ -40,6 +40,7 @@ pub(super) fn variables(page: &PageRequest, view: &ExecutionView, variables: &Va
     let state = &view.state;
     let changed = |name: &str| variables.last.ctx.iter().any(|change| change.name == name);
     let outputs = state.steps.iter().filter(|step| has_value(&step.output));
+    let has_outputs = outputs.clone().next().is_some();
     html! {
         @if let Some(between) = &variables.between { (difference(page, between)) }
         h3 { "ctx" }
@@ -50,7 +51,7 @@ pub(super) fn variables(page: &PageRequest, view: &ExecutionView, variables: &Va
         }
         h3 { "workload" }
         (named(page, view, "workload", "workload", &state.workload, false))
-        h3 { (page.t("exec.outputs")) }
+        @if has_outputs { h3 { (page.t("exec.outputs")) } }
         @for step in outputs {
             @let is_changed = variables.last.steps.iter()
                 .any(|change| change.name == step.name && change.has_other_output);
