@@ -91,9 +91,7 @@ impl Control {
                 match self.start_with_details(child_start(&state, command, wanted)).await {
                     Ok(Started { execution: child, is_new, commands: _ }) if is_awaited => {
                         self.tell_started(parent, command, child).await?;
-                        if !is_new {
-                            self.repeat_end(parent, command, child).await?;
-                        }
+                        self.settle_started(parent, command, (child, is_new)).await?;
                         return Ok(Carried::Out);
                     }
                     // If the key is taken, its holder is the child that an earlier try has started.
@@ -165,20 +163,39 @@ impl Control {
 }
 
 impl Control {
-    /// Reports the end of the child to the parent again if the child has ended. The message about
-    /// the end may have arrived before the command: after a restore, the store can have the child
-    /// of a command that was lost and is issued again.
+    /// Repairs what a restore of the store can leave once a parent knows its child: a child that
+    /// was lost between its start and the notification, and a child that has ended before its
+    /// command was issued again.
+    async fn settle_started(
+        &self,
+        parent: ExecutionId,
+        command: CommandId,
+        (child, is_new): (ExecutionId, bool),
+    ) -> Result<(), SubmitError> {
+        let summary = self.parts.store.summary(child).await;
+        let summary = summary.map_err(|error| LoadError::of_store(child, error))?;
+        match summary {
+            None => {
+                let message = format!("the database was restored and has lost the child {child}");
+                let error = ToolError::new(ErrorKind::Child, message);
+                let ended = CommandResult::Failed { error, output: None };
+                self.submit(parent, Input::ChildEnded { command, ended }).await?;
+                Ok(())
+            }
+            Some(summary) if !is_new && summary.status.is_terminal() => {
+                self.repeat_end(parent, command, child).await
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Reports the end of the child to the parent again.
     async fn repeat_end(
         &self,
         parent: ExecutionId,
         command: CommandId,
         child: ExecutionId,
     ) -> Result<(), SubmitError> {
-        let summary = self.parts.store.summary(child).await;
-        let summary = summary.map_err(|error| LoadError::of_store(child, error))?;
-        if !summary.is_some_and(|summary| summary.status.is_terminal()) {
-            return Ok(());
-        }
         let mut after = Seq::ZERO;
         loop {
             let page = self.read_page(child, after).await?;
