@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use noetl_model::{CatalogId, ChildExecutions, ExecutionId, PayloadRef, Recorded, Seq};
+use noetl_model::{CatalogId, ChildExecutions, ExecutionId, PayloadRef, Recorded, Seq, SignalName};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -16,8 +16,8 @@ use url::Url;
 
 use crate::AnyId;
 use crate::wire::{
-    Dedup, ExecuteAnswer, ExecuteRequest, ForkAnswer, ForkBody, LogQuery, LogReply, SummariesQuery,
-    SummariesReply, SummaryReply, Verification, VerificationQuery,
+    Dedup, ExecuteAnswer, ExecuteRequest, ForkAnswer, ForkBody, LogQuery, LogReply, SignalQuery,
+    SummariesQuery, SummariesReply, SummaryReply, Verification, VerificationQuery,
 };
 
 /// Time allowed for an answer, in addition to the wait that the request asks for.
@@ -261,6 +261,21 @@ impl Client {
         let path = format!("api/executions/{execution}/cancel");
         let body = json!({ "reason": reason, "cascade": below.is_cancelled() });
         let _told: Value = self.post(&path, &body, Repeat::TurnedAway).await?;
+        Ok(())
+    }
+
+    /// Sends a signal to an execution. A signal with a key is repeated until it is answered.
+    pub async fn signal(
+        &self,
+        execution: ExecutionId,
+        name: &SignalName,
+        body: &Value,
+        query: &SignalQuery,
+    ) -> Result<(), ClientError> {
+        let path = with_query(&format!("api/executions/{execution}/signals/{name}"), query);
+        let has_key = query.idempotency_key.is_some();
+        let repeat = if has_key { Repeat::Always } else { Repeat::TurnedAway };
+        let _told: Value = self.post(&path, body, repeat).await?;
         Ok(())
     }
 

@@ -19,6 +19,7 @@ mod outbox;
 mod position;
 mod problem;
 mod schedules;
+mod signal;
 mod stored;
 mod subscriptions;
 mod verification;
@@ -82,6 +83,7 @@ pub use schedules::{
     Backfill, Backfilled, BackfilledInstant, ScheduleChoice, ScheduleEventView, ScheduleEvents,
     ScheduleInstants, ScheduleList, ScheduleView,
 };
+pub use signal::{SignalAnswer, SignalQuery};
 pub use stored::{LogQuery, LogReply, SummariesQuery, SummariesReply, SummaryReply};
 pub use subscriptions::{
     SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,

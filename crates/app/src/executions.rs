@@ -8,6 +8,7 @@ mod initiator;
 mod known;
 mod list;
 mod reported;
+mod signal;
 mod tree;
 
 use noetl_api::wire::Pagination;
@@ -31,6 +32,7 @@ pub use known::KnownExecution;
 pub(crate) use known::KnownLogs;
 pub use list::{ExecutionList, ExecutionQuery, ListError};
 pub(crate) use reported::place_of;
+pub use signal::SignalError;
 pub use tree::{ExecutionNode, ExecutionTree};
 
 /// Maximum number of events that follow the end of an execution, such as late reports.

@@ -55,7 +55,7 @@ pub use document_editing::{
 pub use executions::{
     EndError, EventOrder, EventQuery, ExecutionList, ExecutionNode, ExecutionOverview,
     ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, HistogramError, HistogramQuery,
-    Initiator, KnownExecution, ListError, OldExecutions,
+    Initiator, KnownExecution, ListError, OldExecutions, SignalError,
 };
 pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError};
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};
@@ -84,7 +84,7 @@ pub use start::{
 };
 pub use store_condition::MessageBacklog;
 pub use store_reader::{ReadValueError, StoreReader};
-pub use unserved_pools::{UnservedWait, WaitHint};
+pub use unserved_pools::{DeclaredWait, UnservedWait, WaitHint};
 pub use variables::{ExecutionVariable, NewVariable, VariableError};
 pub use workers::{WorkerError, WorkerFilter};
 

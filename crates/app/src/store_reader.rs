@@ -6,10 +6,11 @@ use noetl_api::PublicEvent;
 use noetl_api::wire::Verification;
 use noetl_compat::{ReplayRequest, ReplayState, Replayer};
 use noetl_control::LoadError;
+use noetl_engine::{Execution, begin, evolve_without_digest};
 use noetl_model::{Digest, ExecutionId, PayloadRef, Recorded, Seq, Timestamp};
 use noetl_store::{
-    CatalogEntry, CatalogQuery, ExecutionFilter, PAGE_MAX, PROJECT_MAX, Page, READ_EVENTS_MAX,
-    Records, ScheduleRow, Store, StoreError, SubscriptionRow,
+    CatalogEntry, CatalogQuery, ExecutionFilter, Holder, OpenCommand, PAGE_MAX, PROJECT_MAX, Page,
+    READ_EVENTS_MAX, Records, ScheduleRow, Store, StoreError, SubscriptionRow,
 };
 use serde_json::Value;
 
@@ -17,6 +18,7 @@ use crate::app::App;
 use crate::catalog::EntryChoice;
 use crate::executions::{KnownExecution, KnownLogs};
 use crate::public_events::ConvertedEvent;
+use crate::unserved_pools::{WaitHint, declared_wait};
 use crate::verification::{unproven, verification};
 
 /// A reader of stored executions and catalog entries.
@@ -53,6 +55,36 @@ impl StoreReader {
         execution: ExecutionId,
     ) -> Result<Option<KnownExecution>, StoreError> {
         self.logs().find(execution).await
+    }
+
+    /// Returns the callback, time or signal that an execution has waited for longest, if it waits for
+    /// nothing else. Only then the log is read.
+    pub async fn declared_wait(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<WaitHint>, StoreError> {
+        let work = self.store.open_work(execution).await?;
+        let is_parked = |open: &OpenCommand| open.holder == Holder::Parked;
+        if work.commands.is_empty() || !work.commands.values().all(is_parked) {
+            return Ok(None);
+        }
+        let mut state: Option<Execution> = None;
+        let mut after = Seq::ZERO;
+        loop {
+            let page = self.log(execution, after).await?;
+            let Some(last) = page.last() else { break };
+            after = last.seq;
+            for recorded in &page {
+                let folded = match &mut state {
+                    Some(state) => evolve_without_digest(state, recorded),
+                    None => begin(execution, recorded).map(|begun| state = Some(begun)),
+                };
+                if folded.is_err() {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(state.as_ref().and_then(declared_wait))
     }
 
     /// Lists a page of executions of every origin, newest first.

@@ -9,7 +9,9 @@ use std::time::Duration;
 use noetl_api::wire::WORKER_KIND;
 use noetl_control::LoadError;
 use noetl_engine::{CommandView, CommandWait, Execution, OpenHolder, OpenPart};
-use noetl_model::{ExecutionStatus, Pool, Seq, StepName, Summary, Timestamp};
+use noetl_model::{
+    ExecutionStatus, Pool, Seq, SignalName, StepName, Summary, Timestamp, WaitCondition,
+};
 use noetl_store::{Runtime, StoreError};
 use tokio::time::Instant;
 
@@ -28,11 +30,20 @@ const POOLS_MAX: usize = 10_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitHint {
     NoWorker(UnservedWait),
-    /// All open commands wait for callbacks; the one that has waited longest.
-    Callback {
+    /// All open commands wait for callbacks, times or signals; the one that has waited longest.
+    Declared {
         step: StepName,
         since: Timestamp,
+        wait: DeclaredWait,
     },
+}
+
+/// The condition that a command waits for without a worker.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeclaredWait {
+    Callback,
+    Time { until: Timestamp },
+    Signal { name: SignalName },
 }
 
 /// A pool without a worker for which commands of an execution wait; the text tells how to help.
@@ -124,7 +135,7 @@ impl App {
     }
 
     /// Returns the reason why a running execution does not advance: its pool has no worker, or its
-    /// commands wait for callbacks.
+    /// commands wait for callbacks, times or signals.
     pub async fn hint(&self, summary: &Summary) -> Result<Option<WaitHint>, LoadError> {
         if summary.status != ExecutionStatus::Running {
             return Ok(None);
@@ -134,7 +145,7 @@ impl App {
         let unserved = unserved.map_err(|error| LoadError::of_store(execution, error))?;
         let state = self.control().state_after(execution, summary.seq).await?;
         if !unserved.contains(state.pool()) {
-            return Ok(callback_awaited(&state));
+            return Ok(declared_wait(&state));
         }
         let waiting: Vec<_> = state
             .open_commands()
@@ -142,7 +153,7 @@ impl App {
             .map(|(command, _, _)| command)
             .collect();
         let first = waiting.iter().filter_map(|command| state.issued_by(*command)).min();
-        let Some(first) = first else { return Ok(callback_awaited(&state)) };
+        let Some(first) = first else { return Ok(declared_wait(&state)) };
         let events = self.events(execution, Seq(first.0 - 1), 1).await?;
         let since = events.first().map(|recorded| recorded.at);
         let waited = since.map(|since| self.now().since(since)).unwrap_or_default();
@@ -152,33 +163,54 @@ impl App {
     }
 }
 
-/// Returns the callback that an execution has waited for longest, if no command waits for anything
-/// else.
-fn callback_awaited(state: &Execution) -> Option<WaitHint> {
-    let mut longest: Option<(Timestamp, &StepName)> = None;
+/// Returns the callback, time or signal that an execution has waited for longest, if no command
+/// waits for anything else.
+pub(crate) fn declared_wait(state: &Execution) -> Option<WaitHint> {
+    let mut longest: Option<(Timestamp, &StepName, DeclaredWait)> = None;
     for part in state.open_parts() {
-        match part {
-            OpenPart::Command(CommandView {
-                step,
-                waits_for: CommandWait::Callback { since, .. },
-                ..
-            }) => {
-                let this = (since, step);
-                longest = Some(longest.map_or(this, |before| before.min(this)));
-            }
-            OpenPart::Command(_) | OpenPart::Retry { .. } => return None,
-            OpenPart::TimeLimit { .. } | OpenPart::Join { .. } => {}
+        let (step, since, wait) = match part {
+            OpenPart::Command(CommandView { step, waits_for, .. }) => match waits_for {
+                CommandWait::Callback { since, .. } => (step, since, DeclaredWait::Callback),
+                CommandWait::Condition { condition, since, .. } => {
+                    (step, since, DeclaredWait::from(condition))
+                }
+                CommandWait::Worker | CommandWait::Report { .. } | CommandWait::Child { .. } => {
+                    return None;
+                }
+            },
+            OpenPart::Retry { .. } => return None,
+            OpenPart::TimeLimit { .. } | OpenPart::Join { .. } => continue,
+        };
+        let this = (since, step, wait);
+        longest = Some(match longest {
+            Some(before) if before <= this => before,
+            Some(_) | None => this,
+        });
+    }
+    longest.map(|(since, step, wait)| WaitHint::Declared { step: step.clone(), since, wait })
+}
+
+impl From<&WaitCondition> for DeclaredWait {
+    fn from(condition: &WaitCondition) -> Self {
+        match condition {
+            WaitCondition::Time { until } => Self::Time { until: *until },
+            WaitCondition::Signal { name } => Self::Signal { name: name.clone() },
         }
     }
-    longest.map(|(since, step)| WaitHint::Callback { step: step.clone(), since })
 }
 
 impl fmt::Display for WaitHint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WaitHint::NoWorker(wait) => wait.fmt(f),
-            WaitHint::Callback { step, since } => {
+            WaitHint::Declared { step, since, wait: DeclaredWait::Callback } => {
                 write!(f, "Waiting for the callback of step `{step}` since {since}.")
+            }
+            WaitHint::Declared { step, since: _, wait: DeclaredWait::Time { until } } => {
+                write!(f, "Step `{step}` waits until {until}.")
+            }
+            WaitHint::Declared { step, since, wait: DeclaredWait::Signal { name } } => {
+                write!(f, "Step `{step}` waits for signal `{name}` since {since}.")
             }
         }
     }

@@ -46,7 +46,7 @@ pub(crate) use events::{
 use events::{FEED_EXAMPLES, OUTBOX_EXAMPLES, SUBSCRIPTION_EXAMPLES};
 use executions::EXECUTIONS_EXAMPLES;
 pub(crate) use executions::{
-    CancelArgs, EventsArgs, ExecutionsCommand, GetArgs, ListArgs, RerunArgs, ResumeArgs,
+    CancelArgs, EventsArgs, ExecutionsCommand, GetArgs, ListArgs, RerunArgs, ResumeArgs, SignalArgs,
 };
 pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
 use schedule::SCHEDULE_EXAMPLES;
@@ -106,6 +106,8 @@ pub(crate) enum CliCommand {
     Status(StatusArgs),
     /// Cancel an execution, its running steps and its children
     Cancel(CancelArgs),
+    /// Send a signal to an execution that waits for it, now or later
+    Signal(SignalArgs),
     /// Verify the stored history of executions: digests, events and derived data
     Verify(VerifyArgs),
     /// Resume interrupted executions and run them to their end

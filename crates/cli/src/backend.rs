@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use ::url::Url;
 use async_trait::async_trait;
 use noetl_app::{EntryState, KnownExecution, Services};
-use noetl_control::{Follow, ForkRequest, StartRequest};
+use noetl_control::{Follow, ForkRequest, SentSignal, StartRequest};
 use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Summary};
 
 use crate::args::{Chosen, ClientArgs};
@@ -94,6 +94,9 @@ pub(crate) trait Backend:
         reason: &str,
         below: ChildExecutions,
     ) -> Result<(), Failure>;
+
+    /// Sends a signal to an execution.
+    async fn signal(&self, execution: ExecutionId, sent: SentSignal) -> Result<(), Failure>;
 
     /// Returns the services of a backend in this process, for a server in front of it.
     fn services(&self) -> Option<Services> {

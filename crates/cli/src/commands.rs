@@ -18,6 +18,7 @@ mod run_pages;
 mod schedule;
 mod schema;
 mod server;
+mod signal;
 mod status;
 mod subscription;
 mod tools;
@@ -67,6 +68,7 @@ pub(crate) async fn dispatch(
         },
         CliCommand::Status(args) => status::status(args, config, terminal).await,
         CliCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
+        CliCommand::Signal(args) => signal::signal(args, config, terminal).await,
         CliCommand::Resume(args) => executions::resume(args, config, terminal).await,
         CliCommand::Replay(args) => replay::replay(args, config, terminal).await,
         CliCommand::Register(args) => register::register(args, config, terminal).await,
@@ -118,6 +120,7 @@ fn needs_settings(command: &CliCommand) -> bool {
         | CliCommand::Executions(_)
         | CliCommand::Status(_)
         | CliCommand::Cancel(_)
+        | CliCommand::Signal(_)
         | CliCommand::Resume(_)
         | CliCommand::Replay(_)
         | CliCommand::Register(_)

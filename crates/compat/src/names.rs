@@ -30,6 +30,9 @@ pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
         EventTag::CommandIssued => ("command.issued", "PENDING"),
         EventTag::CommandClaimed => ("command.claimed", "RUNNING"),
         EventTag::CommandParked => ("command.parked", "WAITING"),
+        EventTag::WaitOpened => ("wait.opened", "WAITING"),
+        EventTag::SignalReceived => ("signal.received", "RECEIVED"),
+        EventTag::SignalDelivered => ("signal.delivered", "DELIVERED"),
         EventTag::CommandCompleted => ("command.completed", "COMPLETED"),
         EventTag::CommandFailed => ("command.failed", "FAILED"),
         EventTag::CommandCancelled => ("command.cancelled", "CANCELLED"),
@@ -161,6 +164,9 @@ mod tests {
             command.issued       command.issued       PENDING
             command.claimed      command.claimed      RUNNING
             command.parked       command.parked       WAITING
+            wait.opened          wait.opened          WAITING
+            signal.received      signal.received      RECEIVED
+            signal.delivered     signal.delivered     DELIVERED
             command.completed    command.completed    COMPLETED
             command.failed       command.failed       FAILED
             command.cancelled    command.cancelled    CANCELLED

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use noetl_api::{AnyId, EventSource, PublicEvent, value_or_reference};
 use noetl_model::{
     CommandId, Event, EventSubject, ExecutionId, Payload, PlaybookRef, Recorded, RunId, StepName,
-    Timestamp,
+    Timestamp, WaitCondition,
 };
 use serde_json::{Map, Value, json};
 
@@ -191,6 +191,11 @@ fn meta(event: &Event) -> Map<String, Value> {
         | Event::AttemptSuperseded { attempt, worker, .. } => {
             json!({ "attempt": attempt, "worker_id": worker })
         }
+        Event::WaitOpened { condition, .. } => match condition {
+            WaitCondition::Time { until } => json!({ "until": until.to_string() }),
+            WaitCondition::Signal { name } => json!({ "signal": name }),
+        },
+        Event::SignalReceived { name, sender, .. } => json!({ "signal": name, "sender": sender }),
         Event::IterationCompleted { index, .. } | Event::IterationFailed { index, .. } => {
             json!({ "iteration_index": index })
         }
@@ -209,6 +214,7 @@ fn meta(event: &Event) -> Map<String, Value> {
         | Event::LoopOpened { .. }
         | Event::FrameOpened { .. }
         | Event::ContextUpdated { .. }
+        | Event::SignalDelivered { .. }
         | Event::TimerFired { .. }
         | Event::TimerCancelled { .. }
         | Event::StepCompleted { .. }
@@ -233,6 +239,8 @@ fn result(event: &Event, status: &str) -> Option<Value> {
         json!({ "values": values })
     } else if let Event::Reported { body, .. } = event {
         body.clone()
+    } else if let Event::SignalReceived { body, .. } = event {
+        json!({ "body": value_or_reference(body) })
     } else if let Some(error) = event.error() {
         json!({ "error": error })
     } else {

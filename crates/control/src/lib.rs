@@ -44,3 +44,4 @@ pub use state::projection::Advanced;
 pub use submit::mailbox::{MAILBOX_MAX, MailboxAnswer};
 pub use work::claim::ClaimAnswer;
 pub use work::outcomes::OutcomeCounts;
+pub use work::signal::{SendSignalError, SentSignal};

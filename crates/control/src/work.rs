@@ -10,3 +10,4 @@ pub(crate) mod release;
 pub(crate) mod report;
 pub(crate) mod reservations;
 pub(crate) mod round_robin;
+pub(crate) mod signal;

@@ -12,6 +12,7 @@ mod loops;
 mod park;
 mod step;
 mod task;
+mod wait;
 
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
 use halt::{Halt, give_up, give_up_start, settle};
 pub use park::awaits_callback;
 use task::EndRecord;
+pub use wait::{SIGNALS_MAX, Signal};
 
 /// Decides the first events of an execution.
 pub fn start(
@@ -99,6 +101,7 @@ fn follow(state: &Execution, input: &Input, given: DecisionArgs<'_>) -> Result<D
         Input::ChildStarted { command, child } => Ok(child_started(draft(), *command, *child)),
         Input::ChildEnded { command, ended } => child_ended(draft(), *command, ended),
         Input::TimerFired { timer } => draft().timer_fired(*timer),
+        Input::Signal(signal) => wait::receive(draft(), signal),
         Input::Cancel { reason, below } => Ok(draft().cancel(reason, *below)),
         Input::Finalize { status, reason } => Ok(draft().finalize(*status, reason)),
         Input::Stalled { detail } => draft().stalled(detail),
@@ -136,6 +139,7 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
         | Input::ChildStarted { .. }
         | Input::ChildEnded { .. }
         | Input::TimerFired { .. }
+        | Input::Signal(_)
         | Input::Cancel { .. }
         | Input::Finalize { .. } => refused(Refusal::Finished(state.status)),
     }
@@ -150,7 +154,8 @@ fn not_claimed(state: &Execution, command: CommandId, detail: &str) -> Decision 
             holder:
                 CommandHolder::Worker { .. }
                 | CommandHolder::Child { .. }
-                | CommandHolder::Callback { .. },
+                | CommandHolder::Callback { .. }
+                | CommandHolder::Wait { .. },
             ..
         }) => {
             return Decision::Accepted(Vec::new());
@@ -242,7 +247,8 @@ fn report(
         CommandHolder::Worker { .. }
         | CommandHolder::Callback { .. }
         | CommandHolder::Nobody
-        | CommandHolder::Child { .. } => return Ok(superseded(command, attempt, worker)),
+        | CommandHolder::Child { .. }
+        | CommandHolder::Wait { .. } => return Ok(superseded(command, attempt, worker)),
     }
     draft.command_ended(
         command,
@@ -286,7 +292,8 @@ fn child_started(mut draft: DecisionDraft<'_>, command: CommandId, child: Execut
         Some(
             CommandHolder::Child { .. }
             | CommandHolder::Worker { .. }
-            | CommandHolder::Callback { .. },
+            | CommandHolder::Callback { .. }
+            | CommandHolder::Wait { .. },
         ) => refused(Refusal::AlreadyClaimed(command)),
         Some(CommandHolder::Nobody) => {
             draft.emit(Event::ChildStarted { command, child });

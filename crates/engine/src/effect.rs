@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use noetl_model::{
     Attempt, ChildExecutions, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin,
-    Payload, Pool, Recorded, StepName, TimerId, Timestamp, ToolError, WorkerId,
+    Payload, Pool, Recorded, StepName, TimerId, Timestamp, ToolError, ToolKind, WorkerId,
 };
 
 use crate::Execution;
@@ -24,7 +24,7 @@ pub enum Effect {
         worker: WorkerId,
         lease: Duration,
     },
-    /// The command waits for its child or its callback, not for a worker.
+    /// The command waits for its child, its callback, a time or a signal, not for a worker.
     Park {
         command: CommandId,
     },
@@ -49,6 +49,10 @@ pub enum Effect {
 /// Returns the effects of an event, given the execution before it (for the first event: after it).
 pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
     match &recorded.event {
+        // No worker is told of a wait: the control plane opens it in the same decision.
+        Event::CommandIssued { command, step, pool, tool: ToolKind::Wait, .. } => {
+            vec![Effect::Enqueue { command: *command, pool: pool.clone(), step: step.clone() }]
+        }
         Event::CommandIssued { command, task, step, pool, .. } => {
             let (command, pool, step) = (*command, pool.clone(), step.clone());
             let ready = Message::CommandReady {
@@ -78,7 +82,9 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         Event::CommandCancelled { command, reason, below } => {
             cancelled(before, *command, reason, *below)
         }
-        Event::CommandParked { command, .. } | Event::ChildStarted { command, .. } => {
+        Event::CommandParked { command, .. }
+        | Event::ChildStarted { command, .. }
+        | Event::WaitOpened { command, .. } => {
             vec![Effect::Park { command: *command }]
         }
         Event::TimerSet { timer, due_at, .. } => {
@@ -107,6 +113,8 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         | Event::ContextUpdated { .. }
         | Event::StepCompleted { .. }
         | Event::StepFailed { .. }
+        | Event::SignalReceived { .. }
+        | Event::SignalDelivered { .. }
         | Event::ExecutionStalled { .. }
         | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => Vec::new(),
@@ -138,7 +146,8 @@ fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
             CommandHolder::Worker { .. }
             | CommandHolder::Nobody
             | CommandHolder::Child { .. }
-            | CommandHolder::Callback { .. },
+            | CommandHolder::Callback { .. }
+            | CommandHolder::Wait { .. },
         )
         | None => Effect::Dequeue { command },
     }
@@ -154,6 +163,7 @@ fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option
         CommandHolder::Child { .. }
         | CommandHolder::Worker { .. }
         | CommandHolder::Callback { .. }
+        | CommandHolder::Wait { .. }
         | CommandHolder::Nobody => None,
     }
 }
@@ -178,7 +188,10 @@ fn cancelled(
             ChildExecutions::Kept => {}
         },
         // Nothing can stop a job that runs elsewhere.
-        Some(CommandHolder::Nobody | CommandHolder::Callback { .. }) | None => {}
+        Some(
+            CommandHolder::Nobody | CommandHolder::Callback { .. } | CommandHolder::Wait { .. },
+        )
+        | None => {}
     }
     effects
 }

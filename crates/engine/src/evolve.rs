@@ -2,6 +2,8 @@
 //!
 //! An event that cannot follow the ones before it is [`Illegal`], so a corrupt log is detected.
 
+mod wait;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -76,6 +78,9 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         error: None,
         contested: imbl::OrdMap::new(),
         jobs: imbl::Vector::new(),
+        signal_waits: imbl::OrdSet::new(),
+        signals: imbl::Vector::new(),
+        signal_keys: imbl::Vector::new(),
         head: first.digest_after(&first.prev.unwrap_or(Digest::UNKNOWN)),
         fork: None,
     })
@@ -169,6 +174,9 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         }
         Event::CommandParked { command, attempt, worker } => {
             state.command_parked(*command, *attempt, worker, at)
+        }
+        Event::WaitOpened { .. } | Event::SignalReceived { .. } | Event::SignalDelivered { .. } => {
+            state.wait_changed(event, at)
         }
         Event::CommandCompleted { command, attempt, output, logs: _, job } => {
             state.end_command(*command, *attempt, (Some(output), None, job.as_ref()), at)
@@ -403,6 +411,7 @@ impl Execution {
             return Err(format!("it leaves the other execution at event {}", origin.seq));
         }
         self.fork = Some(origin);
+        self.signal_waits.clear();
         self.origin = Origin::Request;
         self.started_at = at;
         let commands: Vec<CommandId> = self.commands.keys().copied().collect();
@@ -459,7 +468,8 @@ impl Execution {
             CommandHolder::Worker { .. }
             | CommandHolder::Callback { .. }
             | CommandHolder::Nobody
-            | CommandHolder::Child { .. } => {
+            | CommandHolder::Child { .. }
+            | CommandHolder::Wait { .. } => {
                 return Err(format!("{worker} does not hold command {command} as {attempt}"));
             }
         };
@@ -512,7 +522,9 @@ impl Execution {
             | CommandHolder::Callback { claimed_at: since, .. } => {
                 u64::try_from(at.since(since).as_millis()).ok()
             }
-            CommandHolder::Nobody | CommandHolder::Child { .. } => None,
+            CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Wait { .. } => {
+                None
+            }
         };
         let result = TaskResult { output, error, duration_ms };
         match open.task {
@@ -601,6 +613,8 @@ impl Execution {
         self.awaited.clear();
         self.commands.clear();
         self.timers.clear();
+        self.signal_waits.clear();
+        self.signals.clear();
         Ok(())
     }
 
@@ -655,6 +669,7 @@ impl Execution {
     }
 
     fn take_command(&mut self, command: CommandId) -> Result<CommandState, String> {
+        self.signal_waits.remove(&command);
         self.commands.remove(&command).ok_or(format!("command {command} is not open"))
     }
 

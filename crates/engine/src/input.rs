@@ -9,6 +9,8 @@ use noetl_model::{
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::Signal;
+
 /// The parameters of a start, apart from its playbook.
 #[derive(Debug, Clone)]
 pub struct StartInput {
@@ -83,6 +85,8 @@ pub enum Input {
     TimerFired {
         timer: TimerId,
     },
+    /// A signal was sent to the execution.
+    Signal(Signal),
     Cancel {
         reason: String,
         below: ChildExecutions,
@@ -142,6 +146,8 @@ pub enum Refusal {
     NothingAwaited(String),
     #[error("the callback of job {0} was recorded before")]
     JobEnded(String),
+    #[error("{0} signals (SIGNALS_MAX) wait for a step that takes them; no further signal is kept")]
+    TooManySignals(usize),
     #[error("there is no timer {0} in this execution")]
     UnknownTimer(TimerId),
     #[error("timer {0} is not due yet")]

@@ -3,7 +3,8 @@
 
 use noetl_model::{
     Attempt, CommandId, ExecutionId, ItemCounts, Payload, Pool, RunId, Seq, SkipReason, StepName,
-    StepStatus, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WorkerId,
+    StepStatus, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WaitCondition,
+    WorkerId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +138,13 @@ pub enum CommandWait<'a> {
         started: Seq,
         since: Timestamp,
     },
+    /// A time comes, or a signal arrives.
+    Condition {
+        condition: &'a WaitCondition,
+        /// The event that opened the wait.
+        opened: Seq,
+        since: Timestamp,
+    },
     /// A job that the worker has started elsewhere reports its end by a callback.
     Callback {
         worker: &'a WorkerId,
@@ -195,14 +203,15 @@ impl Execution {
 
     /// Returns the number of commands, timers and joins that are open.
     pub fn open_parts_len(&self) -> usize {
-        self.commands.len() + self.timers.len() + self.awaited.len()
+        let is_part = |open: &&OpenTimer| !matches!(open.purpose, TimerPurpose::WaitEnd { .. });
+        self.commands.len() + self.timers.values().filter(is_part).count() + self.awaited.len()
     }
 
     /// Returns the open work: commands, then retries and time limits, then joins.
     pub fn open_parts(&self) -> impl Iterator<Item = OpenPart<'_>> {
         let commands = self.commands.iter();
         let commands = commands.map(|(command, open)| OpenPart::Command(open.view(*command)));
-        let timers = self.timers.iter().map(|(timer, open)| self.timer_part(*timer, open));
+        let timers = self.timers.iter().filter_map(|(timer, open)| self.timer_part(*timer, open));
         let joins = self.awaited.iter();
         let joins = joins.map(|(step, arrived)| OpenPart::Join { step, arrived });
         commands.chain(timers).chain(joins)
@@ -223,18 +232,20 @@ impl Execution {
         self.runs.get(&run).map(|run| run.entered)
     }
 
-    fn timer_part(&self, timer: TimerId, open: &OpenTimer) -> OpenPart<'_> {
+    fn timer_part(&self, timer: TimerId, open: &OpenTimer) -> Option<OpenPart<'_>> {
         let (since, due_at) = (open.set_at, open.due_at);
         let step = |run: RunId| self.runs.get(&run).map(|run| &run.step);
         let limit = |limit, step| OpenPart::TimeLimit { timer, limit, step, since, due_at };
-        match open.purpose {
+        Some(match open.purpose {
             TimerPurpose::Retry { task } => {
                 OpenPart::Retry { timer, task, step: step(task.run), since, due_at }
             }
             TimerPurpose::StepTimeout { run } => limit(TimeLimit::Step, step(run)),
+            // The command of the wait is a part of its own.
+            TimerPurpose::WaitEnd { .. } => return None,
             TimerPurpose::TaskTimeout { task } => limit(TimeLimit::Task, step(task.run)),
             TimerPurpose::ExecutionTimeout => limit(TimeLimit::Execution, None),
-        }
+        })
     }
 
     pub fn started_at(&self) -> Timestamp {
@@ -294,6 +305,9 @@ impl CommandState {
                     parked: *parked,
                     since: *since,
                 }
+            }
+            CommandHolder::Wait { condition, on_timeout: _, opened, since } => {
+                CommandWait::Condition { condition, opened: *opened, since: *since }
             }
         };
         CommandView {

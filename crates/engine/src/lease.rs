@@ -42,7 +42,9 @@ pub enum HolderStatus {
 /// Returns the holder of a command.
 pub fn holder_status(state: &Execution, command: CommandId) -> HolderStatus {
     match state.commands.get(&command).map(|open| &open.holder) {
-        Some(CommandHolder::Nobody | CommandHolder::Child { .. }) => HolderStatus::Nobody,
+        Some(CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Wait { .. }) => {
+            HolderStatus::Nobody
+        }
         Some(CommandHolder::Worker { worker, attempt, lease_until, .. }) => HolderStatus::Worker {
             worker: worker.clone(),
             attempt: *attempt,
@@ -66,9 +68,10 @@ pub fn leased_with_report(
     let mut open = state.commands.iter();
     let found = open.find(|(_, open)| match &open.holder {
         CommandHolder::Worker { worker, after, .. } => worker == to && *after == Some(reported),
-        CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Callback { .. } => {
-            false
-        }
+        CommandHolder::Nobody
+        | CommandHolder::Child { .. }
+        | CommandHolder::Callback { .. }
+        | CommandHolder::Wait { .. } => false,
     });
     found.map(|(command, _)| *command)
 }
@@ -197,27 +200,51 @@ pub fn child_request(
             CommandHolder::Nobody
             | CommandHolder::Worker { .. }
             | CommandHolder::Child { .. }
-            | CommandHolder::Callback { .. },
+            | CommandHolder::Callback { .. }
+            | CommandHolder::Wait { .. },
             _,
         ) => return Ok(ChildCall::Settled),
     }
     let variables = LoadedBindings::load(open, given)?;
-    let budget = Budget::new(given.effort.work_max());
-    let rendered = render_request(&config_of(step, task, open), &variables, &budget);
-    let request = match (budget.is_exceeded(), given.effort) {
-        (false, _) => rendered.and_then(|config| request_of(&config, &variables, state, command)),
-        (true, Effort::Brief) => return Err(Needs::Effort),
-        (true, Effort::Whole) => Err(ToolError::new(
-            ErrorKind::Template,
-            format!(
-                "its templates took more than {DECISION_WORK_MAX} units of work (DECISION_WORK_MAX)"
-            ),
-        )),
-    };
+    let rendered = rendered_within(&config_of(step, task, open), &variables, given)?;
+    let request = rendered.and_then(|config| request_of(&config, &variables, state, command));
     Ok(match request {
         Ok(request) => ChildCall::Start(request),
         Err(error) => ChildCall::Invalid(error),
     })
+}
+
+/// Returns the settings of an open command with all templates rendered; the error if a template
+/// fails.
+pub(crate) fn rendered_config(
+    state: &Execution,
+    command: CommandId,
+    given: DecisionArgs<'_>,
+) -> Result<Result<Map<String, Value>, ToolError>, Needs> {
+    let open = state.commands.get(&command).expect("the command is open");
+    let (step, task) = task_of(given.playbook, open).expect("a command's task is in the playbook");
+    let variables = LoadedBindings::load(open, given)?;
+    rendered_within(&config_of(step, task, open), &variables, given)
+}
+
+/// Renders settings within the work limit of a decision.
+fn rendered_within(
+    config: &Value,
+    variables: &LoadedBindings,
+    given: DecisionArgs<'_>,
+) -> Result<Result<Map<String, Value>, ToolError>, Needs> {
+    let budget = Budget::new(given.effort.work_max());
+    let rendered = render_request(config, variables, &budget);
+    match (budget.is_exceeded(), given.effort) {
+        (false, _) => Ok(rendered),
+        (true, Effort::Brief) => Err(Needs::Effort),
+        (true, Effort::Whole) => Ok(Err(ToolError::new(
+            ErrorKind::Template,
+            format!(
+                "its templates took more than {DECISION_WORK_MAX} units of work (DECISION_WORK_MAX)"
+            ),
+        ))),
+    }
 }
 
 /// Renders `input` first; its keys are variables for the rest of the configuration.

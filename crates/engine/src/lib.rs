@@ -24,6 +24,7 @@ mod scope;
 mod state;
 mod subscription;
 mod value;
+mod wait;
 
 pub use arrival::{
     BadMessage, IDEMPOTENCY_KEY_MAX, MessageRequest, SignedPart, message_request, order_key,
@@ -31,7 +32,10 @@ pub use arrival::{
 };
 pub use audit::{Auditor, EventName, LogFault};
 pub use collect::{CollectedItems, ItemOutput, LoopCollector, LoopEnd, LoopOutput, LoopWriter};
-pub use decide::{Changes, Fork, Unforkable, awaits_callback, changed, decide, fits, fork, start};
+pub use decide::{
+    Changes, Fork, SIGNALS_MAX, Signal, Unforkable, awaits_callback, changed, decide, fits, fork,
+    start,
+};
 pub use decision::{
     ATTEMPTS_MAX, DECISION_WORK_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, ForkChanges,
     Loaded, Needs, RUNS_MAX,

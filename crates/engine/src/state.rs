@@ -11,8 +11,8 @@ use imbl::OrdMap;
 use noetl_model::{
     Attempt, Bindings, CommandId, Digest, ErrorMode, ExecutionId, ExecutionStatus, ForkPoint,
     ItemCounts, ItemSource, LoopMode, Origin, Parent, Payload, PlaybookRef, Pool, RunId,
-    ScopeTarget, Seq, StepCounts, StepName, StepStatus, Summary, TaskAddress, TimerId,
-    TimerPurpose, Timestamp, ToolError, ToolKind, WorkerId,
+    ScopeTarget, Seq, SignalName, StepCounts, StepName, StepStatus, Summary, TaskAddress, TimerId,
+    TimerPurpose, Timestamp, ToolError, ToolKind, WaitCondition, WaitTimeout, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,6 +24,10 @@ pub(crate) type SetVariables = OrdMap<String, Payload>;
 
 /// The largest number of ended jobs that are remembered; the callback of an older one counts as new.
 pub(crate) const JOBS_MAX: usize = 1000;
+
+/// The largest number of idempotency keys of signals that are remembered; a signal with an older key
+/// counts as new.
+pub(crate) const SIGNAL_KEYS_MAX: usize = 1000;
 
 /// The state of one execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,10 +71,27 @@ pub struct Execution {
     pub(crate) contested: OrdMap<CommandId, Attempt>,
     /// The jobs whose callbacks have ended commands, so that a repeated callback ends no other one.
     pub(crate) jobs: imbl::Vector<String>,
+    /// The commands that wait for a signal.
+    pub(crate) signal_waits: imbl::OrdSet<CommandId>,
+    /// Signals that no wait has taken, in the order of their arrival.
+    pub(crate) signals: imbl::Vector<KeptSignal>,
+    /// The idempotency keys of the last signals.
+    pub(crate) signal_keys: imbl::Vector<String>,
     /// The digest of the last event.
     pub(crate) head: Digest,
     /// For a fork, the last event shared with its origin.
     pub(crate) fork: Option<ForkPoint>,
+}
+
+/// A signal that no wait has taken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KeptSignal {
+    /// The event that recorded the signal.
+    pub(crate) seq: Seq,
+    pub(crate) at: Timestamp,
+    pub(crate) name: SignalName,
+    pub(crate) body: Payload,
+    pub(crate) sender: Option<String>,
 }
 
 /// A timer that has not fired.
@@ -232,6 +253,14 @@ pub(crate) enum CommandHolder {
         parked: Seq,
         since: Timestamp,
     },
+    /// The command waits for a time or a signal.
+    Wait {
+        condition: WaitCondition,
+        on_timeout: WaitTimeout,
+        /// The event that opened the wait.
+        opened: Seq,
+        since: Timestamp,
+    },
 }
 
 /// The holder of an open command.
@@ -241,11 +270,12 @@ pub enum OpenHolder<'a> {
     Worker(&'a WorkerId),
     Child,
     Callback,
+    Wait,
 }
 
 impl Execution {
     /// The version of the serialized form; a snapshot with another version is not used.
-    pub const SHAPE: u32 = 12;
+    pub const SHAPE: u32 = 13;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -357,6 +387,21 @@ impl Execution {
         self.jobs.iter().any(|ended| ended == job)
     }
 
+    /// True if a signal with this idempotency key was received.
+    pub(crate) fn has_signal_key(&self, key: &str) -> bool {
+        self.signal_keys.iter().any(|known| known == key)
+    }
+
+    /// Returns the number of signals that no wait has taken.
+    pub(crate) fn kept_signals(&self) -> usize {
+        self.signals.len()
+    }
+
+    /// Returns the oldest signal of a name that no wait has taken.
+    pub(crate) fn first_signal(&self, name: &SignalName) -> Option<KeptSignal> {
+        self.signals.iter().find(|kept| kept.name == *name).cloned()
+    }
+
     /// True if the command was claimed, or waits for its child.
     pub fn is_held(&self, command: CommandId) -> bool {
         self.commands.get(&command).is_some_and(|open| open.holder != CommandHolder::Nobody)
@@ -372,6 +417,7 @@ impl Execution {
         let retried = self.timers.values().filter_map(|open| match open.purpose {
             TimerPurpose::Retry { task } => Some(task),
             TimerPurpose::StepTimeout { .. }
+            | TimerPurpose::WaitEnd { .. }
             | TimerPurpose::TaskTimeout { .. }
             | TimerPurpose::ExecutionTimeout => None,
         });
@@ -386,6 +432,7 @@ impl Execution {
                 CommandHolder::Worker { worker, .. } => OpenHolder::Worker(worker),
                 CommandHolder::Child { .. } => OpenHolder::Child,
                 CommandHolder::Callback { .. } => OpenHolder::Callback,
+                CommandHolder::Wait { .. } => OpenHolder::Wait,
             };
             (*command, open.attempt(), holder)
         })
@@ -444,18 +491,23 @@ impl CommandState {
     /// Returns the number of claims of this command.
     pub(crate) fn attempt(&self) -> Attempt {
         match self.holder {
-            CommandHolder::Nobody | CommandHolder::Child { .. } => Attempt(0),
+            CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Wait { .. } => {
+                Attempt(0)
+            }
             CommandHolder::Worker { attempt, .. } | CommandHolder::Callback { attempt, .. } => {
                 attempt
             }
         }
     }
 
-    /// True if the command waits for its child or its callback, so that no worker can claim it.
+    /// True if the command waits for its child, its callback, a time or a signal, so that no worker
+    /// can claim it.
     pub(crate) fn is_parked(&self) -> bool {
         match self.holder {
             CommandHolder::Nobody | CommandHolder::Worker { .. } => false,
-            CommandHolder::Child { .. } | CommandHolder::Callback { .. } => true,
+            CommandHolder::Child { .. }
+            | CommandHolder::Callback { .. }
+            | CommandHolder::Wait { .. } => true,
         }
     }
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{
     Attempt, Bindings, CatalogId, CommandId, Digest, ErrorMode, EventId, ExecutionId, ForkPoint,
-    Logs, Payload, PayloadRef, Pool, RunId, Seq, StepName, TimerId, Timestamp, ToolError, ToolKind,
-    WorkerId,
+    Logs, Payload, PayloadRef, Pool, RunId, Seq, SignalName, StepName, TimerId, Timestamp,
+    ToolError, ToolKind, WaitCondition, WaitTimeout, WorkerId,
 };
 
 /// A version of a playbook in the catalog.
@@ -159,7 +159,11 @@ pub enum TimerPurpose {
     StepTimeout {
         run: RunId,
     },
-    /// The timeout of a task that waits for a child execution or for a callback.
+    /// The end of a wait for a time.
+    WaitEnd {
+        task: TaskAddress,
+    },
+    /// The timeout of a task that waits for a child execution, a callback or a signal.
     TaskTimeout {
         task: TaskAddress,
     },
@@ -303,6 +307,31 @@ events! {
         attempt: Attempt,
         worker: WorkerId,
     },
+    /// The command waits for a time or a signal; no worker is needed.
+    WaitOpened = "wait.opened" {
+        command: CommandId,
+        condition: WaitCondition,
+        /// The result of the wait if its timeout passes.
+        #[serde(default, skip_serializing_if = "WaitTimeout::is_default")]
+        on_timeout: WaitTimeout,
+    },
+    /// A signal was sent to the execution. It is kept until a wait takes it.
+    SignalReceived = "signal.received" {
+        name: SignalName,
+        body: Payload,
+        /// The name of the caller that sent the signal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sender: Option<String>,
+        /// The idempotency key of the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
+    /// A wait took the oldest signal of its name.
+    SignalDelivered = "signal.delivered" {
+        command: CommandId,
+        /// The event that recorded the signal.
+        signal: Seq,
+    },
     CommandCompleted = "command.completed" {
         command: CommandId,
         attempt: Attempt,
@@ -441,6 +470,7 @@ impl Event {
                 vec![output]
             }
             Event::CommandFailed { output, .. } => output.iter_mut().collect(),
+            Event::SignalReceived { body, .. } => vec![body],
             Event::LoopOpened { items: ItemSource::Range(_) | ItemSource::Cursor, .. }
             | Event::StepEntered { .. }
             | Event::StepSkipped { .. }
@@ -448,6 +478,8 @@ impl Event {
             | Event::IterationFailed { .. }
             | Event::CommandClaimed { .. }
             | Event::CommandParked { .. }
+            | Event::WaitOpened { .. }
+            | Event::SignalDelivered { .. }
             | Event::CommandCancelled { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }

@@ -40,7 +40,8 @@ impl Event {
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }
-            | Event::ExecutionRewound { .. } => EventSubject::Execution,
+            | Event::ExecutionRewound { .. }
+            | Event::SignalReceived { .. } => EventSubject::Execution,
             Event::StepEntered { step, .. }
             | Event::StepSkipped { step, .. }
             | Event::StepAwaited { step, .. }
@@ -54,6 +55,8 @@ impl Event {
             Event::CommandIssued { command, .. }
             | Event::CommandClaimed { command, .. }
             | Event::CommandParked { command, .. }
+            | Event::WaitOpened { command, .. }
+            | Event::SignalDelivered { command, .. }
             | Event::CommandCompleted { command, .. }
             | Event::CommandFailed { command, .. }
             | Event::CommandCancelled { command, .. }

@@ -29,6 +29,7 @@ mod subscription;
 mod summary;
 mod time;
 mod tool;
+mod wait;
 
 pub use arrival::{Arrival, Bytes, MessageOutcome};
 pub use canonical::canonical;
@@ -64,4 +65,5 @@ pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownS
 pub use subscription::{SubscriptionEvent, SubscriptionState, UnknownSubscriptionEvent};
 pub use summary::{ForkPoint, ItemCounts, Parent, ParentCommand, StepCounts, Summary};
 pub use time::{ParseTimestampError, Timestamp};
-pub use tool::{ToolKind, UnknownTool};
+pub use tool::{ToolKind, ToolRunner, UnknownTool};
+pub use wait::{BadSignalName, SIGNAL_NAME_MAX, SignalName, WaitCondition, WaitTimeout};

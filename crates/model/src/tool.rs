@@ -65,6 +65,7 @@ kinds! {
     Sqlite = "sqlite",
     Subscription = "subscription",
     Transfer = "transfer",
+    Wait = "wait",
     Wasm = "wasm",
 }
 
@@ -87,7 +88,8 @@ impl ToolKind {
             | ToolKind::Shell
             | ToolKind::Sqlite
             | ToolKind::Subscription
-            | ToolKind::Transfer => true,
+            | ToolKind::Transfer
+            | ToolKind::Wait => true,
             ToolKind::Agent
             | ToolKind::Container
             | ToolKind::Ducklake
@@ -96,6 +98,25 @@ impl ToolKind {
             | ToolKind::Mcp
             | ToolKind::Snowflake
             | ToolKind::Wasm => false,
+        }
+    }
+}
+
+/// The part of the system that runs the commands of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolRunner {
+    Worker,
+    /// The control plane itself: no worker is needed.
+    Control,
+}
+
+impl ToolKind {
+    /// Returns the part of the system that runs the commands of this tool.
+    pub const fn runner(self) -> ToolRunner {
+        if matches!(self, ToolKind::Playbook | ToolKind::Wait) {
+            ToolRunner::Control
+        } else {
+            ToolRunner::Worker
         }
     }
 }

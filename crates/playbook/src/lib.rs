@@ -33,6 +33,7 @@ pub use playbook::{
     RouterMode, Rule, RuleAction, ScopeWord, Selected, SetAssignment, Step, StepIndex, StoreWord,
     Task,
 };
+pub use read::duration_of;
 pub use schedule::{CatchUp, Overlap, Schedule, When};
 pub use schema::schema;
 pub use subscription::{
@@ -41,6 +42,7 @@ pub use subscription::{
     TraceRule, Verify,
 };
 pub use suggest::nearest;
+pub use words::tools::WAIT_MAX;
 
 #[cfg(test)]
 mod tests;

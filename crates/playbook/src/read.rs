@@ -31,6 +31,7 @@ use crate::yaml::{YamlEntry, YamlKey, YamlNode};
 pub(crate) use document::{KINDS, read};
 pub(crate) use schedule::read_schedule;
 pub(crate) use subscription::read_subscription;
+pub use value::duration_of;
 
 /// The state shared by the readers of all parts of a document.
 struct DocumentReader<'a> {

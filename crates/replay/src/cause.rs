@@ -33,7 +33,9 @@ pub fn cause_of(
         Event::StepAwaited { from, .. } => end_of(before, from),
         Event::LoopOpened { run, .. } => before.run_entered_by(*run),
         Event::CommandClaimed { command, .. } => held_since(before, *command),
+        Event::SignalDelivered { signal, .. } => Some(*signal),
         Event::CommandParked { command, .. }
+        | Event::WaitOpened { command, .. }
         | Event::CommandCompleted { command, .. }
         | Event::CommandFailed { command, .. }
         | Event::ChildStarted { command, .. }
@@ -57,6 +59,7 @@ pub fn cause_of(
         | Event::ExecutionCancelled { .. }
         | Event::ExecutionStalled { .. }
         | Event::ExecutionRewound { .. }
+        | Event::SignalReceived { .. }
         | Event::Reported { .. } => None,
     }
 }
@@ -76,6 +79,7 @@ fn held_since(before: &Execution, command: CommandId) -> Option<Seq> {
         CommandWait::Report { claimed, .. } => claimed,
         CommandWait::Child { started, .. } => started,
         CommandWait::Callback { parked, .. } => parked,
+        CommandWait::Condition { opened, .. } => opened,
     })
 }
 
@@ -90,6 +94,7 @@ fn is_external(event: &Event) -> bool {
                 | Event::CommandFailed { .. }
                 | Event::ChildStarted { .. }
                 | Event::TimerFired { .. }
+                | Event::SignalReceived { .. }
         )
 }
 
@@ -114,9 +119,10 @@ fn leads_on(event: &Event, of: RunId) -> bool {
         | Event::FrameOpened { run, .. }
         | Event::IterationCompleted { run, .. }
         | Event::IterationFailed { run, .. } => *run == of,
-        Event::CommandClaimed { .. } | Event::CommandParked { .. } | Event::ChildStarted { .. } => {
-            false
-        }
+        Event::CommandClaimed { .. }
+        | Event::CommandParked { .. }
+        | Event::WaitOpened { .. }
+        | Event::ChildStarted { .. } => false,
         other => is_external(other),
     }
 }

@@ -155,6 +155,9 @@ impl ComparableState {
             }
             Event::ExecutionForked { again, .. } => self.forked(again),
             Event::CommandParked { .. }
+            | Event::WaitOpened { .. }
+            | Event::SignalReceived { .. }
+            | Event::SignalDelivered { .. }
             | Event::ExecutionStarted { .. }
             | Event::StepSkipped { .. }
             | Event::StepAwaited { .. }

@@ -77,6 +77,9 @@ pub fn mark_kind(event: &Event) -> Option<MarkKind> {
         | Event::CommandIssued { .. }
         | Event::CommandClaimed { .. }
         | Event::CommandParked { .. }
+        | Event::WaitOpened { .. }
+        | Event::SignalReceived { .. }
+        | Event::SignalDelivered { .. }
         | Event::CommandCompleted { .. }
         | Event::ChildStarted { .. }
         | Event::ContextUpdated { .. }

@@ -174,6 +174,9 @@ impl LogNames {
             | Event::StepAwaited { .. }
             | Event::CommandClaimed { .. }
             | Event::CommandParked { .. }
+            | Event::WaitOpened { .. }
+            | Event::SignalReceived { .. }
+            | Event::SignalDelivered { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::TimerSet { .. }
@@ -267,6 +270,9 @@ fn without_ids(event: Event) -> Event {
         | Event::StepAwaited { .. }
         | Event::CommandClaimed { .. }
         | Event::CommandParked { .. }
+        | Event::WaitOpened { .. }
+        | Event::SignalReceived { .. }
+        | Event::SignalDelivered { .. }
         | Event::AttemptSuperseded { .. }
         | Event::ChildStarted { .. }
         | Event::TimerSet { .. }

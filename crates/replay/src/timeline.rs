@@ -193,6 +193,7 @@ impl TimelineFold {
                 self.taken(*command, Activity::Running, attempt.0, at);
             }
             Event::ChildStarted { command, .. } => self.taken(*command, Activity::Child, 0, at),
+            Event::WaitOpened { command, .. } => self.taken(*command, Activity::Timer, 0, at),
             Event::CommandCompleted { command, .. } => {
                 self.command_ended(*command, at, TimelineOutcome::Completed);
             }
@@ -225,6 +226,8 @@ impl TimelineFold {
             | Event::IterationFailed { .. }
             // The job of a parked command runs elsewhere: the command goes on.
             | Event::CommandParked { .. }
+            | Event::SignalReceived { .. }
+            | Event::SignalDelivered { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ContextUpdated { .. }
             | Event::ExecutionStalled { .. }

@@ -130,6 +130,9 @@ impl WindowFold {
                             (RowActivity::Running, since)
                         }
                         CommandWait::Child { since, .. } => (RowActivity::Child, since),
+                        CommandWait::Condition { since, .. } => {
+                            (RowActivity::WaitingForTimer, since)
+                        }
                     };
                     fold.begin(open.command, open.step, open.task, activity, since);
                 }
@@ -162,6 +165,9 @@ impl WindowFold {
                 self.switch(*command, RowActivity::Running, at);
             }
             Event::ChildStarted { command, .. } => self.switch(*command, RowActivity::Child, at),
+            Event::WaitOpened { command, .. } => {
+                self.switch(*command, RowActivity::WaitingForTimer, at);
+            }
             Event::CommandCompleted { command, .. } | Event::CommandCancelled { command, .. } => {
                 self.end(*command, at, false);
             }
@@ -193,6 +199,8 @@ impl WindowFold {
             | Event::FrameOpened { .. }
             // The job of a parked command runs elsewhere: the command goes on.
             | Event::CommandParked { .. }
+            | Event::SignalReceived { .. }
+            | Event::SignalDelivered { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ContextUpdated { .. }
             | Event::ExecutionStalled { .. }

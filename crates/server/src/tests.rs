@@ -42,6 +42,7 @@ mod results;
 mod round_trips;
 mod schedules;
 mod seed_differences;
+mod signals;
 mod start_keys;
 mod status;
 mod stored;

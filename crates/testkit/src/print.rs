@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use noetl_model::{Event, ItemSource, Payload, Place, ScopeTarget, TimerPurpose};
+use noetl_model::{Event, ItemSource, Payload, Place, ScopeTarget, TimerPurpose, WaitCondition};
 use serde_json::Value;
 
 /// Returns an event as a line; `None` for events that every story has.
@@ -52,6 +52,12 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
         Event::CommandParked { command, attempt, worker } => {
             format!("park {command}: attempt {attempt} of {worker}")
         }
+        Event::WaitOpened { command, condition, .. } => match condition {
+            WaitCondition::Time { until } => format!("wait {command}: until {until}"),
+            WaitCondition::Signal { name } => format!("wait {command}: for signal {name}"),
+        },
+        Event::SignalReceived { name, body, .. } => format!("signal {name}: {}", resolve(body)),
+        Event::SignalDelivered { command, signal } => format!("signal {signal} ends {command}"),
         Event::CommandCompleted { command, output, .. } => {
             format!("done {command}: {}", resolve(output))
         }
@@ -78,6 +84,7 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
         Event::TimerSet { timer, purpose, .. } => {
             let purpose = match purpose {
                 TimerPurpose::Retry { .. } => "retry",
+                TimerPurpose::WaitEnd { .. } => "end of a wait",
                 TimerPurpose::StepTimeout { .. } => "step timeout",
                 TimerPurpose::TaskTimeout { .. } => "task timeout",
                 TimerPurpose::ExecutionTimeout => "execution timeout",

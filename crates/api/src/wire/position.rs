@@ -188,6 +188,22 @@ pub enum OpenWait {
         #[schema(value_type = String)]
         since: Timestamp,
     },
+    /// A time comes.
+    Time {
+        #[serde(with = "crate::text::time")]
+        #[schema(value_type = String)]
+        since: Timestamp,
+        #[serde(with = "crate::text::time")]
+        #[schema(value_type = String)]
+        until: Timestamp,
+    },
+    /// A signal arrives.
+    Signal {
+        name: String,
+        #[serde(with = "crate::text::time")]
+        #[schema(value_type = String)]
+        since: Timestamp,
+    },
     /// A child execution ends.
     Child {
         execution_id: AnyId,

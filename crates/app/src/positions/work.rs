@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use noetl_api::wire::{OpenWait, OpenWorkGroup, OpenWorkPart, PositionOpen, TimeLimitScope};
 use noetl_control::LoadError;
 use noetl_engine::{CommandView, CommandWait, OpenPart, TimeLimit};
-use noetl_model::{CommandId, Pool, StepName, Timestamp};
+use noetl_model::{CommandId, Pool, StepName, Timestamp, WaitCondition};
 use noetl_store::{Holder, OpenWork};
 
 use super::AtPosition;
@@ -93,6 +93,8 @@ fn key_of(wait: &OpenWait) -> String {
         OpenWait::Worker { pool, .. } => format!("worker {pool}"),
         OpenWait::Report { .. } => "report".to_owned(),
         OpenWait::Callback { .. } => "callback".to_owned(),
+        OpenWait::Time { .. } => "time".to_owned(),
+        OpenWait::Signal { name, .. } => format!("signal {name}"),
         OpenWait::Child { .. } => "child".to_owned(),
         OpenWait::Retry { .. } => "retry".to_owned(),
         OpenWait::TimeLimit { of, .. } => format!("limit {of:?}"),
@@ -106,6 +108,8 @@ fn since_of(wait: &OpenWait) -> Option<Timestamp> {
         OpenWait::Worker { since, .. }
         | OpenWait::Report { since, .. }
         | OpenWait::Callback { since, .. }
+        | OpenWait::Time { since, .. }
+        | OpenWait::Signal { since, .. }
         | OpenWait::Child { since, .. } => Some(*since),
         OpenWait::Retry { due_at, .. } | OpenWait::TimeLimit { due_at, .. } => Some(*due_at),
         OpenWait::Branches { .. } => None,
@@ -166,6 +170,10 @@ fn wait_of(open: &CommandView<'_>, present: &Present) -> OpenWait {
                 lease_until: present.leases.get(&open.command).copied().unwrap_or(lease_until),
             }
         }
+        CommandWait::Condition { condition, since, opened: _ } => match condition {
+            WaitCondition::Time { until } => OpenWait::Time { since, until: *until },
+            WaitCondition::Signal { name } => OpenWait::Signal { name: name.to_string(), since },
+        },
         CommandWait::Child { execution, since, started: _ } => {
             OpenWait::Child { execution_id: execution.into(), since }
         }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
-use noetl_model::{CatalogId, ExecutionId, ExecutionStatus, Seq, Timestamp};
+use noetl_model::{CatalogId, ExecutionId, ExecutionStatus, Seq, SignalName, Timestamp};
 
 use super::{
     BulkArgs, Chosen, ClientArgs, DatabaseArgs, EventsFormat, ForkArgs, Format, RetryArgs,
@@ -35,6 +35,14 @@ Examples:
   noetl executions events last --follow
   noetl executions events 380247909993574400 --after 100 --limit 50 --output jsonl";
 
+const SIGNAL_EXAMPLES: &str = "\
+A step of kind `wait` with `signal: NAME` ends with the signal. If no step waits for it yet, the
+signal is kept, and the next step that waits for its name gets it. Signals of one name are delivered
+in order.
+
+Examples:
+  noetl signal last payment --data '{\"amount\": 12}' --sender shop
+  noetl signal 478775660589088776 approved --key request-7";
 const CANCEL_EXAMPLES: &str = "\
 If a server on this machine has the database open, the request goes to that server. An execution
 that `noetl run` is running is cancelled with Ctrl-C in its terminal.
@@ -172,6 +180,27 @@ pub(crate) struct CancelArgs {
     /// Do not cancel its child executions
     #[arg(long)]
     pub(crate) no_cascade: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SIGNAL_EXAMPLES)]
+pub(crate) struct SignalArgs {
+    /// Id of an execution, or `last`
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) execution: Chosen,
+    /// Name of the signal that a step waits for
+    pub(crate) name: SignalName,
+    /// Body of the signal: JSON, @FILE (JSON or YAML), or - for standard input
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) data: Option<String>,
+    /// Name of the sender, as the step's output shows it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sender: Option<String>,
+    /// Idempotency key: a signal with a key that the execution knows changes nothing
+    #[arg(long)]
+    pub(crate) key: Option<String>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }

@@ -13,12 +13,12 @@ use async_trait::async_trait;
 use noetl_api::ControlPlane;
 use noetl_app::{
     App, AppSettings, CatalogError, EndError, EntryChoice, EntryState, ExecutionFilter,
-    ForkPlaybook, Services,
+    ForkPlaybook, Services, SignalError,
 };
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
-    Control, ControlSettings, ForkError, ForkRequest, RegisterError, Registered, StartError,
-    StartRequest,
+    Control, ControlSettings, ForkError, ForkRequest, RegisterError, Registered, SendSignalError,
+    SentSignal, StartError, StartRequest,
 };
 use noetl_model::{
     ChildExecutions, ExecutionId, ExecutionStatus, IdGenerator, PlaybookRef, Seq, Summary,
@@ -457,6 +457,15 @@ impl Backend for Session {
             }
             Err(error @ (EndError::Submit(_) | EndError::Store(_))) => Err(Failure::broken(error)),
         }
+    }
+
+    async fn signal(&self, execution: ExecutionId, sent: SentSignal) -> Result<(), Failure> {
+        self.app.signal(execution, sent).await.map_err(|error| match error {
+            SignalError::SenderTooLong
+            | SignalError::Refused(_)
+            | SignalError::Send(SendSignalError::Body(_)) => Failure::bad_input(error),
+            SignalError::Send(SendSignalError::Submit(_)) => Failure::broken(error),
+        })
     }
 
     async fn close(self: Box<Self>) {

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
-use noetl_api::wire::{ExecuteRequest, ForkBody};
+use noetl_api::wire::{ExecuteRequest, ForkBody, SignalQuery};
 use noetl_api::{AnyId, Client, ClientError, ClientSettings, Method};
 use noetl_app::EntryState;
-use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
+use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, SentSignal, StartRequest};
 use noetl_engine::StartInput;
 use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Seq, Summary};
 use serde::de::DeserializeOwned;
@@ -253,6 +253,12 @@ impl Backend for Remote {
         below: ChildExecutions,
     ) -> Result<(), Failure> {
         self.client.cancel(execution, reason, below).await.map_err(refused)
+    }
+
+    async fn signal(&self, execution: ExecutionId, sent: SentSignal) -> Result<(), Failure> {
+        let SentSignal { name, body, sender, key } = sent;
+        let query = SignalQuery { sender, idempotency_key: key };
+        self.client.signal(execution, &name, &body, &query).await.map_err(refused)
     }
 
     async fn close(self: Box<Self>) {}

@@ -111,20 +111,24 @@ fn assign(map: &mut Map<String, Value>, keys: &[String], value: Value) {
     assign(below, rest, value);
 }
 
-fn read_payload(said: &str) -> Result<Map<String, Value>> {
-    let value: Value = if said == "-" {
+/// Reads a value of an option: JSON, `@FILE` (JSON or YAML), or `-` for standard input.
+pub(crate) fn read_value(option: &str, said: &str) -> Result<Value> {
+    if said == "-" {
         let mut text = String::new();
         let mut input = std::io::stdin().lock().take(PAYLOAD_BYTES_MAX);
         input.read_to_string(&mut text).context("cannot read standard input")?;
-        document(&text).context("standard input is neither JSON nor YAML")?
+        document(&text).context("standard input is neither JSON nor YAML")
     } else if let Some(file) = said.strip_prefix('@') {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-        document(&text).with_context(|| format!("{file} is neither JSON nor YAML"))?
+        document(&text).with_context(|| format!("{file} is neither JSON nor YAML"))
     } else {
         serde_json::from_str(said)
-            .context("--payload is not JSON; for a file, write --payload @FILE")?
-    };
-    match value {
+            .with_context(|| format!("{option} is not JSON; for a file, write {option} @FILE"))
+    }
+}
+
+fn read_payload(said: &str) -> Result<Map<String, Value>> {
+    match read_value("--payload", said)? {
         Value::Object(map) => Ok(map),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             bail!("--payload has to be a map of names to values")

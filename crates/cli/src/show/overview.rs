@@ -207,6 +207,9 @@ impl Overview {
             | Event::FrameOpened { .. }
             | Event::CommandClaimed { .. }
             | Event::CommandParked { .. }
+            | Event::WaitOpened { .. }
+            | Event::SignalReceived { .. }
+            | Event::SignalDelivered { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }

@@ -14,6 +14,7 @@ fn the_help_of_every_command_shows_an_example() {
         "executions",
         "status",
         "cancel",
+        "signal",
         "resume",
         "replay",
         "register",

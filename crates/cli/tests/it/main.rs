@@ -41,3 +41,4 @@ mod transfer;
 mod trust;
 mod validate;
 mod verify;
+mod waits;

@@ -114,6 +114,8 @@ impl ReplayEvents {
                 event
             }
             Event::CommandParked { command, .. }
+            | Event::WaitOpened { command, .. }
+            | Event::SignalDelivered { command, .. }
             | Event::ChildStarted { command, .. }
             | Event::AttemptSuperseded { command, .. } => self.of_command(*command, event),
             Event::ExecutionForked { .. }
@@ -121,7 +123,8 @@ impl ReplayEvents {
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
             | Event::ExecutionStalled { .. }
-            | Event::ExecutionRewound { .. } => {
+            | Event::ExecutionRewound { .. }
+            | Event::SignalReceived { .. } => {
                 ReplayEvent { node_name: Some(Cow::Borrowed("playbook")), ..event }
             }
             Event::StepSkipped { .. }

@@ -56,6 +56,7 @@ pub(super) fn spelled(
         | ToolKind::Sqlite
         | ToolKind::Subscription
         | ToolKind::Transfer
+        | ToolKind::Wait
         | ToolKind::Wasm => {}
     }
     if !input.is_empty() {

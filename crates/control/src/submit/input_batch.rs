@@ -107,6 +107,7 @@ impl InputBatch {
             | Input::ChildStarted { .. }
             | Input::ChildEnded { .. }
             | Input::TimerFired { .. }
+            | Input::Signal(_)
             | Input::Cancel { .. }
             | Input::Finalize { .. }
             | Input::Stalled { .. }
@@ -350,6 +351,7 @@ fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> MailboxAns
         | Input::ChildStarted { .. }
         | Input::ChildEnded { .. }
         | Input::TimerFired { .. }
+        | Input::Signal(_)
         | Input::Cancel { .. }
         | Input::Finalize { .. }
         | Input::Stalled { .. }

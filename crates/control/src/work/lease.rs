@@ -229,6 +229,6 @@ impl Control {
 pub(crate) fn has_leases(state: &Execution) -> bool {
     state.open_commands().any(|(_, _, holder)| match holder {
         OpenHolder::Worker(_) => true,
-        OpenHolder::Nobody | OpenHolder::Child | OpenHolder::Callback => false,
+        OpenHolder::Nobody | OpenHolder::Child | OpenHolder::Callback | OpenHolder::Wait => false,
     })
 }

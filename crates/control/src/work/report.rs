@@ -68,12 +68,17 @@ impl Control {
     fn offered(&self, outcome: Outcome) -> (CommandResult, OfferedValues) {
         let mut values = OfferedValues::default();
         let ended = ended(outcome, PAYLOAD_MAX, &mut values);
+        self.keep_parsed(&values);
+        (ended, values)
+    }
+
+    /// Puts values that are stored apart into the cache: the decision may read them.
+    pub(super) fn keep_parsed(&self, values: &OfferedValues) {
         for large in &values.large {
             if let Some(value) = &large.parsed {
                 self.parts.payloads.put(large.reference, value);
             }
         }
-        (ended, values)
     }
 
     /// Answers a repeated report with the command that was leased with it, unless another worker
@@ -106,6 +111,7 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
         | Refusal::NotAwaited(_)
         | Refusal::NothingAwaited(_)
         | Refusal::JobEnded(_)
+        | Refusal::TooManySignals(_)
         | Refusal::UnknownTimer(_)
         | Refusal::NotDue(_)
         | Refusal::NotAnEnd(_) => ReportAnswer::Superseded,
@@ -115,26 +121,28 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
 /// Converts an outcome to the engine's form; an output longer than `len_max` is a failure.
 fn ended(outcome: Outcome, len_max: usize, values: &mut OfferedValues) -> CommandResult {
     match outcome {
-        Outcome::Completed { output } => match kept(output, len_max, values) {
+        Outcome::Completed { output } => match kept("the output", output, len_max, values) {
             Ok(output) => CommandResult::Completed { output },
             Err(error) => CommandResult::Failed { error, output: None },
         },
         // The error matters more: an output that cannot be stored is dropped.
         Outcome::Failed { error, output } => CommandResult::Failed {
             error,
-            output: output.and_then(|output| kept(output, len_max, values).ok()),
+            output: output.and_then(|output| kept("the output", output, len_max, values).ok()),
         },
     }
 }
 
-/// Converts a value to a payload; fails if it is too deep or too long.
-fn kept(
+/// Converts a value to a payload; fails if it is too deep or too long. `what` names the value in the
+/// error.
+pub(super) fn kept(
+    what: &str,
     value: Arc<Value>,
     len_max: usize,
     values: &mut OfferedValues,
 ) -> Result<Payload, ToolError> {
     if !is_shallow(&value) {
-        let message = format!("the output is nested deeper than {PAYLOAD_DEPTH_MAX} levels");
+        let message = format!("{what} is nested deeper than {PAYLOAD_DEPTH_MAX} levels");
         return Err(ToolError::new(ErrorKind::Schema, message));
     }
     if let Some(len) = json_len_within(&value, PAYLOAD_INLINE_MAX) {
@@ -142,7 +150,7 @@ fn kept(
         return Ok(Payload::Inline(value));
     }
     let moved = Large::within(value, len_max).ok_or_else(|| {
-        let message = format!("the output has more than {len_max} bytes of JSON");
+        let message = format!("{what} has more than {len_max} bytes of JSON");
         ToolError::new(ErrorKind::StorageQuota, message)
     })?;
     let reference = moved.reference;

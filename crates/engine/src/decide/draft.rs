@@ -1,11 +1,11 @@
 //! A decision in progress: a copy of the state, the events so far, and the pending arrivals.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use noetl_expr::Budget;
 use noetl_model::{
-    ErrorKind, Event, PAYLOAD_DEPTH_MAX, Payload, RunId, ScopeTarget, StepName, TimerId,
+    CommandId, ErrorKind, Event, PAYLOAD_DEPTH_MAX, Payload, RunId, ScopeTarget, StepName, TimerId,
     TimerPurpose, ToolError, is_shallow,
 };
 use noetl_playbook::{AssignmentScope, SetAssignment, Step, StepIndex};
@@ -33,6 +33,11 @@ pub(super) struct DecisionDraft<'a> {
     pub(super) led: BTreeSet<(StepIndex, StepIndex)>,
     /// Outputs of loop items that ended in this decision and are not in the log yet.
     pub(super) produced: BTreeMap<(RunId, u64), Payload>,
+    /// Waits that were issued in this decision and are not open yet.
+    pub(super) unopened_waits: VecDeque<CommandId>,
+    /// True while a step of a wait is decided: [`DecisionDraft::advance`] has called it and goes on
+    /// afterwards, so that a cycle of waits does not nest calls.
+    pub(super) is_in_wait: bool,
     /// The work of all templates of the decision.
     work: TemplateWork,
 }
@@ -50,7 +55,17 @@ impl<'a> DecisionDraft<'a> {
         let (produced, work) =
             (BTreeMap::new(), TemplateWork::new(Budget::new(given.effort.work_max())));
         let led = BTreeSet::new();
-        let mut draft = Self { state, given, events, arrivals, led, produced, work };
+        let mut draft = Self {
+            state,
+            given,
+            events,
+            arrivals,
+            led,
+            produced,
+            unopened_waits: VecDeque::new(),
+            is_in_wait: false,
+            work,
+        };
         draft.apply_fork_changes();
         draft
     }

@@ -195,9 +195,14 @@ impl DecisionDraft<'_> {
         for (timer, open) in timers {
             if self.state.timers.contains_key(&timer) {
                 self.emit(Event::TimerCancelled { timer });
-                // The reissued task has set its own timeout.
-                if !matches!(open.purpose, TimerPurpose::TaskTimeout { .. }) {
-                    self.set_timer(open.due_at.since(open.set_at), open.purpose);
+                match open.purpose {
+                    // The reissued task sets its own.
+                    TimerPurpose::TaskTimeout { .. } | TimerPurpose::WaitEnd { .. } => {}
+                    TimerPurpose::Retry { .. }
+                    | TimerPurpose::StepTimeout { .. }
+                    | TimerPurpose::ExecutionTimeout => {
+                        self.set_timer(open.due_at.since(open.set_at), open.purpose);
+                    }
                 }
             }
         }

@@ -7,7 +7,7 @@ use noetl_model::{
 use super::draft::DecisionDraft;
 use super::lost_workers;
 use super::task::EndRecord;
-use crate::{DECISION_WORK_MAX, Decision, DecisionArgs, Effort, Execution, Input, Needs};
+use crate::{DECISION_WORK_MAX, Decision, DecisionArgs, Effort, Execution, Input, Needs, Signal};
 
 /// The reason why a decision stopped.
 #[derive(Debug)]
@@ -114,6 +114,11 @@ impl DecisionDraft<'_> {
                 self.record_lost(*command, attempt.next());
             }
             Input::TimerFired { timer } => self.record_fired(*timer),
+            Input::Signal(Signal { name, body, sender, key }) => {
+                let (name, body) = (name.clone(), body.clone());
+                let (sender, key) = (sender.clone(), key.clone());
+                self.emit(Event::SignalReceived { name, body, sender, key });
+            }
             Input::Park { .. }
             | Input::ChildStarted { .. }
             | Input::Cancel { .. }

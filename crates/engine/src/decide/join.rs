@@ -34,6 +34,9 @@ impl DecisionDraft<'_> {
     /// Enters every step that has arrivals and need not wait, until nothing changes; then ends the
     /// execution if no work is open.
     pub(super) fn advance(&mut self) -> Result<(), Halt> {
+        if self.is_in_wait {
+            return Ok(());
+        }
         while !self.state.status.is_terminal() {
             if self.runs_away() || self.goes_on_for_ever() {
                 self.give_up();
@@ -45,6 +48,7 @@ impl DecisionDraft<'_> {
                     self.enter(step, &from)?;
                 }
                 None if self.is_at_rest() => self.come_to_an_end()?,
+                None if self.advance_wait()? => {}
                 None => break,
             }
         }

@@ -3,12 +3,12 @@
 //! A parked command has no lease. A worker cannot claim it, and only its callback, its timeout or a
 //! cancellation ends it.
 
-use noetl_model::{Attempt, CommandId, Event, Payload, Place, TimerPurpose, WorkerId};
+use noetl_model::{Attempt, CommandId, Event, Payload, TimerPurpose, WorkerId};
 
 use super::draft::DecisionDraft;
 use super::halt::Halt;
 use super::task::EndRecord;
-use super::{refused, repeated, superseded, task};
+use super::{refused, repeated, superseded};
 use crate::state::CommandHolder;
 use crate::{CommandResult, Decision, Execution, Refusal};
 
@@ -62,7 +62,8 @@ pub(super) fn park(
         CommandHolder::Worker { .. }
         | CommandHolder::Callback { .. }
         | CommandHolder::Nobody
-        | CommandHolder::Child { .. } => superseded(command, attempt, worker),
+        | CommandHolder::Child { .. }
+        | CommandHolder::Wait { .. } => superseded(command, attempt, worker),
     }
 }
 
@@ -83,7 +84,7 @@ pub(super) fn call_back(
     };
     match open.holder {
         CommandHolder::Callback { .. } | CommandHolder::Worker { .. } => {}
-        CommandHolder::Nobody | CommandHolder::Child { .. } => {
+        CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Wait { .. } => {
             return Ok(refused(Refusal::NotAwaited(command)));
         }
     }
@@ -107,14 +108,7 @@ impl DecisionDraft<'_> {
         let Some(open) = self.state.commands.get(&command) else { return };
         let CommandHolder::Callback { claimed_at, .. } = open.holder else { return };
         let address = open.task;
-        let (_, step) = self.step_of(address.run);
-        let timeout = match address.place {
-            Place::Task(index) | Place::Item { task: index, .. } => {
-                task::task_at(step, index).timeout
-            }
-            Place::Claim { .. } => None,
-        };
-        if let Some(timeout) = timeout {
+        if let Some(timeout) = self.written_timeout(address) {
             let passed = self.state.event_time(self.given.now).since(claimed_at);
             let purpose = TimerPurpose::TaskTimeout { task: address };
             self.set_timer(timeout.saturating_sub(passed), purpose);

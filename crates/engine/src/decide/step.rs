@@ -181,7 +181,9 @@ impl DecisionDraft<'_> {
     /// Cancels the timers of a run.
     fn end_timers(&mut self, run: RunId) {
         self.cancel_timers(|purpose| match purpose {
-            TimerPurpose::Retry { task } | TimerPurpose::TaskTimeout { task } => task.run == run,
+            TimerPurpose::Retry { task }
+            | TimerPurpose::WaitEnd { task }
+            | TimerPurpose::TaskTimeout { task } => task.run == run,
             TimerPurpose::StepTimeout { run: timed } => *timed == run,
             TimerPurpose::ExecutionTimeout => false,
         });

@@ -7,7 +7,7 @@ use std::time::Duration;
 use noetl_expr::Template;
 use noetl_model::{
     Attempt, ChildExecutions, CommandId, ErrorKind, ErrorMode, Event, Logs, Payload, Place, Pool,
-    RunId, TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind,
+    RunId, TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind, ToolRunner,
 };
 use noetl_playbook::{
     ATTEMPTS_MAX, Amount, BodyForm, DELAY_MAX, Retry, RetryBackoff, Rule, RuleAction, Step, Task,
@@ -74,10 +74,16 @@ impl DecisionDraft<'_> {
             let rows = self.frame_rows(address.run)?;
             bindings.0.insert("__frame_max_rows".to_owned(), Payload::inline(rows.into()));
         }
-        let pool =
-            if task.tool == ToolKind::Playbook { Pool::control() } else { self.state.pool.clone() };
+        let pool = match task.tool.runner() {
+            ToolRunner::Control => Pool::control(),
+            ToolRunner::Worker => self.state.pool.clone(),
+        };
+        let command = CommandId(self.state.drawn.commands);
+        if task.tool == ToolKind::Wait {
+            self.unopened_waits.push_back(command);
+        }
         self.emit(Event::CommandIssued {
-            command: CommandId(self.state.drawn.commands),
+            command,
             task: address,
             step: step.name.clone(),
             tool: task.tool,
@@ -113,7 +119,8 @@ impl DecisionDraft<'_> {
         let open = self.state.commands.get(&command).expect("the command is open");
         let (task, has_timer) = (open.task, open.tool == ToolKind::Playbook || open.is_parked());
         if has_timer {
-            self.cancel_timers(|purpose| *purpose == TimerPurpose::TaskTimeout { task });
+            let of_task = [TimerPurpose::TaskTimeout { task }, TimerPurpose::WaitEnd { task }];
+            self.cancel_timers(|purpose| of_task.contains(purpose));
         }
         let EndRecord { attempt, ended, logs, job } = end;
         let (logs, job) = (logs.bounded(), job.map(str::to_owned));
@@ -331,19 +338,28 @@ impl DecisionDraft<'_> {
                 self.advance()?;
             }
             TimerPurpose::StepTimeout { run } => self.step_timed_out(run)?,
+            TimerPurpose::WaitEnd { task } => {
+                if let Some(command) = self.command_of(task) {
+                    self.wait_ended(command)?;
+                }
+            }
             TimerPurpose::TaskTimeout { task } => self.wait_timed_out(task)?,
             TimerPurpose::ExecutionTimeout => self.execution_timed_out()?,
         }
         Ok(Decision::Accepted(self.into_events()))
     }
 
-    /// Fails a task whose child execution or callback took too long; its rules decide how to
+    /// Returns the open command of a task.
+    fn command_of(&self, task: TaskAddress) -> Option<CommandId> {
+        let mut open = self.state.commands.iter();
+        open.find(|(_, open)| open.task == task).map(|(command, _)| *command)
+    }
+
+    /// Ends a task whose child execution, callback or signal took too long; its rules decide how to
     /// continue.
     fn wait_timed_out(&mut self, task: TaskAddress) -> Result<(), Halt> {
-        let mut open = self.state.commands.iter();
-        let Some((&command, open)) = open.find(|(_, open)| open.task == task) else {
-            return Ok(());
-        };
+        let Some(command) = self.command_of(task) else { return Ok(()) };
+        let open = self.state.commands.get(&command).expect("the command is open");
         let step = &open.step;
         let (attempt, message) = match (&open.holder, open.tool) {
             (CommandHolder::Callback { attempt, .. }, _) => {
@@ -351,6 +367,10 @@ impl DecisionDraft<'_> {
             }
             (CommandHolder::Nobody | CommandHolder::Child { .. }, ToolKind::Playbook) => {
                 (Attempt(1), format!("the child of step `{step}` took too long"))
+            }
+            (CommandHolder::Wait { on_timeout, .. }, _) => {
+                let message = format!("the wait of step `{step}` took longer than its timeout");
+                return self.wait_gave_up(command, *on_timeout, message);
             }
             // Its worker enforces the timeout.
             (
@@ -438,6 +458,16 @@ impl DecisionDraft<'_> {
                 .get(&reference.digest)
                 .cloned()
                 .ok_or_else(|| Needs::payload(reference.digest).into()),
+        }
+    }
+
+    /// Returns the timeout of a task as its playbook gives it; `None` if it has none or
+    /// a template gives it.
+    pub(super) fn written_timeout(&self, task: TaskAddress) -> Option<Duration> {
+        let (_, step) = self.step_of(task.run);
+        match task.place {
+            Place::Task(index) | Place::Item { task: index, .. } => task_at(step, index).timeout,
+            Place::Claim { .. } => None,
         }
     }
 

@@ -84,6 +84,7 @@ fn open(story: &Story) -> Vec<String> {
                 CommandWait::Worker => "a worker".to_owned(),
                 CommandWait::Report { worker, attempt, .. } => format!("{worker}, {attempt}"),
                 CommandWait::Child { execution, .. } => format!("child {execution}"),
+                CommandWait::Condition { condition, .. } => format!("{condition:?}"),
                 CommandWait::Callback { attempt, .. } => format!("a callback, {attempt}"),
             };
             let item = match open.task.place {

@@ -16,6 +16,7 @@ mod routing;
 mod rules;
 mod scopes;
 mod views;
+mod waits;
 
 use expect_test::Expect;
 use noetl_testkit::{Story, StoryOptions};

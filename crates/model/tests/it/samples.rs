@@ -6,7 +6,7 @@ use noetl_model::{
     Attempt, Bindings, CatalogId, ChildExecutions, CommandId, Digest, ErrorKind, ErrorMode, Event,
     EventId, ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef,
     Place, PlaybookRef, Pool, Recorded, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress,
-    TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WorkerId,
+    TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WaitCondition, WaitTimeout, WorkerId,
 };
 use serde_json::json;
 
@@ -203,5 +203,17 @@ fn others() -> Vec<Event> {
             attempt: Attempt(1),
             worker: WorkerId::new("worker-1"),
         },
+        Event::WaitOpened {
+            command: COMMAND,
+            condition: WaitCondition::Signal { name: "payment".parse().expect("a name") },
+            on_timeout: WaitTimeout::Continue,
+        },
+        Event::SignalReceived {
+            name: "payment".parse().expect("a name"),
+            body: Payload::inline(json!({ "amount": 12 })),
+            sender: Some("shop".to_owned()),
+            key: Some("order-7".to_owned()),
+        },
+        Event::SignalDelivered { command: COMMAND, signal: Seq(9) },
     ]
 }

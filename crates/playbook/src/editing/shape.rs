@@ -299,7 +299,8 @@ fn of_form(form: Form) -> Shape {
         Form::Any
         | Form::Text
         | Form::Whole(_)
-        | Form::Duration
+        | Form::Duration(_)
+        | Form::Time
         | Form::Map
         | Form::Texts
         | Form::TextOrMap

@@ -2,9 +2,8 @@
 //! type, missing keys and contradictions.
 
 use std::rc::Rc;
-use std::time::Duration;
 
-use noetl_model::ToolKind;
+use noetl_model::{Timestamp, ToolKind};
 
 use super::DocumentReader;
 use crate::diagnostic::{DiagnosticCode, Finding};
@@ -12,9 +11,6 @@ use crate::parse::TargetWorkers;
 use crate::suggest::nearest;
 use crate::words::tools::{Case, FOREIGN, Form, ToolKey, ToolKeys, settings_of};
 use crate::yaml::{Yaml, YamlEntry, YamlKey, YamlNode};
-
-/// The longest duration of any setting.
-const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// True if the value is known only after rendering.
 fn is_template(node: &YamlNode) -> bool {
@@ -104,6 +100,18 @@ impl DocumentReader<'_> {
         misplaced
     }
 
+    /// Reads a time: RFC 3339 text, or seconds since 1970.
+    fn time(&mut self, node: &YamlNode, title: &str) {
+        let is_time = match &node.yaml {
+            Yaml::Number(_) => true,
+            Yaml::Text { text, .. } => text.trim().parse::<Timestamp>().is_ok(),
+            Yaml::Null | Yaml::Bool(_) | Yaml::List(_) | Yaml::Map(_) => false,
+        };
+        if !is_time {
+            self.wrong_type(node, title, "a time such as 2026-01-31T09:30:00Z");
+        }
+    }
+
     fn setting(&mut self, node: &Rc<YamlNode>, setting: &ToolKey, settings: &ToolKeys) {
         let title = format!("`{}` of {}", setting.name, settings.title);
         match setting.form {
@@ -111,7 +119,8 @@ impl DocumentReader<'_> {
             Form::Text => drop(self.text(node, &title)),
             Form::Truth => drop(self.truth(node, &title)),
             Form::Whole(max) => drop(self.whole(node, &title, 0..=max)),
-            Form::Duration => drop(self.duration(node, &title, 1.0, DURATION_MAX)),
+            Form::Duration(max) => drop(self.duration(node, &title, 1.0, max)),
+            Form::Time => self.time(node, &title),
             Form::Map => drop(self.any_map(node, &title)),
             Form::Texts => self.texts(node, &title),
             Form::TextOrMap => self.one_of(node, &title, &[is_scalar, is_map], "text or a map"),

@@ -222,6 +222,17 @@ impl DocumentReader<'_> {
     }
 }
 
+/// Returns the duration that a rendered value gives: a number of seconds, or text such as `500ms`,
+/// `30s`, `5m`, `2h` or `1d`; `None` for anything else.
+pub fn duration_of(value: &Value) -> Option<Duration> {
+    let seconds = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => seconds_of(text, 1.0),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    Duration::try_from_secs_f64(seconds?).ok()
+}
+
 fn seconds_of(text: &str, unit: f64) -> Option<f64> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

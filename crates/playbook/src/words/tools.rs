@@ -3,6 +3,8 @@
 //!
 //! Invariant: every key that a built-in tool reads is listed here, so an unlisted key is a mistake.
 
+use std::time::Duration;
+
 use noetl_model::ToolKind;
 
 /// A key of a tool.
@@ -21,8 +23,10 @@ pub(crate) enum Form {
     Truth,
     /// A whole number up to this maximum.
     Whole(u32),
-    /// Seconds, or text such as `500ms`, `30s`, `5m`.
-    Duration,
+    /// Seconds, or text such as `500ms`, `30s`, `5m`, up to this maximum.
+    Duration(Duration),
+    /// A time such as `2026-01-31T09:30:00Z`, or seconds since 1970.
+    Time,
     Map,
     /// A map of texts.
     Texts,
@@ -98,6 +102,7 @@ pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static ToolKeys> {
         ToolKind::Sqlite => Some(SQLITE),
         ToolKind::Subscription => Some(SUBSCRIPTION),
         ToolKind::Transfer => Some(TRANSFER),
+        ToolKind::Wait => Some(WAIT),
         ToolKind::Agent
         | ToolKind::Container
         | ToolKind::Ducklake
@@ -112,6 +117,9 @@ pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static ToolKeys> {
 /// The largest number of rows, messages or connections.
 const COUNT_MAX: u32 = u32::MAX;
 const PORT_MAX: u32 = 65_535;
+const WEEK: Duration = Duration::from_secs(7 * 86_400);
+/// The longest wait for a time.
+pub const WAIT_MAX: Duration = Duration::from_secs(3660 * 86_400);
 
 const fn of(name: &'static str, form: Form) -> ToolKey {
     ToolKey { name, form }
@@ -235,7 +243,7 @@ const DATABASE: &[ToolKey] = &[
     of("ssl_root_cert", Form::Text),
     of("application_name", Form::Text),
     of("schema", Form::Text),
-    of("statement_timeout", Form::Duration),
+    of("statement_timeout", Form::Duration(WEEK)),
     of("pool", Form::Nested(POOL)),
 ];
 
@@ -246,7 +254,7 @@ const POOL: &ToolKeys = &ToolKeys {
         of("size", Form::Whole(COUNT_MAX)),
         of("min_size", Form::Any),
         of("name", Form::Any),
-        of("timeout", Form::Duration),
+        of("timeout", Form::Duration(WEEK)),
     ]],
     ..PLAIN
 };
@@ -349,6 +357,22 @@ pub(crate) const NOOP: &ToolKeys = &ToolKeys {
     title: "noop",
     list: &[&[of("result", Form::Any), of("message", Form::Any)], COMMON],
     rivals: &[&["result", "message"]],
+    ..PLAIN
+};
+
+pub(crate) const WAIT: &ToolKeys = &ToolKeys {
+    title: "wait",
+    list: &[
+        &[
+            of("for", Form::Duration(WAIT_MAX)),
+            of("until", Form::Time),
+            of("signal", Form::Text),
+            of("on_timeout", Form::Word(&["fail", "continue"])),
+        ],
+        COMMON,
+    ],
+    needs: &[&["for", "until", "signal"]],
+    exclusive: &[&["for", "until", "signal"]],
     ..PLAIN
 };
 

@@ -298,6 +298,7 @@ impl From<Refusal> for ApiError {
             Refusal::NotAwaited(_) | Refusal::NothingAwaited(_) => {
                 Self::conflict("no-callback-awaited", detail)
             }
+            Refusal::TooManySignals(_) => Self::conflict("too-many-signals", detail),
             Refusal::JobEnded(_) => Self::conflict("job-ended", detail),
             Refusal::UnknownCommand(_) => Self::not_found("unknown-command", detail),
             Refusal::UnknownTimer(_) => Self::not_found("unknown-timer", detail),

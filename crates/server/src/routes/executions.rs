@@ -10,6 +10,7 @@ mod histogram;
 mod list;
 mod look;
 mod position;
+mod signal;
 mod tree;
 mod verify;
 mod window;
@@ -37,6 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(events::routes())
         .merge(tree::routes())
         .merge(end::routes())
+        .merge(signal::routes())
         .merge(verify::routes())
         .merge(fork::routes())
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use noetl_model::{
     Attempt, Bindings, CatalogId, ChildExecutions, CommandId, Digest, ErrorKind, ErrorMode, Event,
     EventTag, ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef,
-    Place, PlaybookRef, Pool, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress, TimerId,
-    TimerPurpose, ToolError, ToolKind, WorkerId,
+    Place, PlaybookRef, Pool, RunId, ScopeTarget, Seq, SignalName, SkipReason, StepName,
+    TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind, WaitCondition, WaitTimeout, WorkerId,
 };
 use serde_json::{Value, json};
 
@@ -173,6 +173,23 @@ fn attempts() -> Vec<Event> {
             after: Some(CommandId(1)),
         },
         Event::CommandParked { command: COMMAND, attempt: FIRST, worker: worker.clone() },
+        Event::WaitOpened {
+            command: COMMAND,
+            condition: WaitCondition::Time { until: at(60) },
+            on_timeout: WaitTimeout::Continue,
+        },
+        Event::WaitOpened {
+            command: COMMAND,
+            condition: WaitCondition::Signal { name: signal_name() },
+            on_timeout: WaitTimeout::Fail,
+        },
+        Event::SignalReceived {
+            name: signal_name(),
+            body: output(),
+            sender: Some("shop".into()),
+            key: Some("order-7".into()),
+        },
+        Event::SignalDelivered { command: COMMAND, signal: Seq(9) },
         Event::CommandCompleted {
             command: COMMAND,
             attempt: FIRST,
@@ -198,6 +215,10 @@ fn attempts() -> Vec<Event> {
     ]
 }
 
+fn signal_name() -> SignalName {
+    "payment".parse().expect("a name")
+}
+
 fn waits() -> Vec<Event> {
     let values = BTreeMap::from([("rows".to_owned(), fragile())]);
     let reference = PayloadRef { digest: Digest::of(b"rows"), size: 20_000 };
@@ -213,6 +234,7 @@ fn waits() -> Vec<Event> {
         updated(ScopeTarget::Item { run: RUN, index: 2 }),
         set(TimerPurpose::Retry { task: task(Place::Task(1)) }),
         set(TimerPurpose::StepTimeout { run: RUN }),
+        set(TimerPurpose::WaitEnd { task: task(Place::Task(1)) }),
         set(TimerPurpose::TaskTimeout { task: task(Place::Item { index: 2, task: 0 }) }),
         set(TimerPurpose::ExecutionTimeout),
         Event::TimerFired { timer },

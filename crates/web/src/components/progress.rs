@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use noetl_app::{Initiator, UnservedWait, WaitHint};
-use noetl_model::{ExecutionStatus, Summary, Timestamp};
+use noetl_app::{DeclaredWait, Initiator, UnservedWait, WaitHint};
+use noetl_model::{ExecutionStatus, StepName, Summary, Timestamp};
 
 use super::bar::bar;
 use super::duration::short;
@@ -31,10 +31,8 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
             Some(WaitHint::NoWorker(wait)) => {
                 html! { span.attention { (prose(&unserved(words, wait))) } }
             }
-            Some(WaitHint::Callback { step, since }) => {
-                let (step, since) = (step.as_str(), since.to_string());
-                let values = [("step", step), ("time", since.as_str())];
-                html! { span { (prose(&words.fill("executions.callback", &values))) } }
+            Some(WaitHint::Declared { step, since, wait }) => {
+                html! { span { (prose(&declared(words, step, *since, wait))) } }
             }
             None => running(words, summary),
         },
@@ -42,6 +40,19 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
         ExecutionStatus::Completed | ExecutionStatus::Cancelled => {
             html! { span.soft { (words.count("count.steps", summary.steps.total.into())) } }
         }
+    }
+}
+
+/// Returns the sentence about a callback, a time or a signal that a step waits for.
+fn declared(words: &Words, step: &StepName, since: Timestamp, wait: &DeclaredWait) -> String {
+    let since = since.to_string();
+    let of = |key, time: &str, signal: &str| {
+        words.fill(key, &[("step", step.as_str()), ("time", time), ("signal", signal)])
+    };
+    match wait {
+        DeclaredWait::Callback => of("executions.callback", &since, ""),
+        DeclaredWait::Time { until } => of("executions.wait_time", &until.to_string(), ""),
+        DeclaredWait::Signal { name } => of("executions.wait_signal", &since, name.as_str()),
     }
 }
 

@@ -78,9 +78,18 @@ impl BackendReader for LocalReader {
         self.store.foreign_log(known, after).await.map_err(Failure::broken)
     }
 
-    /// Returns nothing: only a server knows its workers.
-    async fn hint(&self, _execution: ExecutionId, _status: ExecutionStatus) -> Option<String> {
-        None
+    /// Returns the wait that a step has declared; only a server knows about workers.
+    async fn hint(&self, execution: ExecutionId, status: ExecutionStatus) -> Option<String> {
+        if status != ExecutionStatus::Running {
+            return None;
+        }
+        match self.store.declared_wait(execution).await {
+            Ok(wait) => wait.map(|wait| wait.to_string()),
+            Err(error) => {
+                tracing::debug!(%error, %execution, "no hint");
+                None
+            }
+        }
     }
 
     async fn payload(&self, reference: &PayloadRef) -> Result<Value, Failure> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use noetl_compat::public_name;
 use noetl_model::{
-    Event, EventTone, ItemSource, LoopMode, Payload, PayloadRef, Place, Recorded, ScopeTarget,
-    SkipReason, StepName, TaskAddress, TimerPurpose, ToolError,
+    CommandId, Event, EventTone, ItemSource, LoopMode, Payload, PayloadRef, Place, Recorded,
+    ScopeTarget, SignalName, SkipReason, StepName, TaskAddress, TimerPurpose, ToolError,
+    WaitCondition,
 };
 use serde_json::Value;
 
@@ -67,6 +68,9 @@ fn about(event: &Event) -> String {
         Event::CommandParked { command, attempt, worker } => {
             format!("command {command}  attempt {attempt} by {worker} waits for a callback")
         }
+        Event::WaitOpened { command, condition, .. } => waits(*command, condition),
+        Event::SignalReceived { name, body, sender, .. } => signalled(name, body, sender.as_ref()),
+        Event::SignalDelivered { command, signal } => format!("command {command}  event {signal}"),
         Event::CommandCompleted { command, output, .. } => {
             format!("command {command}  {}", value(output))
         }
@@ -101,6 +105,20 @@ fn about(event: &Event) -> String {
         }
         Event::Reported { name, step: Some(step), .. } => format!("{step}  {name}"),
         Event::Reported { name, step: None, .. } => name.clone(),
+    }
+}
+
+fn waits(command: CommandId, condition: &WaitCondition) -> String {
+    match condition {
+        WaitCondition::Time { until } => format!("command {command}  waits until {}", day(*until)),
+        WaitCondition::Signal { name } => format!("command {command}  waits for signal {name}"),
+    }
+}
+
+fn signalled(name: &SignalName, body: &Payload, sender: Option<&String>) -> String {
+    match sender {
+        Some(sender) => format!("{name}  from {sender}  {}", value(body)),
+        None => format!("{name}  {}", value(body)),
     }
 }
 
@@ -148,6 +166,7 @@ fn listed(values: &BTreeMap<String, Value>, large: &BTreeMap<String, PayloadRef>
 fn goal(purpose: &TimerPurpose) -> String {
     match purpose {
         TimerPurpose::Retry { task } => format!("retry of {}", place(task)),
+        TimerPurpose::WaitEnd { task } => format!("end of the wait of {}", place(task)),
         TimerPurpose::TaskTimeout { task } => format!("time limit of {}", place(task)),
         TimerPurpose::StepTimeout { run } => format!("time limit of run {run}"),
         TimerPurpose::ExecutionTimeout => "time limit of the execution".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_engine::{
-    Changes, CommandResult, Execution, Input, OpenHolder, StartInput, begin, evolve_all,
+    Changes, CommandResult, Execution, Input, OpenHolder, Signal, StartInput, begin, evolve_all,
 };
 use noetl_model::{
     CommandId, Event, EventTag, ExecutionId, ExecutionStatus, Place, PlaybookRef, Recorded, RunId,
@@ -125,6 +125,9 @@ impl Failures {
             | Event::FrameOpened { .. }
             | Event::CommandClaimed { .. }
             | Event::CommandParked { .. }
+            | Event::WaitOpened { .. }
+            | Event::SignalReceived { .. }
+            | Event::SignalDelivered { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }
@@ -338,6 +341,12 @@ impl PastReader<'_> {
                 Input::ChildStarted { command: *command, child: *child }
             }
             Event::TimerFired { timer } => Input::TimerFired { timer: *timer },
+            Event::SignalReceived { name, body, sender, key } => Input::Signal(Signal {
+                name: name.clone(),
+                body: body.clone(),
+                sender: sender.clone(),
+                key: key.clone(),
+            }),
             Event::AttemptSuperseded { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
@@ -351,6 +360,8 @@ impl PastReader<'_> {
             | Event::IterationCompleted { .. }
             | Event::IterationFailed { .. }
             | Event::CommandIssued { .. }
+            | Event::WaitOpened { .. }
+            | Event::SignalDelivered { .. }
             | Event::CommandCancelled { .. }
             | Event::ContextUpdated { .. }
             | Event::TimerSet { .. }
@@ -405,6 +416,8 @@ impl PastReader<'_> {
             }
             OpenHolder::Callback => Input::Callback { command, job: job.cloned(), ended },
             OpenHolder::Nobody | OpenHolder::Child => Input::ChildEnded { command, ended },
+            // A timer or a signal ends a wait, and is the first event of the decision.
+            OpenHolder::Wait => return None,
         };
         Some(Cause::Input(Box::new(input)))
     }

@@ -52,6 +52,10 @@ fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
             say("exec.wait_report", &[("worker", worker), ("time", &passed(*since))])
         }
         OpenWait::Callback { since, .. } => say("exec.wait_callback", &[("time", &passed(*since))]),
+        OpenWait::Time { until: end, .. } => say("exec.wait_time", &[("time", &left(*end))]),
+        OpenWait::Signal { name, since } => {
+            say("exec.wait_signal", &[("signal", name), ("time", &passed(*since))])
+        }
         OpenWait::Child { execution_id, since } => {
             let id = execution_id.to_string();
             say("exec.wait_child", &[("child", &id), ("time", &passed(*since))])

@@ -1,0 +1,41 @@
+//! Tests of waits: a signal from the command line, and waits that outlive the process.
+
+use serde_json::json;
+
+use crate::sandbox::{Sandbox, eventually};
+use crate::server::Server;
+
+const EXAMPLE: &str = include_str!("../../../../examples/wait_for_signal.yaml");
+
+#[test]
+fn a_signal_from_the_command_line_ends_a_wait_on_a_server_that_was_restarted() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    server.call("POST", "/api/catalog/register", &json!({ "content": EXAMPLE }));
+    let started = json!({ "path": "examples/wait_for_signal", "payload": { "patience": "1h" } });
+    let started = server.call("POST", "/api/execute", &started);
+    let id = started["execution_id"].as_str().expect("an id").to_owned();
+    assert_eq!(server.process.end(), Some(0));
+
+    let server = Server::new(&sandbox, &[]);
+    let status = sandbox.noetl(&["status", &id]);
+    assert!(status.stdout.contains("waits for signal `payment`"), "{}", status.stdout);
+    let data = r#"{"amount": 12}"#;
+    let sent = sandbox.noetl(&["signal", &id, "payment", "--data", data, "--sender", "shop"]);
+    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    eventually("the execution completes", || {
+        let shown = server.call("GET", &format!("/api/executions/{id}"), &json!(null));
+        shown["status"] == "COMPLETED" && shown.to_string().contains("is paid by shop: 12")
+    });
+    let late = sandbox.noetl(&["signal", &id, "payment"]);
+    assert_eq!(late.code, Some(2), "{}", late.stderr);
+    assert!(late.stderr.contains("the execution has ended as COMPLETED"), "{}", late.stderr);
+}
+
+#[test]
+fn a_wait_on_a_laptop_ends_by_its_timeout() {
+    let sandbox = Sandbox::new().with("wait.yaml", EXAMPLE);
+    let ended = sandbox.noetl(&["run", "wait.yaml", "--set", "patience=1s"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("reminder for order A-1001"), "{}", ended.stdout);
+}

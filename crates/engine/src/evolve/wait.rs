@@ -1,0 +1,81 @@
+//! The fold of waits and signals.
+
+use noetl_model::{
+    CommandId, Event, Payload, Seq, SignalName, Timestamp, ToolKind, WaitCondition, WaitTimeout,
+};
+
+use crate::Execution;
+use crate::state::{CommandHolder, KeptSignal, SIGNAL_KEYS_MAX};
+
+impl Execution {
+    /// Folds an event of a wait or a signal; other events change nothing.
+    pub(super) fn wait_changed(&mut self, event: &Event, at: Timestamp) -> Result<(), String> {
+        if let Event::WaitOpened { command, condition, on_timeout } = event {
+            self.wait_opened(*command, (condition, *on_timeout), at)?;
+        }
+        if let Event::SignalReceived { name, body, sender, key } = event {
+            self.signal_received(name, body, (sender.as_ref(), key.as_ref()), at);
+        }
+        if let Event::SignalDelivered { command, signal } = event {
+            self.signal_delivered(*command, *signal)?;
+        }
+        Ok(())
+    }
+
+    fn wait_opened(
+        &mut self,
+        command: CommandId,
+        (condition, on_timeout): (&WaitCondition, WaitTimeout),
+        since: Timestamp,
+    ) -> Result<(), String> {
+        let opened = self.seq;
+        let open = self.command_mut(command)?;
+        if open.tool != ToolKind::Wait || open.holder != CommandHolder::Nobody {
+            return Err(format!("command {command} is no wait that can be opened"));
+        }
+        let condition = condition.clone();
+        let is_for_signal = matches!(condition, WaitCondition::Signal { .. });
+        open.holder = CommandHolder::Wait { condition, on_timeout, opened, since };
+        if is_for_signal {
+            self.signal_waits.insert(command);
+        }
+        Ok(())
+    }
+
+    fn signal_received(
+        &mut self,
+        name: &SignalName,
+        body: &Payload,
+        (sender, key): (Option<&String>, Option<&String>),
+        at: Timestamp,
+    ) {
+        if let Some(key) = key {
+            if self.signal_keys.len() == SIGNAL_KEYS_MAX {
+                self.signal_keys.pop_front();
+            }
+            self.signal_keys.push_back(key.clone());
+        }
+        let (name, body, sender) = (name.clone(), body.clone(), sender.cloned());
+        self.signals.push_back(KeptSignal { seq: self.seq, at, name, body, sender });
+    }
+
+    fn signal_delivered(&mut self, command: CommandId, signal: Seq) -> Result<(), String> {
+        let at = self.signals.iter().position(|kept| kept.seq == signal);
+        let at = at.ok_or(format!("event {signal} is no signal that is kept"))?;
+        let kept = self.signals.remove(at);
+        match &self.command_mut(command)?.holder {
+            CommandHolder::Wait { condition: WaitCondition::Signal { name }, .. }
+                if *name == kept.name =>
+            {
+                Ok(())
+            }
+            CommandHolder::Wait { .. }
+            | CommandHolder::Nobody
+            | CommandHolder::Worker { .. }
+            | CommandHolder::Child { .. }
+            | CommandHolder::Callback { .. } => {
+                Err(format!("command {command} does not wait for signal `{}`", kept.name))
+            }
+        }
+    }
+}

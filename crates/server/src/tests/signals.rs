@@ -1,0 +1,125 @@
+//! Tests of waits and of the signals that end them.
+
+use serde_json::json;
+
+use super::Server;
+
+const PAID: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: paid, path: tests/paid}
+workflow:
+  - step: start
+    tool: {kind: wait, signal: payment}
+    next: second
+  - step: second
+    tool: {kind: noop, message: '{{ start.body.amount }} from {{ start.sender }}'}
+";
+
+const TWICE: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: twice, path: tests/twice}
+workflow:
+  - step: start
+    tool: {kind: wait, signal: go}
+    next: second
+  - step: second
+    tool: {kind: wait, signal: payment}
+    next: third
+  - step: third
+    tool: {kind: wait, signal: payment}
+    next: end
+  - step: end
+    tool: {kind: noop, result: ['{{ second.body }}', '{{ third.body }}']}
+";
+
+const TIMED: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: timed, path: tests/timed}
+workflow:
+  - step: start
+    tool: {kind: wait, for: 100ms}
+    next: second
+  - step: second
+    tool: {kind: wait, signal: never, timeout: 100ms, on_timeout: continue}
+    next: end
+  - step: end
+    tool: {kind: noop, result: '{{ second.timed_out }}'}
+";
+
+async fn started(server: &Server, playbook: &str, path: &str) -> String {
+    server.register(playbook).await;
+    server.start(path).await
+}
+
+/// Returns the execution with its events as text.
+async fn shown(server: &Server, execution: &str) -> String {
+    server.get(&format!("/api/executions/{execution}")).await.body.to_string()
+}
+
+pub(super) async fn a_wait_for_a_time_ends_without_a_worker(server: Server) {
+    let execution = started(&server, TIMED, "tests/timed").await;
+    // The next command is ready once both waits are over.
+    server.work().await;
+    assert_eq!(server.status(&execution).await, "COMPLETED");
+    let story = server.story(&execution).await;
+    assert_eq!(story.matches("wait.opened").count(), 2, "{story}");
+    assert_eq!(story.matches("timer.fired").count(), 2, "{story}");
+    assert_eq!(story.matches("command.claimed start").count(), 0, "{story}");
+}
+
+pub(super) async fn a_signal_ends_a_wait_and_a_repeated_one_changes_nothing(server: Server) {
+    let execution = started(&server, PAID, "tests/paid").await;
+    let position = server.get(&format!("/api/executions/{execution}/position")).await.body;
+    let wait = &position["open"]["parts"][0]["wait"];
+    assert_eq!((&wait["for"], &wait["name"]), (&json!("signal"), &json!("payment")), "{position}");
+    let status = server.get(&format!("/api/executions/{execution}/status")).await.body;
+    let hint = status["hint"].as_str().unwrap_or_else(|| panic!("{status}"));
+    assert!(hint.starts_with("Step `start` waits for signal `payment` since 20"), "{hint}");
+
+    let path =
+        format!("/api/executions/{execution}/signals/payment?sender=shop&idempotency_key=order-7");
+    for _ in 0..2 {
+        let answer = server.post(&path, json!({ "amount": 12 })).await;
+        let expected = json!({
+            "execution_id": execution, "signal": "payment", "status": "accepted",
+        });
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert_eq!(answer.body, expected);
+    }
+    server.work().await;
+    assert_eq!(server.status(&execution).await, "COMPLETED");
+    let told = shown(&server, &execution).await;
+    assert!(told.contains(r#""start":{"body":{"amount":12},"sender":"shop"}"#), "{told}");
+    let story = server.story(&execution).await;
+    assert_eq!(story.matches("signal.received").count(), 1, "{story}");
+    let proven = server.get(&format!("/api/executions/{execution}/verify")).await.body;
+    assert_eq!(proven["valid"], true, "{proven}");
+}
+
+pub(super) async fn signals_before_their_waits_are_kept_in_order(server: Server) {
+    let execution = started(&server, TWICE, "tests/twice").await;
+    for (name, body) in [("payment", json!(1)), ("payment", json!({ "n": 2 })), ("go", json!(null))]
+    {
+        let path = format!("/api/executions/{execution}/signals/{name}");
+        assert_eq!(server.post(&path, body).await.status, 200);
+    }
+    server.work().await;
+    assert_eq!(server.status(&execution).await, "COMPLETED");
+    let told = shown(&server, &execution).await;
+    assert!(told.contains(r#""second":{"body":1},"third":{"body":{"n":2}}"#), "{told}");
+}
+
+pub(super) async fn signals_that_cannot_be_delivered_say_why(server: Server) {
+    let execution = started(&server, PAID, "tests/paid").await;
+    let refused = async |id: &str, name: &str| {
+        let path = format!("/api/executions/{id}/signals/{name}");
+        server.post(&path, json!({})).await.problem()
+    };
+    assert_eq!(refused(&execution, "no%20name").await, "422 invalid-signal");
+    assert_eq!(refused("12345", "payment").await, "404 unknown-execution");
+    server.post(&format!("/api/executions/{execution}/cancel"), json!({})).await;
+    assert_eq!(refused(&execution, "payment").await, "409 execution-ended");
+}
