@@ -1,8 +1,9 @@
 //! The expected end of a request without faults, computed by the engine alone, including children.
 
+use noetl_control::SentSignal;
 use noetl_engine::{
     ATTEMPTS_MAX, ChildCall, ChildRequest, CommandResult, DecisionArgs, EVENTS_MAX, Effort, Input,
-    Loaded, RUNS_MAX, child_request,
+    Loaded, RUNS_MAX, Signal, child_request,
 };
 use noetl_model::{
     CommandId, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Origin, Payload,
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::client::ExecutionRequest;
 use crate::playbooks::WorldPlan;
+use crate::signaller::signal;
 
 /// The end of an execution, as far as it does not depend on timing.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +36,11 @@ fn tell(plan: &WorldPlan, path: &str, options: StoryOptions) -> ExpectedResult {
     let lenient = options.error_mode;
     let document = plan.document(path).expect("playbooks call playbooks of their plan");
     let mut story = Story::begin(&document.yaml, options);
+    for name in &document.signals {
+        let SentSignal { name, body, sender, key } = signal(name);
+        let input = Input::Signal(Signal { name, body: Payload::inline(body), sender, key });
+        story.tell(&input).expect("the first step waits for a worker");
+    }
     story.run();
     while let Some(command) = story.next_child() {
         let ChildRequest { playbook, payload, origin } = wanted(&story, command);

@@ -4,7 +4,8 @@
 //! In a world, the store and the bus fail, delay, repeat and reorder; the store is restored from
 //! backups and its clock is set; servers crash at any point and restart with another clock; workers
 //! crash, exceed their leases and repeat reports; jobs outlive the workers that started them, call
-//! back before they are awaited, and again and again; clients cancel. After a while the faults stop;
+//! back before they are awaited, and again and again; signals arrive before and after their waits, and
+//! again and again; clients cancel. After a while the faults stop;
 //! then every execution has to end, and [`run`] compares the result with the rules.
 //!
 //! Invariant: a world depends only on its seed, so a failure can be reproduced.
@@ -21,6 +22,7 @@ mod oracle;
 mod panics;
 mod playbooks;
 mod rng;
+mod signaller;
 mod store;
 mod worker;
 mod world;
@@ -44,6 +46,8 @@ pub struct WorldCounts {
     pub parked: u64,
     /// Commands that callbacks ended.
     pub called_back: u64,
+    /// Signals that waits took.
+    pub signals: u64,
     /// Commands that ran out of attempts.
     pub lost: u64,
     /// Servers that crashed or were stopped.

@@ -116,6 +116,7 @@ fn tally(found: &BTreeMap<ExecutionId, StoredExecution>, compared: u64) -> World
         takeovers: count(|account| account.takeovers),
         superseded: count(|account| account.superseded),
         parked: count(|account| account.parks),
+        signals: count(|account| account.deliveries),
         called_back: count(|account| {
             u64::try_from(account.called_back.len()).expect("a count in memory fits")
         }),

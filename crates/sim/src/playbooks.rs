@@ -4,7 +4,7 @@ mod sketch;
 
 use std::time::Duration;
 
-use noetl_model::{ErrorMode, ExecutionStatus};
+use noetl_model::{ErrorMode, ExecutionStatus, SignalName};
 use serde_json::json;
 
 use crate::client::{ExecutionRequest, ManualEnd, PlannedEnd, PlannedFork};
@@ -21,6 +21,8 @@ pub(crate) struct GeneratedPlaybook {
     pub(crate) yaml: String,
     /// True if the result depends on timing.
     pub(crate) timed: bool,
+    /// The signals that its steps wait for.
+    pub(crate) signals: Vec<SignalName>,
 }
 
 /// The playbooks and requests of a world.

@@ -22,6 +22,7 @@ use crate::ledger::Ledger;
 use crate::oracle::{self, EndedWorld};
 use crate::playbooks::WorldPlan;
 use crate::rng::Rng;
+use crate::signaller::Signaller;
 use crate::worker::WorkerSlot;
 use crate::{ExecutionLog, WorldCounts};
 
@@ -49,7 +50,7 @@ pub(crate) async fn live(seed: u64) -> Result<(WorldCounts, Vec<ExecutionLog>), 
 }
 
 struct SimulatedWorld {
-    plan: WorldPlan,
+    plan: Arc<WorldPlan>,
     store: Arc<MemoryStore>,
     /// A control plane that reads the store and runs nothing.
     observer: Control,
@@ -67,6 +68,7 @@ struct WorldTasks {
     store: JoinHandle<u64>,
     clients: Vec<JoinHandle<()>>,
     workers: Vec<JoinHandle<()>>,
+    signaller: JoinHandle<()>,
 }
 
 impl SimulatedWorld {
@@ -74,7 +76,7 @@ impl SimulatedWorld {
         let clock = SimulatedClock::right(Instant::now());
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
         let observer = observer(&store, clock.clone());
-        let plan = WorldPlan::drawn(rng);
+        let plan = Arc::new(WorldPlan::drawn(rng));
         for document in &plan.playbooks {
             let registered = observer.register(&document.path, &document.yaml).await;
             registered.map_err(|error| format!("{error:?} in\n{}", document.yaml))?;
@@ -115,11 +117,18 @@ impl SimulatedWorld {
             };
             tokio::spawn(slot.run())
         };
+        let signaller = Signaller {
+            plan: Arc::clone(&self.plan),
+            store: Arc::clone(&self.store),
+            fleet: Arc::clone(&self.fleet),
+            closing: self.closing.clone(),
+        };
         WorldTasks {
             server_faults: (0..self.fleet.size()).map(tend).collect(),
             store: tokio::spawn(Arc::clone(&self.fleet).tend_store()),
             clients: self.plan.requests.iter().map(run_client).collect(),
             workers: (0..=rng.index(WORKERS_MAX)).map(run_worker).collect(),
+            signaller: tokio::spawn(signaller.run()),
         }
     }
 
@@ -140,6 +149,7 @@ impl SimulatedWorld {
         self.closing.cancel();
         let closed = tokio::time::timeout(CLOSING_MAX, join_all(tasks.workers)).await;
         closed.map_err(|_| "a worker waits for an answer for ever".to_owned())?;
+        tasks.signaller.await.expect("it does not panic");
         if self.fleet.stop(CLOSING_MAX).await {
             Ok(settled)
         } else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_model::{
     Attempt, CommandId, ErrorKind, Event, Payload, Recorded, Seq, TimerId, Timestamp, ToolError,
-    ToolKind, WorkerId,
+    ToolKind, ToolRunner, WorkerId,
 };
 
 /// The end of a command as its worker reported it.
@@ -30,7 +30,13 @@ pub(super) struct CommandAccount {
     /// Commands that ended without a report: cancelled, or out of attempts.
     pub(super) given_up: BTreeSet<CommandId>,
     ended: BTreeSet<CommandId>,
-    for_children: BTreeSet<CommandId>,
+    /// Commands of children and waits.
+    without_worker: BTreeSet<CommandId>,
+    /// Signals that no wait has taken, and the keys of all.
+    signals: BTreeSet<Seq>,
+    signal_keys: BTreeSet<String>,
+    /// The number of signals that waits took.
+    pub(super) deliveries: u64,
     timers: BTreeMap<TimerId, Timestamp>,
     /// Claims that took a command over from another worker.
     pub(super) takeovers: u64,
@@ -97,6 +103,8 @@ impl CommandAccount {
                 self.superseded += 1;
                 Ok(())
             }
+            Event::SignalReceived { key, .. } => self.received(recorded.seq, key.as_ref()),
+            Event::SignalDelivered { signal, .. } => self.delivered(*signal),
             Event::TimerSet { timer, due_at, .. } => {
                 self.timers.insert(*timer, *due_at);
                 Ok(())
@@ -126,6 +134,7 @@ impl CommandAccount {
             | Event::FrameOpened { .. }
             | Event::IterationCompleted { .. }
             | Event::IterationFailed { .. }
+            | Event::WaitOpened { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }
             | Event::TimerCancelled { .. }
@@ -146,8 +155,8 @@ impl CommandAccount {
     }
 
     fn issued(&mut self, command: CommandId, tool: ToolKind) -> Result<(), String> {
-        if tool == ToolKind::Playbook {
-            self.for_children.insert(command);
+        if tool.runner() == ToolRunner::Control {
+            self.without_worker.insert(command);
         }
         match self.attempts.insert(command, Attempt(0)) {
             None => Ok(()),
@@ -202,7 +211,7 @@ impl CommandAccount {
             self.called_back.insert(command, (job.clone(), applied));
             return Ok(());
         }
-        if self.for_children.contains(&command) {
+        if self.without_worker.contains(&command) {
             return Ok(());
         }
         if let ReportedEnd::Failed { error, .. } = &applied
@@ -218,6 +227,22 @@ impl CommandAccount {
         let claim = self.claims.get(&(command, attempt));
         let worker = claim.ok_or(format!("command {command} ended before it was claimed"))?;
         self.outcomes.insert((command, attempt), (worker.clone(), applied));
+        Ok(())
+    }
+
+    fn received(&mut self, signal: Seq, key: Option<&String>) -> Result<(), String> {
+        self.signals.insert(signal);
+        if key.is_some_and(|key| !self.signal_keys.insert(key.clone())) {
+            return Err("a signal with the same key was received before".to_owned());
+        }
+        Ok(())
+    }
+
+    fn delivered(&mut self, signal: Seq) -> Result<(), String> {
+        self.deliveries += 1;
+        if !self.signals.remove(&signal) {
+            return Err(format!("signal {signal} was delivered twice"));
+        }
         Ok(())
     }
 

@@ -5,6 +5,8 @@
 
 use std::fmt::{Arguments, Write as _};
 
+use noetl_model::SignalName;
+
 use super::GeneratedPlaybook;
 use crate::rng::Rng;
 
@@ -22,12 +24,14 @@ pub(super) enum PlaybookPart {
     Broken,
     Large,
     Timeout,
+    Pause,
+    Signal,
     Child,
     Children,
 }
 
 /// The parts that need no other playbook.
-const OWN_PARTS: [PlaybookPart; 11] = [
+const OWN_PARTS: [PlaybookPart; 13] = [
     PlaybookPart::Plain,
     PlaybookPart::FanOut,
     PlaybookPart::Choice,
@@ -39,11 +43,14 @@ const OWN_PARTS: [PlaybookPart; 11] = [
     PlaybookPart::Broken,
     PlaybookPart::Large,
     PlaybookPart::Timeout,
+    PlaybookPart::Pause,
+    PlaybookPart::Signal,
 ];
 
 pub(super) struct PlaybookWriter<'a> {
     yaml: String,
     timed: bool,
+    signals: Vec<SignalName>,
     /// The step whose number the next part starts from.
     last: String,
     leaves: &'a [GeneratedPlaybook],
@@ -52,7 +59,13 @@ pub(super) struct PlaybookWriter<'a> {
 impl<'a> PlaybookWriter<'a> {
     /// Creates a playbook that may call `leaves`.
     pub(super) fn new(leaves: &'a [GeneratedPlaybook]) -> Self {
-        Self { yaml: String::new(), timed: false, last: "start".into(), leaves }
+        Self {
+            yaml: String::new(),
+            timed: false,
+            signals: Vec::new(),
+            last: "start".into(),
+            leaves,
+        }
     }
 
     pub(super) fn time_limit(&mut self, seconds: u64) {
@@ -85,7 +98,7 @@ impl<'a> PlaybookWriter<'a> {
             "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: {path}, path: {path}}}\n{}",
             self.yaml
         );
-        GeneratedPlaybook { path, yaml, timed: self.timed }
+        GeneratedPlaybook { path, yaml, timed: self.timed, signals: self.signals }
     }
 
     /// Writes a part with the entry `name` that leads to `next`.
@@ -104,6 +117,8 @@ impl<'a> PlaybookWriter<'a> {
             PlaybookPart::Broken => self.broken(name, &exit),
             PlaybookPart::Large => self.step(name, "{n: 1, blob: '{{ workload.blob }}!'}", &exit),
             PlaybookPart::Timeout => self.timeout(rng, name, &exit),
+            PlaybookPart::Pause => self.pause(rng, name, &exit),
+            PlaybookPart::Signal => self.signal(name, &exit),
             PlaybookPart::Child => self.child(rng, name, &exit),
             PlaybookPart::Children => self.children(rng, name, &exit),
         }
@@ -116,7 +131,10 @@ impl<'a> PlaybookWriter<'a> {
             PlaybookPart::Loop => format!("{last}.n + {name}r.n"),
             PlaybookPart::Pipeline => format!("{last}.n + {name}.page"),
             PlaybookPart::Cycle => format!("{last}.n + ctx.{name}"),
-            PlaybookPart::Broken | PlaybookPart::Timeout => format!("{last}.n"),
+            PlaybookPart::Broken | PlaybookPart::Timeout | PlaybookPart::Pause => {
+                format!("{last}.n")
+            }
+            PlaybookPart::Signal => format!("{last}.n + {name}.body.n"),
             PlaybookPart::Large => format!("{last}.n + ({name}.blob | length)"),
             PlaybookPart::Child => format!("{last}.n + ({name}.n | default(0))"),
             PlaybookPart::Children => format!("{last}.n + {name}.stats.completed"),
@@ -249,6 +267,20 @@ impl<'a> PlaybookWriter<'a> {
         let seconds = rng.between(1..10);
         self.write(format_args!(
             "  - {{step: {name}, spec: {{timeout: {seconds}}}, tool: {{kind: noop}}, next: {exit}}}"
+        ));
+    }
+
+    fn pause(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let seconds = rng.between(0..20);
+        self.write(format_args!(
+            "  - {{step: {name}, tool: {{kind: wait, for: {seconds}s}}, next: {exit}}}"
+        ));
+    }
+
+    fn signal(&mut self, name: &str, exit: &str) {
+        self.signals.push(name.parse().expect("the name of a step is the name of a signal"));
+        self.write(format_args!(
+            "  - {{step: {name}, tool: {{kind: wait, signal: {name}}}, next: {exit}}}"
         ));
     }
 

@@ -61,6 +61,7 @@ fn everything_comes_to_its_one_right_end_whatever_fails() {
         ("late reports", sum(|tally| tally.superseded)),
         ("commands parked", sum(|tally| tally.parked)),
         ("callbacks", sum(|tally| tally.called_back)),
+        ("signals", sum(|tally| tally.signals)),
         ("commands lost", sum(|tally| tally.lost)),
         ("deaths of servers", sum(|tally| tally.deaths)),
         ("forks", sum(|tally| tally.forks)),
