@@ -146,7 +146,7 @@ async fn a_failed_execution_opens_at_its_failure() {
             | Try | End | Worker | Waited | Ran
             | 1 | failed | w | 0 ms | 0 ms
             stderrbill: no address
-            Timeline0 msCritical pathworkingwaits for a workerwaits for a timerwaits for a child
+            Timeline0 msCritical pathworkingwaits for a workerwaits for a timer or a signalwaits for a child
             +0 ms
             ▸✓load completed0 ms
             ▸✕bill failed0 ms
@@ -198,7 +198,7 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
             workload
             {1}
             minimum10
-            Timeline0 msCritical pathOnly between the positionsworkingwaits for a workerwaits for a timerwaits for a child
+            Timeline0 msCritical pathOnly between the positionsworkingwaits for a workerwaits for a timer or a signalwaits for a child
             +0 ms
             ▸◐load running0 ms
             |◀◀◀◀
@@ -263,7 +263,7 @@ async fn a_step_says_which_arcs_it_took_and_why() {
             | Try | End | Worker | Waited | Ran
             | 1 | completed | w | 0 ms | 0 ms
             Nothing was written.
-            Timeline0 msCritical pathworkingwaits for a workerwaits for a timerwaits for a child
+            Timeline0 msCritical pathworkingwaits for a workerwaits for a timer or a signalwaits for a child
             +0 ms
             ▸✓load completed0 ms
             ▸✕bill failed0 ms
@@ -321,7 +321,7 @@ async fn an_expression_is_evaluated_at_the_position() {
             Values it reads
             ctx.total
             42
-            Timeline0 msCritical pathworkingwaits for a workerwaits for a timerwaits for a child
+            Timeline0 msCritical pathworkingwaits for a workerwaits for a timer or a signalwaits for a child
             +0 ms
             ▸✓load completed0 ms
             |◀◀◀◀

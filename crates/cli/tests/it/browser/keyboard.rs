@@ -67,7 +67,7 @@ fn a_failure_is_found_and_retried_without_a_mouse() {
 fn a_refresh_leaves_the_focus_on_its_execution() {
     let site = SeededSite::new();
     let browser = Browser::new(Scripts::On);
-    browser.open(&format!("{}/ui/executions", site.url()));
+    browser.open(&format!("{}/ui/executions?live=on", site.url()));
     browser.press("j");
     tab_to(&browser, "tr[data-at] a.id");
     let focused = || browser.evaluate("return document.activeElement.textContent");
@@ -75,7 +75,7 @@ fn a_refresh_leaves_the_focus_on_its_execution() {
     let started = site.server.call("POST", "/api/execute", &json!({ "path": "warehouse/sync" }));
     let started = started["execution_id"].as_str().expect("an id").to_owned();
     eventually("the new execution comes first", || {
-        browser.text(".executions tbody tr:first-child").contains(&started)
+        browser.find(&format!("tbody tr:first-child[data-same='{started}']")).is_some()
     });
     assert_eq!(focused(), execution);
     assert!(browser.find("tr[data-at]:nth-child(2) a.id:focus").is_some());

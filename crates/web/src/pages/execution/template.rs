@@ -56,7 +56,7 @@ impl PageParts {
 }
 
 pub(super) fn execution(page: &PageRequest, view: &ExecutionView) -> Markup {
-    let live = view.is_live().then(|| view.here.live_address(view.state.position));
+    let live = view.is_live().then(|| view.asked.live_address(view.state.position));
     let parts = PageParts::of(page, view);
     html! {
         div.execution #execution data-merge data-part="execution" data-live=[live] {

@@ -25,6 +25,10 @@ pub(super) const ROWS: usize = 100;
 const BUCKETS: u64 = 160;
 
 pub(super) struct ExecutionView {
+    /// The view as the visitor asked for it. Updates are drawn for it: without a chosen step, the
+    /// page shows the step that tells most at the time.
+    pub(super) asked: Here,
+    /// The view that is drawn: with a step.
     pub(super) here: Here,
     pub(super) summary: Summary,
     pub(super) initiator: Initiator,
@@ -84,6 +88,7 @@ impl ExecutionView {
         let hint = app.hint_of(&known).await?;
         let state = app.position_state(execution, here.at).await?;
         let drawn = drawn.load(app, state.catalog_id.into()).await?;
+        let asked = here.clone();
         if here.step.is_none() {
             here.step = telling_step(&state);
         }
@@ -122,6 +127,7 @@ impl ExecutionView {
             }
         };
         Ok(Self {
+            asked,
             here,
             summary,
             initiator,
