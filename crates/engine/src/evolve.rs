@@ -200,10 +200,7 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
             state.step_failed(*run, step, (error, *handled), output.as_ref())
         }
         Event::ExecutionCompleted { output: _ } => state.end(ExecutionStatus::Completed, at),
-        Event::ExecutionFailed { error, steps: _ } => {
-            state.error = Some(error.clone());
-            state.end(ExecutionStatus::Failed, at)
-        }
+        Event::ExecutionFailed { error, steps: _ } => state.fail(error, at),
         Event::ExecutionCancelled { .. } => state.end(ExecutionStatus::Cancelled, at),
         Event::AttemptSuperseded { .. }
         | Event::ExecutionStalled { .. }
@@ -598,6 +595,11 @@ impl Execution {
             self.error.get_or_insert_with(|| error.clone());
         }
         Ok(())
+    }
+
+    fn fail(&mut self, error: &ToolError, at: Timestamp) -> Result<(), String> {
+        self.error = Some(error.clone());
+        self.end(ExecutionStatus::Failed, at)
     }
 
     fn end(&mut self, status: ExecutionStatus, at: Timestamp) -> Result<(), String> {

@@ -27,7 +27,7 @@ impl Signaller {
     /// Sends signals until the world closes: a restore of the store can lose what was recorded.
     pub(crate) async fn run(self) {
         while !self.closing.is_cancelled() {
-            let pause = self.fleet.faults().millis(100..8000);
+            let pause = self.fleet.faults().millis(500..15_000);
             tokio::select! {
                 () = self.closing.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}

@@ -1,4 +1,4 @@
-use noetl_model::Outcome;
+use noetl_model::{Outcome, ToolRunner};
 use serde_json::json;
 
 use super::*;
@@ -68,7 +68,8 @@ async fn a_tool_that_is_not_there_is_a_config_error_that_lists_the_others() {
 async fn what_is_called_built_in_is_here_or_run_by_the_engine() {
     let registry = Registry::standard(settings());
     for kind in ToolKind::ALL {
-        let is_here = registry.kinds().any(|here| here == *kind) || *kind == ToolKind::Playbook;
+        let is_run_elsewhere = kind.runner() == ToolRunner::Control;
+        let is_here = registry.kinds().any(|here| here == *kind) || is_run_elsewhere;
         assert_eq!(is_here, kind.is_built_in(), "{kind}");
     }
 }
