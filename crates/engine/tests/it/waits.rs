@@ -227,8 +227,8 @@ fn items_of_a_loop_wait_for_their_own_signals() {
 
 #[test]
 fn wrong_settings_fail_the_step_with_the_key_that_is_wrong() {
-    let mut options = StoryOptions::default();
-    options.payload = json!({ "pause": "soon" }).as_object().expect("a map").clone();
+    let payload = json!({ "pause": "soon" }).as_object().expect("a map").clone();
+    let options = StoryOptions { payload, ..StoryOptions::default() };
     let mut story = Story::begin(&playbook(TIMED), options);
     story.run();
     check(
