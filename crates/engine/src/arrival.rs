@@ -1,13 +1,20 @@
 //! The execution requested by an incoming message: its playbook, its payload and its start key.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_model::{Arrival, Digest};
-use noetl_playbook::{Controls, MessageOrder, OrderKey, PayloadFrom, Subscription, TraceRule};
+use noetl_expr::{Budget, Template};
+use noetl_model::{Arrival, BadSignalKey, Digest, SignalKey, SignalName};
+use noetl_playbook::{
+    Controls, DispatchTarget, MessageOrder, OrderKey, PayloadFrom, SignalDispatch, Subscription,
+    TraceRule,
+};
 use serde_json::{Map, Value, json};
 
 /// The longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_MAX: usize = 500;
+/// The work that the template of a signal's correlation key may take.
+const KEY_WORK_MAX: u64 = 10_000;
 /// The longest ordering key, in bytes.
 const ORDER_KEY_MAX: usize = 500;
 /// The lifetime of a fetched message's start key: longer than any outage of its broker.
@@ -28,12 +35,28 @@ pub struct SignedPart {
 /// The execution that a message requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageRequest {
-    pub playbook: String,
+    pub target: MessageTarget,
     pub pool: Option<String>,
     pub payload: Map<String, Value>,
     /// The W3C trace context that the execution continues.
     pub trace: Option<Value>,
     pub idempotency_key: Option<String>,
+}
+
+/// The target of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MessageTarget {
+    /// The path of the playbook that the message starts.
+    Playbook(String),
+    Signal(MessageSignal),
+}
+
+/// The signal that a message becomes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageSignal {
+    pub name: SignalName,
+    pub key: SignalKey,
+    pub body: Value,
 }
 
 /// The reason why a message cannot be dispatched, in words for its sender.
@@ -45,6 +68,8 @@ pub enum BadMessage {
     NotAllowed { header: String, value: String },
     #[error("the idempotency key is empty or longer than {IDEMPOTENCY_KEY_MAX} bytes")]
     Key,
+    #[error("the correlation key of the signal cannot be read from the message: {0}")]
+    SignalKey(String),
 }
 
 /// Reads the requested execution from a message of the subscription at `path`.
@@ -54,13 +79,14 @@ pub fn message_request(
     arrival: &Arrival,
 ) -> Result<MessageRequest, BadMessage> {
     let mut request = MessageRequest {
-        playbook: rules.dispatch.playbook.clone(),
+        target: MessageTarget::Playbook(String::new()),
         pool: rules.dispatch.pool.clone(),
         payload: Map::new(),
         trace: trace(&rules.headers.trace, arrival),
         idempotency_key: None,
     };
     let (mut content_type, mut priority, mut chosen_pool) = (None, None, None);
+    let mut chosen_playbook = None;
     for directive in &rules.headers.directives {
         let Some(value) = arrival.header(&directive.header) else { continue };
         let choose = |allowed: &[String]| match allowed.iter().any(|it| it == value) {
@@ -71,7 +97,7 @@ pub fn message_request(
             }),
         };
         match &directive.controls {
-            Controls::Playbook { allowed } => request.playbook = choose(allowed)?,
+            Controls::Playbook { allowed } => chosen_playbook = Some(choose(allowed)?),
             Controls::Pool { allowed } => chosen_pool = Some(choose(allowed)?),
             Controls::Priority { pools } => priority = pools.get(value).cloned(),
             Controls::IdempotencyKey => {
@@ -86,6 +112,14 @@ pub fn message_request(
     }
     request.pool = chosen_pool.or(priority).or(request.pool);
     request.payload = payload(path, rules, arrival)?;
+    request.target = match &rules.dispatch.target {
+        DispatchTarget::Playbook(playbook) => {
+            MessageTarget::Playbook(chosen_playbook.unwrap_or_else(|| playbook.clone()))
+        }
+        DispatchTarget::Signal(signal) => {
+            MessageTarget::Signal(message_signal(signal, &request.payload)?)
+        }
+    };
     if let Some(key) = &request.idempotency_key {
         request.payload.insert("idempotency_key".to_owned(), json!(key));
     }
@@ -93,6 +127,39 @@ pub fn message_request(
         request.payload.insert("content_type".to_owned(), json!(content_type));
     }
     Ok(request)
+}
+
+/// Returns the signal that a message becomes: its key is rendered over the parts of the message, its
+/// body is the data of the message.
+fn message_signal(
+    dispatch: &SignalDispatch,
+    payload: &Map<String, Value>,
+) -> Result<MessageSignal, BadMessage> {
+    let failed = |error: String| BadMessage::SignalKey(error);
+    let template = Template::parse(Value::String(dispatch.key.clone()));
+    let template = template.map_err(|error| failed(error.to_string()))?;
+    let variables = MessageVariables(payload);
+    let key = template.render_within(&variables, &Budget::new(KEY_WORK_MAX));
+    let key = key.map_err(|error| failed(error.to_string()))?;
+    let key = match &key {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => key.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            return Err(failed(format!("it is {key}, and a text or a number is needed")));
+        }
+    };
+    let key: SignalKey = key.parse().map_err(|error: BadSignalKey| failed(error.to_string()))?;
+    let body = payload.get("message").and_then(|message| message.get("data")).cloned();
+    Ok(MessageSignal { name: dispatch.name.clone(), key, body: body.unwrap_or_default() })
+}
+
+/// The parts of a message as the variables of a template.
+struct MessageVariables<'a>(&'a Map<String, Value>);
+
+impl noetl_expr::VariableSource for MessageVariables<'_> {
+    fn get(&self, name: &str) -> Option<Arc<Value>> {
+        self.0.get(name).cloned().map(Arc::new)
+    }
 }
 
 /// Returns the start key of a fetched message and how long it is kept: the idempotency key with the

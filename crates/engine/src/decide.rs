@@ -3,13 +3,18 @@
 //! A decision works on a copy of the state and folds every event as it is made, so that the rest of
 //! the decision sees its effect.
 
+mod approval;
 mod draft;
 mod end;
 mod fork;
 mod halt;
 mod join;
+mod labels;
 mod loops;
+mod notice;
 mod park;
+mod pause;
+mod slot;
 mod step;
 mod task;
 mod wait;
@@ -17,24 +22,64 @@ mod wait;
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, ErrorMode, Event, EventId, ExecutionId, Logs, PlaybookRef,
-    Recorded, Seq, ToolError, WorkerId,
+    Attempt, CommandId, ErrorKind, ErrorMode, Event, EventId, ExecutionId, Labels, Logs, Origin,
+    PlaybookRef, Recorded, Seq, ToolError, WorkerId,
 };
-use serde_json::Value;
+use noetl_playbook::{InputProblems, Playbook, RunPromise};
+use serde_json::{Map, Value};
 
 use crate::evolve::begin;
 use crate::state::{CommandHolder, CommandState};
 use crate::value::merge;
 use crate::{CommandResult, Decision, DecisionArgs, Execution, Input, Needs, Refusal, StartInput};
 
+pub use approval::ApprovalDecision;
 use draft::DecisionDraft;
 pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
 use halt::{Halt, give_up, give_up_start, settle};
+pub use notice::{NoticeSettings, sample_notices};
 pub use park::awaits_callback;
+pub use pause::PauseRequest;
 use task::EndRecord;
 pub use wait::{SIGNALS_MAX, Signal};
 
-/// Decides the first events of an execution.
+/// The key of the workload that describes the instant of a scheduled start.
+pub const SCHEDULE_KEY: &str = "schedule";
+
+/// Returns the workload of a start: the given values merged into the playbook's defaults, checked
+/// against its declared inputs and converted to their types.
+pub fn start_workload(
+    playbook: &Playbook,
+    input: &StartInput,
+) -> Result<Map<String, Value>, InputProblems> {
+    let mut given = input.payload.clone();
+    // A playbook need not declare the value that the schedule adds.
+    let added = match &input.origin {
+        Origin::Schedule { .. } => given.remove(SCHEDULE_KEY),
+        Origin::Request | Origin::Parent { .. } | Origin::Linked { .. } | Origin::Rerun { .. } => {
+            None
+        }
+    };
+    let mut workload = checked_workload(playbook, playbook.workload.clone(), &given)?;
+    workload.extend(added.map(|added| (SCHEDULE_KEY.to_owned(), added)));
+    Ok(workload)
+}
+
+/// Returns the values of an earlier workload with the given ones merged into them, checked against
+/// the declared inputs of the playbook and converted to their types.
+pub fn checked_workload(
+    playbook: &Playbook,
+    mut workload: Map<String, Value>,
+    given: &Map<String, Value>,
+) -> Result<Map<String, Value>, InputProblems> {
+    merge(&mut workload, given);
+    if let Some(inputs) = &playbook.inputs {
+        inputs.check(given, &playbook.workload, &mut workload)?;
+    }
+    Ok(workload)
+}
+
+/// Decides the first events of an execution. The payload was checked by [`start_workload`].
 pub fn start(
     execution: ExecutionId,
     playbook: &PlaybookRef,
@@ -43,25 +88,38 @@ pub fn start(
 ) -> Result<Decision, Needs> {
     let mut workload = given.playbook.workload.clone();
     merge(&mut workload, &input.payload);
+    let priority = input.priority.or(given.playbook.priority).unwrap_or_default();
     let error_mode = input.error_mode.or(given.playbook.error_mode).unwrap_or(ErrorMode::Strict);
-    let started = Recorded {
+    let workload = noetl_model::Payload::inline(Value::Object(workload));
+    let started = |labels| Recorded {
         seq: Seq(1),
         event_id: EventId(0),
         at: given.now,
         event: Event::ExecutionStarted {
             playbook: playbook.clone(),
-            workload: noetl_model::Payload::inline(Value::Object(workload)),
+            workload: workload.clone(),
             origin: input.origin.clone(),
             error_mode,
             pool: input.pool.clone(),
+            priority,
+            paused: input.paused.clone(),
             trace: input.trace.clone(),
+            notice: input.notice.clone(),
+            labels,
+            actor: input.actor.clone(),
         },
         prev: None,
     };
-    let state = begin(execution, &started).expect("a start begins an execution");
+    let begun = |started: &_| begin(execution, started).expect("a start begins an execution");
+    let labels = match labels::of_start(&begun(&started(Labels::default())), input, given)? {
+        Ok(labels) => labels,
+        Err(reason) => return Ok(refused(Refusal::Labels(reason))),
+    };
+    let started = started(labels);
+    let state = begun(&started);
     let opened = || DecisionDraft::new(state.clone(), given, vec![started.event.clone()]);
     let mut draft = opened();
-    let begun = draft.begin();
+    let begun = draft.open_start();
     let decided = begun.map(|()| Decision::Accepted(draft.into_events()));
     settle(decided, given.effort, |exceeded| give_up_start(opened(), exceeded))
 }
@@ -102,8 +160,17 @@ fn follow(state: &Execution, input: &Input, given: DecisionArgs<'_>) -> Result<D
         Input::ChildEnded { command, ended } => child_ended(draft(), *command, ended),
         Input::TimerFired { timer } => draft().timer_fired(*timer),
         Input::Signal(signal) => wait::receive(draft(), signal),
-        Input::Cancel { reason, below } => Ok(draft().cancel(reason, *below)),
-        Input::Finalize { status, reason } => Ok(draft().finalize(*status, reason)),
+        Input::Decide(decision) => approval::decide(draft(), decision),
+        Input::Pause(request) => Ok(pause::pause(draft(), request)),
+        Input::Resume(request) => pause::resume(draft(), request),
+        Input::SlotGranted { command, limit } => slot::granted(draft(), *command, limit),
+        Input::SlotDenied { limit, holders } => Ok(slot::denied(draft(), limit, *holders)),
+        Input::Cancel { reason, below, actor } => {
+            Ok(draft().cancel(reason, *below, actor.as_ref()))
+        }
+        Input::Finalize { status, reason, actor } => {
+            Ok(draft().finalize(*status, reason, actor.as_ref()))
+        }
         Input::Stalled { detail } => draft().stalled(detail),
         Input::NotClaimed { command, detail } => Ok(not_claimed(state, *command, detail)),
         Input::Rewound { seen, found } => Ok(rewound(*seen, *found)),
@@ -133,13 +200,27 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
         Input::Stalled { .. } => Decision::Accepted(Vec::new()),
         Input::NotClaimed { command, detail } => not_claimed(state, *command, detail),
         Input::Rewound { seen, found } => rewound(*seen, *found),
+        // A repeated signal was recorded before the end.
+        Input::Signal(signal)
+            if signal.key.as_ref().is_some_and(|key| state.has_signal_key(key)) =>
+        {
+            Decision::Accepted(Vec::new())
+        }
+        Input::Signal(_) => refused(Refusal::Finished(state.status)),
+        Input::Decide(decision) => match approval::open_approval(state, decision.command) {
+            Err(refusal) => refused(refusal),
+            Ok(_) => refused(Refusal::Finished(state.status)),
+        },
         Input::Claim { .. }
         | Input::LeaseExhausted { .. }
         | Input::Callback { .. }
         | Input::ChildStarted { .. }
         | Input::ChildEnded { .. }
         | Input::TimerFired { .. }
-        | Input::Signal(_)
+        | Input::Pause(_)
+        | Input::Resume(_)
+        | Input::SlotGranted { .. }
+        | Input::SlotDenied { .. }
         | Input::Cancel { .. }
         | Input::Finalize { .. } => refused(Refusal::Finished(state.status)),
     }
@@ -149,13 +230,15 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
 /// in the queue.
 fn not_claimed(state: &Execution, command: CommandId, detail: &str) -> Decision {
     let detail = match state.commands.get(&command) {
+        Some(_) if state.is_blocked(command) => return Decision::Accepted(Vec::new()),
         // A worker claimed it meanwhile.
         Some(CommandState {
             holder:
                 CommandHolder::Worker { .. }
                 | CommandHolder::Child { .. }
                 | CommandHolder::Callback { .. }
-                | CommandHolder::Wait { .. },
+                | CommandHolder::Wait { .. }
+                | CommandHolder::Approval { .. },
             ..
         }) => {
             return Decision::Accepted(Vec::new());
@@ -209,7 +292,10 @@ fn claim(
     if open.is_parked() || attempt != held.next() {
         return Ok(refused(Refusal::AlreadyClaimed(command)));
     }
-    if attempt.0 > draft.given.attempts_max {
+    if draft.state.is_blocked(command) {
+        return Ok(refused(Refusal::Blocked(command)));
+    }
+    if attempt.0 > attempts_max(&draft, open) {
         return lease_exhausted(draft, command, held);
     }
     let lease_until = draft.state.event_time(draft.given.now).after(lease);
@@ -248,7 +334,8 @@ fn report(
         | CommandHolder::Callback { .. }
         | CommandHolder::Nobody
         | CommandHolder::Child { .. }
-        | CommandHolder::Wait { .. } => return Ok(superseded(command, attempt, worker)),
+        | CommandHolder::Wait { .. }
+        | CommandHolder::Approval { .. } => return Ok(superseded(command, attempt, worker)),
     }
     draft.command_ended(
         command,
@@ -263,14 +350,47 @@ fn lease_exhausted(
     attempt: Attempt,
 ) -> Result<Decision, Halt> {
     let open = draft.state.commands.get(&command).filter(|open| !open.is_parked());
-    let held = open.map(|open| open.attempt());
-    if held != Some(attempt) || attempt.0 < draft.given.attempts_max {
+    let Some(open) = open.filter(|open| open.attempt() == attempt && attempt.0 > 0) else {
+        return Ok(Decision::Accepted(Vec::new()));
+    };
+    if attempt.0 < attempts_max(&draft, open) {
         return Ok(Decision::Accepted(Vec::new()));
     }
     // An attempt number that no worker has, so that a late report of the last worker is superseded.
     let late = attempt.next();
-    draft.command_ended(command, EndRecord::of(late, &lost_workers(late)))?;
+    let lost = match run_promise(draft.given.playbook, open) {
+        RunPromise::AtLeastOnce => lost_workers(late),
+        RunPromise::AtMostOnce => lost_worker(),
+    };
+    draft.command_ended(command, EndRecord::of(late, &lost))?;
     Ok(Decision::Accepted(draft.into_events()))
+}
+
+/// Returns the number of attempts that a command may have.
+fn attempts_max(draft: &DecisionDraft<'_>, open: &CommandState) -> u32 {
+    match run_promise(draft.given.playbook, open) {
+        RunPromise::AtLeastOnce => draft.given.attempts_max,
+        RunPromise::AtMostOnce => 1,
+    }
+}
+
+fn run_promise(playbook: &Playbook, open: &CommandState) -> RunPromise {
+    let step = playbook.index_of(open.step.as_str()).map(|index| playbook.step(index));
+    step.map_or(RunPromise::default(), |step| step.run)
+}
+
+/// True if an open command must not run again when its worker is lost.
+pub fn runs_at_most_once(state: &Execution, playbook: &Playbook, command: CommandId) -> bool {
+    let open = state.commands.get(&command);
+    open.is_some_and(|open| run_promise(playbook, open) == RunPromise::AtMostOnce)
+}
+
+/// Returns the failure of a command that runs at most once and whose worker was lost.
+fn lost_worker() -> CommandResult {
+    let message = "the worker ended or stopped answering while it ran this command; the step has `run: \
+                   at_most_once`, so it is not run again. It may have taken effect or not";
+    let error = ToolError::new(ErrorKind::WorkerLost, message);
+    CommandResult::Failed { error: ToolError { retryable: false, ..error }, output: None }
 }
 
 /// Returns the failure of a command whose workers were lost in all attempts before `attempt`.
@@ -293,7 +413,8 @@ fn child_started(mut draft: DecisionDraft<'_>, command: CommandId, child: Execut
             CommandHolder::Child { .. }
             | CommandHolder::Worker { .. }
             | CommandHolder::Callback { .. }
-            | CommandHolder::Wait { .. },
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. },
         ) => refused(Refusal::AlreadyClaimed(command)),
         Some(CommandHolder::Nobody) => {
             draft.emit(Event::ChildStarted { command, child });

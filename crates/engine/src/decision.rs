@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use noetl_model::{Digest, Event, RunId, Timestamp};
+use noetl_model::{Digest, Event, ExecutionId, RunId, Timestamp};
 use noetl_playbook::Playbook;
 use serde_json::Value;
 
-use crate::{Changes, LoopEnd, LoopOutput, Refusal};
+use crate::{Changes, LoopEnd, LoopOutput, NoticeSettings, Refusal};
 
 /// The arguments of a decision besides the execution and the input.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +52,8 @@ impl Effort {
 pub struct ForkChanges<'a> {
     /// The number of the decision's events before the changes.
     pub after: usize,
+    /// The id of the fork, which templates see from this point on.
+    pub execution: ExecutionId,
     pub changes: &'a Changes,
 }
 
@@ -72,6 +74,8 @@ const BRIEF_WORK_MAX: u64 = 512 * 1024;
 pub struct Loaded {
     pub payloads: BTreeMap<Digest, Arc<Value>>,
     pub loops: BTreeMap<RunId, LoopOutput>,
+    /// The documents that ask for notifications; none if it is not known.
+    pub notices: Option<Arc<NoticeSettings>>,
 }
 
 /// Data that a decision lacks. The caller loads it into [`Loaded`] and repeats the decision.

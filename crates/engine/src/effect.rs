@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, ChildExecutions, CommandId, ErrorKind, Event, ExecutionStatus, Message, Origin,
-    Payload, Pool, Recorded, StepName, TimerId, Timestamp, ToolError, ToolKind, WorkerId,
+    Actor, Attempt, ChildExecutions, CommandId, ErrorKind, Event, ExecutionId, ExecutionStatus,
+    IndexChange, IndexEntry, IndexKey, IndexKind, LimitAmount, Message, Origin, Payload, Pool,
+    Priority, Recorded, SignalKey, SignalName, StepName, TimerId, Timestamp, ToolError, ToolKind,
+    WaitCondition, WorkerId,
 };
 
 use crate::Execution;
-use crate::state::CommandHolder;
+use crate::approval::APPROVAL_INDEX_KEY;
+use crate::state::{CommandHolder, LimitSlot};
 
 /// A change outside the execution's own state, written in the event's transaction.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +20,9 @@ pub enum Effect {
         command: CommandId,
         pool: Pool,
         step: StepName,
+        priority: Priority,
+        /// True if no worker may claim the command yet.
+        is_parked: bool,
     },
     Lease {
         command: CommandId,
@@ -24,8 +30,13 @@ pub enum Effect {
         worker: WorkerId,
         lease: Duration,
     },
-    /// The command waits for its child, its callback, a time or a signal, not for a worker.
+    /// The command waits for its child, its callback, a time, a signal or a person, not for a
+    /// worker.
     Park {
+        command: CommandId,
+    },
+    /// A parked command that no worker has claimed can be claimed from now on.
+    Unpark {
         command: CommandId,
     },
     /// The command is removed from the queue if the lease of this attempt has expired.
@@ -44,27 +55,15 @@ pub enum Effect {
         timer: TimerId,
     },
     Send(Message),
+    /// The entries of the execution in the index change.
+    Index(IndexChange),
 }
 
 /// Returns the effects of an event, given the execution before it (for the first event: after it).
+#[allow(clippy::too_many_lines, reason = "one short arm per event")]
 pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
     match &recorded.event {
-        // No worker is told of a wait: the control plane opens it in the same decision.
-        Event::CommandIssued { command, step, pool, tool: ToolKind::Wait, .. } => {
-            vec![Effect::Enqueue { command: *command, pool: pool.clone(), step: step.clone() }]
-        }
-        Event::CommandIssued { command, task, step, pool, .. } => {
-            let (command, pool, step) = (*command, pool.clone(), step.clone());
-            let ready = Message::CommandReady {
-                pool: pool.clone(),
-                command,
-                event_id: recorded.event_id,
-                step: step.clone(),
-                item: task.place.item(),
-                trace: before.trace.clone(),
-            };
-            vec![Effect::Enqueue { command, pool, step }, Effect::Send(ready)]
-        }
+        Event::CommandIssued { .. } => issued(before, recorded),
         Event::CommandClaimed { command, attempt, worker, lease_until, after: _ } => {
             vec![Effect::Lease {
                 command: *command,
@@ -74,35 +73,73 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
                 lease: lease_until.since(recorded.at),
             }]
         }
-        Event::CommandCompleted { command, .. } => vec![Effect::Dequeue { command: *command }],
+        Event::CommandCompleted { command, .. } => {
+            let dequeued = [Effect::Dequeue { command: *command }].into_iter();
+            dequeued
+                .chain(closed_wait(before, *command))
+                .chain(released(before, Some(*command)))
+                .collect()
+        }
         Event::CommandFailed { command, attempt, error, .. } => {
             let given_up = given_up(before, *command, error);
-            [failed(before, *command, *attempt)].into_iter().chain(given_up).collect()
+            let failed = [failed(before, *command, *attempt)].into_iter().chain(given_up);
+            let closed = closed_wait(before, *command);
+            failed.chain(closed).chain(released(before, Some(*command))).collect()
         }
         Event::CommandCancelled { command, reason, below } => {
             cancelled(before, *command, reason, *below)
         }
-        Event::CommandParked { command, .. }
-        | Event::ChildStarted { command, .. }
-        | Event::WaitOpened { command, .. } => {
+        Event::ChildStarted { command, child } => child_started(before, *command, *child),
+        Event::CommandParked { command, .. } => {
             vec![Effect::Park { command: *command }]
         }
+        Event::WaitOpened { command, condition, .. } => {
+            let entry = signal_entry(*command, condition);
+            let mut effects = opened_wait(*command, entry, recorded.at);
+            effects.extend(awaited(condition));
+            effects
+        }
+        Event::ApprovalRequested { command, .. } => {
+            opened_wait(*command, Some(approval_entry(*command)), recorded.at)
+        }
+        Event::ExecutionPaused { .. }
+        | Event::ExecutionResumed { .. }
+        | Event::SlotRequested { .. }
+        | Event::SlotGranted { .. } => hold_changed(before, recorded),
         Event::TimerSet { timer, due_at, .. } => {
             vec![Effect::SetTimer { timer: *timer, due_at: *due_at }]
         }
         Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
             vec![Effect::DropTimer { timer: *timer }]
         }
-        Event::ExecutionCompleted { output } => {
-            ended(before, ExecutionStatus::Completed, output.clone(), None)
+        Event::ExecutionCompleted { output, .. } => {
+            let status = ExecutionStatus::Completed;
+            ended(before, (status, recorded.at), output.clone(), None)
         }
         Event::ExecutionFailed { error, .. } => {
-            ended(before, ExecutionStatus::Failed, Payload::null(), Some(error.clone()))
+            let status = ExecutionStatus::Failed;
+            ended(before, (status, recorded.at), Payload::null(), Some(error.clone()))
         }
-        Event::ExecutionCancelled { reason, below } => execution_cancelled(before, reason, *below),
-        Event::ExecutionStarted { .. }
-        | Event::ExecutionForked { .. }
-        | Event::StepEntered { .. }
+        Event::ExecutionCancelled { reason, below, .. } => {
+            execution_cancelled(before, recorded.at, reason, *below)
+        }
+        Event::NotificationRequested { reason, document, target, problems: _ } => {
+            let depth = before.notice.as_ref().map_or(0, |notice| notice.depth) + 1;
+            vec![Effect::Send(Message::Notification {
+                event: recorded.seq,
+                reason: *reason,
+                document: document.clone(),
+                depth,
+                target: target.clone(),
+            })]
+        }
+        Event::ExecutionStarted { actor, .. } | Event::ExecutionForked { actor, .. } => {
+            let entries = properties_at(before, actor.as_ref(), ExecutionStatus::Running);
+            entries
+                .map(|entry| Effect::Index(IndexChange::Add { entry, at: recorded.at }))
+                .collect()
+        }
+        Event::StepEntered { .. }
         | Event::StepSkipped { .. }
         | Event::StepAwaited { .. }
         | Event::LoopOpened { .. }
@@ -115,17 +152,195 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         | Event::StepFailed { .. }
         | Event::SignalReceived { .. }
         | Event::SignalDelivered { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::ExecutionLate { .. }
         | Event::ExecutionStalled { .. }
         | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => Vec::new(),
     }
 }
 
+/// Returns the effects of a wait that something outside can end: it is parked, and found by its index
+/// entry.
+fn opened_wait(command: CommandId, entry: Option<IndexEntry>, at: Timestamp) -> Vec<Effect> {
+    let add = entry.map(|entry| Effect::Index(IndexChange::Add { entry, at }));
+    [Effect::Park { command }].into_iter().chain(add).collect()
+}
+
+/// Returns the removal of the index entry of a wait that ends.
+fn closed_wait(before: &Execution, command: CommandId) -> Option<Effect> {
+    let entry = match &before.commands.get(&command)?.holder {
+        CommandHolder::Wait { condition, .. } => signal_entry(command, condition)?,
+        CommandHolder::Approval { .. } => approval_entry(command),
+        CommandHolder::Nobody
+        | CommandHolder::Worker { .. }
+        | CommandHolder::Child { .. }
+        | CommandHolder::Callback { .. } => return None,
+    };
+    Some(Effect::Index(IndexChange::Remove { entry }))
+}
+
+fn signal_entry(command: CommandId, condition: &WaitCondition) -> Option<IndexEntry> {
+    match condition {
+        WaitCondition::Time { .. } => None,
+        WaitCondition::Signal { name, key } => {
+            let (kind, command) = (IndexKind::Signal, Some(command));
+            Some(IndexEntry { kind, key: signal_index_key(name, key.as_ref()), command })
+        }
+    }
+}
+
+/// Returns the message that a wait with a correlation key has opened: signals may be kept for it.
+fn awaited(condition: &WaitCondition) -> Option<Effect> {
+    match condition {
+        WaitCondition::Signal { name, key: Some(key) } => {
+            let (name, key) = (name.clone(), key.clone());
+            Some(Effect::Send(Message::SignalAwaited { name, key }))
+        }
+        WaitCondition::Signal { key: None, .. } | WaitCondition::Time { .. } => None,
+    }
+}
+
+/// Returns the index key of the waits for a signal.
+pub fn signal_index_key(name: &SignalName, key: Option<&SignalKey>) -> IndexKey {
+    // The name of a signal has no space.
+    match key {
+        Some(key) => IndexKey::new(format!("{name} {key}")),
+        None => IndexKey::new(name.as_str()),
+    }
+}
+
+fn approval_entry(command: CommandId) -> IndexEntry {
+    IndexEntry::new(IndexKind::Approval, APPROVAL_INDEX_KEY, Some(command))
+}
+
+/// Returns the effects of an issued command: it is enqueued, and a worker is told unless something
+/// holds the command back.
+fn issued(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
+    let Event::CommandIssued { command, task, step, pool, tool, .. } = &recorded.event else {
+        return Vec::new();
+    };
+    let (command, pool, step) = (*command, pool.clone(), step.clone());
+    // No worker is told of a wait: the control plane opens it in the same decision.
+    let is_wait = matches!(tool, ToolKind::Wait | ToolKind::Approval);
+    let is_parked = is_wait || before.is_blocked(command);
+    let ready = Message::CommandReady {
+        pool: pool.clone(),
+        command,
+        event_id: recorded.event_id,
+        step: step.clone(),
+        item: task.place.item(),
+        trace: before.trace.clone(),
+    };
+    let ready = (!is_parked).then_some(Effect::Send(ready));
+    let added = Effect::Enqueue { command, pool, step, priority: before.priority, is_parked };
+    [added].into_iter().chain(ready).collect()
+}
+
+/// Returns the effects of a started child. A child that was on its way when the execution was paused
+/// is paused too.
+fn child_started(before: &Execution, command: CommandId, child: ExecutionId) -> Vec<Effect> {
+    let pause = before.paused.as_ref().map(|pause| {
+        let (actor, reason) = (pause.actor.clone(), pause.reason.clone());
+        Effect::Send(Message::PauseChild { child, actor, reason })
+    });
+    [Effect::Park { command }].into_iter().chain(pause).collect()
+}
+
+/// Returns the effects of an event of a pause or a slot; other events have none here.
+fn hold_changed(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
+    let event = &recorded.event;
+    if let Event::ExecutionPaused { actor, reason, scope: _ } = event {
+        return paused(before, actor.as_ref(), reason.as_ref());
+    }
+    if let Event::ExecutionResumed { actor, reason } = event {
+        return resumed(before, actor.as_ref(), reason.as_ref());
+    }
+    if let Event::SlotRequested { command, limit, on_conflict } = event {
+        let known = before.slot(*command);
+        return vec![Effect::Send(Message::RequestSlot {
+            command: *command,
+            limit: limit.clone(),
+            on_conflict: *on_conflict,
+            priority: before.priority,
+            defined_by: before.playbook.catalog_id,
+            // A repeated request keeps its place.
+            at: known.map_or(recorded.at, |slot| slot.asked_at),
+        })];
+    }
+    if let Event::SlotGranted { command: Some(command), .. } = event
+        && before.paused.is_none()
+    {
+        return unparked(before, *command);
+    }
+    Vec::new()
+}
+
+/// Returns the effects of a pause: commands that no worker holds are parked, children are paused.
+fn paused(before: &Execution, actor: Option<&String>, reason: Option<&String>) -> Vec<Effect> {
+    let effects = before.commands.iter().filter_map(|(command, open)| match &open.holder {
+        CommandHolder::Nobody if before.awaits_slot(*command) => None,
+        CommandHolder::Nobody => Some(Effect::Park { command: *command }),
+        CommandHolder::Child { execution: child, .. } => Some(Effect::Send(Message::PauseChild {
+            child: *child,
+            actor: actor.cloned(),
+            reason: reason.cloned(),
+        })),
+        CommandHolder::Worker { .. }
+        | CommandHolder::Callback { .. }
+        | CommandHolder::Wait { .. }
+        | CommandHolder::Approval { .. } => None,
+    });
+    effects.collect()
+}
+
+/// Returns the effects of the end of a pause.
+fn resumed(before: &Execution, actor: Option<&String>, reason: Option<&String>) -> Vec<Effect> {
+    let effects = before.commands.iter().flat_map(|(command, open)| match &open.holder {
+        CommandHolder::Nobody if before.awaits_slot(*command) => Vec::new(),
+        CommandHolder::Nobody => unparked(before, *command),
+        CommandHolder::Child { execution: child, .. } => {
+            let (child, actor, reason) = (*child, actor.cloned(), reason.cloned());
+            vec![Effect::Send(Message::ResumeChild { child, actor, reason })]
+        }
+        CommandHolder::Worker { .. }
+        | CommandHolder::Callback { .. }
+        | CommandHolder::Wait { .. }
+        | CommandHolder::Approval { .. } => Vec::new(),
+    });
+    effects.collect()
+}
+
+/// Returns the effects of making a parked command available to workers.
+fn unparked(before: &Execution, command: CommandId) -> Vec<Effect> {
+    let Some(open) = before.commands.get(&command) else { return Vec::new() };
+    let pool = open.pool.clone();
+    vec![Effect::Unpark { command }, Effect::Send(Message::CommandUnparked { command, pool })]
+}
+
+/// Returns the release of a slot, or the withdrawal of its request. A grant of a rate is used up.
+fn released(before: &Execution, command: Option<CommandId>) -> Option<Effect> {
+    let LimitSlot { limit, granted_at, .. } = before.slot(command)?;
+    match (limit.amount, granted_at) {
+        (LimitAmount::Rate { .. }, Some(_)) => None,
+        (LimitAmount::Slots { .. }, _) | (LimitAmount::Rate { .. }, None) => {
+            let limit = limit.name.clone();
+            Some(Effect::Send(Message::ReleaseSlot { command, limit }))
+        }
+    }
+}
+
 /// Returns the effects of a cancellation: the parent is notified, and executions started below
 /// without being waited for are cancelled too unless they are spared.
-fn execution_cancelled(before: &Execution, reason: &str, below: ChildExecutions) -> Vec<Effect> {
+fn execution_cancelled(
+    before: &Execution,
+    at: Timestamp,
+    reason: &str,
+    below: ChildExecutions,
+) -> Vec<Effect> {
     let error = ToolError::new(ErrorKind::Child, format!("cancelled: {reason}"));
-    let mut effects = ended(before, ExecutionStatus::Cancelled, Payload::null(), Some(error));
+    let status = (ExecutionStatus::Cancelled, at);
+    let mut effects = ended(before, status, Payload::null(), Some(error));
     match below {
         ChildExecutions::Cancelled => {
             effects.push(Effect::Send(Message::CancelLinked { reason: reason.to_owned() }));
@@ -147,7 +362,8 @@ fn failed(before: &Execution, command: CommandId, attempt: Attempt) -> Effect {
             | CommandHolder::Nobody
             | CommandHolder::Child { .. }
             | CommandHolder::Callback { .. }
-            | CommandHolder::Wait { .. },
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. },
         )
         | None => Effect::Dequeue { command },
     }
@@ -164,6 +380,7 @@ fn given_up(before: &Execution, command: CommandId, error: &ToolError) -> Option
         | CommandHolder::Worker { .. }
         | CommandHolder::Callback { .. }
         | CommandHolder::Wait { .. }
+        | CommandHolder::Approval { .. }
         | CommandHolder::Nobody => None,
     }
 }
@@ -176,6 +393,8 @@ fn cancelled(
     below: ChildExecutions,
 ) -> Vec<Effect> {
     let mut effects = vec![Effect::Dequeue { command }];
+    effects.extend(closed_wait(before, command));
+    effects.extend(released(before, Some(command)));
     match before.commands.get(&command).map(|open| &open.holder) {
         Some(CommandHolder::Worker { .. }) => {
             effects.push(Effect::Send(Message::CommandCancelled { command }));
@@ -189,22 +408,42 @@ fn cancelled(
         },
         // Nothing can stop a job that runs elsewhere.
         Some(
-            CommandHolder::Nobody | CommandHolder::Callback { .. } | CommandHolder::Wait { .. },
+            CommandHolder::Nobody
+            | CommandHolder::Callback { .. }
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. },
         )
         | None => {}
     }
     effects
 }
 
-/// Returns the effects of an execution's end: its timers are dropped, its parent is notified.
+/// Returns the index entries of the labels and the actor of an execution with a status.
+fn properties_at(
+    execution: &Execution,
+    actor: Option<&Actor>,
+    status: ExecutionStatus,
+) -> impl Iterator<Item = IndexEntry> {
+    let labels = execution.labels.iter().map(move |label| label.index_entry(status));
+    labels.chain(actor.map(|actor| actor.index_entry(status)))
+}
+
+/// Returns the effects of an execution's end: its timers are dropped, its index entries move to the
+/// new status, its parent is notified.
 fn ended(
     before: &Execution,
-    status: ExecutionStatus,
+    (status, at): (ExecutionStatus, Timestamp),
     output: Payload,
     error: Option<ToolError>,
 ) -> Vec<Effect> {
     let mut effects: Vec<Effect> =
         before.timers.keys().map(|timer| Effect::DropTimer { timer: *timer }).collect();
+    effects.extend(before.slots().filter_map(|(command, _)| released(before, command)));
+    let actor = before.actor.as_ref();
+    let old = properties_at(before, actor, before.status);
+    effects.extend(old.map(|entry| Effect::Index(IndexChange::Remove { entry })));
+    let new = properties_at(before, actor, status);
+    effects.extend(new.map(|entry| Effect::Index(IndexChange::Add { entry, at })));
     match before.origin {
         Origin::Request
         | Origin::Linked { .. }

@@ -2,6 +2,10 @@
 //!
 //! An event that cannot follow the ones before it is [`Illegal`], so a corrupt log is detected.
 
+mod approval;
+mod hold;
+mod outcome;
+mod part;
 mod wait;
 
 use std::collections::BTreeMap;
@@ -9,16 +13,16 @@ use std::sync::Arc;
 
 use noetl_model::{
     Attempt, CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint,
-    ItemCounts, ItemSource, Origin, Payload, PayloadRef, Place, Recorded, RunId, ScopeTarget, Seq,
-    SkipReason, StepCounts, StepName, StepStatus, TaskAddress, TimerId, TimerPurpose, Timestamp,
-    ToolError, WorkerId,
+    ItemCounts, ItemSource, Origin, PauseScope, Payload, PayloadRef, Place, Recorded, RunId,
+    ScopeTarget, Seq, SkipReason, StartPause, StepCounts, StepName, StepStatus, TaskAddress,
+    Timestamp, ToolError, WorkerId,
 };
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::inspect::{ArcCount, LatestRun, RunEnd, StepSkip};
 use crate::state::{
-    CommandHolder, CommandState, FrameRows, JOBS_MAX, LoopItem, LoopRun, NextNumbers, OpenTimer,
+    CommandHolder, CommandState, FrameRows, JOBS_MAX, LoopItem, LoopRun, NextNumbers, Pause,
     Pipeline, Run, RunBody, StepRecord, TaskResult, TaskRun,
 };
 use crate::value::assign;
@@ -34,6 +38,17 @@ pub struct Illegal {
     pub reason: String,
 }
 
+/// Returns the pause of an execution whose playbook is paused when it starts.
+fn start_pause(paused: &StartPause, first: &Recorded) -> Pause {
+    Pause {
+        scope: PauseScope::Playbook,
+        actor: paused.actor.clone(),
+        reason: paused.reason.clone(),
+        seq: first.seq,
+        since: first.at,
+    }
+}
+
 /// Returns the execution that the first event begins.
 pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Illegal> {
     let illegal = |reason: &str| Illegal {
@@ -44,8 +59,19 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
     if first.seq != Seq(1) {
         return Err(illegal("the first event has number 1"));
     }
-    let Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace } =
-        &first.event
+    let Event::ExecutionStarted {
+        playbook,
+        workload,
+        origin,
+        error_mode,
+        pool,
+        priority,
+        paused,
+        trace,
+        notice,
+        labels,
+        actor,
+    } = &first.event
     else {
         return Err(illegal("an execution begins by being started"));
     };
@@ -60,7 +86,15 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         origin: origin.clone(),
         error_mode: *error_mode,
         pool: pool.clone(),
+        priority: *priority,
+        paused: paused.as_ref().map(|paused| start_pause(paused, first)),
+        own_slot: None,
+        slots: imbl::OrdMap::new(),
         trace: trace.clone().map(Arc::new),
+        notice: notice.clone(),
+        noticed: 0,
+        labels: Arc::new(labels.clone()),
+        actor: actor.clone(),
         workload: workload.clone(),
         context: imbl::OrdMap::new(),
         steps: imbl::OrdMap::new(),
@@ -74,6 +108,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         drawn: NextNumbers::default(),
         current: None,
         last: None,
+        late_at: None,
         failed_steps: Vec::new(),
         error: None,
         contested: imbl::OrdMap::new(),
@@ -81,6 +116,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         signal_waits: imbl::OrdSet::new(),
         signals: imbl::Vector::new(),
         signal_keys: imbl::Vector::new(),
+        decisions: imbl::Vector::new(),
         head: first.digest_after(&first.prev.unwrap_or(Digest::UNKNOWN)),
         fork: None,
     })
@@ -136,6 +172,7 @@ pub fn evolve_without_digest(state: &mut Execution, recorded: &Recorded) -> Resu
 }
 
 /// Folds an event that is not recorded yet.
+#[allow(clippy::too_many_lines, reason = "one short arm per event")]
 pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Result<(), String> {
     state.count(at);
     if state.status.is_terminal() && !changes_nothing(event) {
@@ -143,7 +180,8 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
     }
     match event {
         Event::ExecutionStarted { .. } => Err("the execution has been started before".to_owned()),
-        Event::ExecutionForked { origin, playbook, workload, context, again } => {
+        Event::ExecutionForked { origin, playbook, workload, context, again, actor } => {
+            state.actor.clone_from(actor);
             state.change(&Changes::of(playbook.as_ref(), workload.as_ref(), context));
             state.forked(*origin, again, at)
         }
@@ -156,11 +194,8 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::FrameOpened { run, frame, len, rows } => {
             state.frame_opened(*run, *frame, *len, rows)
         }
-        Event::IterationCompleted { run, index, output: _, error } => {
-            state.iteration_ended(*run, *index, ItemEnd::of(error.as_ref()))
-        }
-        Event::IterationFailed { run, index, error } => {
-            state.iteration_ended(*run, *index, ItemEnd::Failed(error))
+        Event::IterationCompleted { .. } | Event::IterationFailed { .. } => {
+            state.iteration_changed(event)
         }
         Event::CommandIssued { command, task, step, tool, pool, bindings } => {
             let (issued, given) = ((state.seq, at), (*tool, pool, bindings));
@@ -178,6 +213,14 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::WaitOpened { .. } | Event::SignalReceived { .. } | Event::SignalDelivered { .. } => {
             state.wait_changed(event, at)
         }
+        Event::ApprovalRequested { command, request } => {
+            state.approval_requested(*command, request, at)
+        }
+        Event::ApprovalDecided { command, .. } => state.approval_decided(*command),
+        Event::ExecutionPaused { .. }
+        | Event::ExecutionResumed { .. }
+        | Event::SlotRequested { .. }
+        | Event::SlotGranted { .. } => state.hold_changed(event, at),
         Event::CommandCompleted { command, attempt, output, logs: _, job } => {
             state.end_command(*command, *attempt, (Some(output), None, job.as_ref()), at)
         }
@@ -187,11 +230,8 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::CommandCancelled { command, .. } => state.command_cancelled(*command),
         Event::ChildStarted { command, child } => state.child_started(*command, *child, at),
         Event::ContextUpdated { target, values, large } => state.set(*target, values, large),
-        Event::TimerSet { timer, due_at, purpose } => {
-            state.timer_set(*timer, *purpose, (at, *due_at))
-        }
-        Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
-            state.timers.remove(timer).map(|_| ()).ok_or(format!("there is no timer {timer}"))
+        Event::TimerSet { .. } | Event::TimerFired { .. } | Event::TimerCancelled { .. } => {
+            state.timer_changed(event, at)
         }
         Event::StepCompleted { run, step, output } => {
             state.step_completed(*run, step, output.as_ref())
@@ -199,28 +239,15 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::StepFailed { run, step, error, handled, output } => {
             state.step_failed(*run, step, (error, *handled), output.as_ref())
         }
-        Event::ExecutionCompleted { output: _ } => state.end(ExecutionStatus::Completed, at),
-        Event::ExecutionFailed { error, steps: _ } => state.fail(error, at),
-        Event::ExecutionCancelled { .. } => state.end(ExecutionStatus::Cancelled, at),
+        Event::ExecutionCompleted { .. }
+        | Event::ExecutionFailed { .. }
+        | Event::ExecutionCancelled { .. }
+        | Event::ExecutionLate { .. }
+        | Event::NotificationRequested { .. } => state.outcome_changed(event, at),
         Event::AttemptSuperseded { .. }
         | Event::ExecutionStalled { .. }
         | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => Ok(()),
-    }
-}
-
-/// The end of a loop item.
-enum ItemEnd<'a> {
-    Completed,
-    /// The item failed, and a rule handled the failure.
-    Tolerated,
-    Failed(&'a ToolError),
-}
-
-impl ItemEnd<'_> {
-    /// Returns the end of a completed item, whose last error a rule may have handled.
-    fn of(tolerated: Option<&ToolError>) -> Self {
-        if tolerated.is_none() { Self::Completed } else { Self::Tolerated }
     }
 }
 
@@ -229,6 +256,7 @@ fn changes_nothing(event: &Event) -> bool {
     matches!(
         event,
         Event::AttemptSuperseded { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. }
@@ -336,20 +364,6 @@ impl Execution {
         Ok(())
     }
 
-    fn iteration_ended(&mut self, run: RunId, index: u64, end: ItemEnd<'_>) -> Result<(), String> {
-        let repeat = self.loop_mut(run)?;
-        repeat.open.remove(&index).ok_or(format!("item {index} is not open"))?;
-        match end {
-            ItemEnd::Completed => repeat.completed += 1,
-            ItemEnd::Tolerated => repeat.failed += 1,
-            ItemEnd::Failed(error) => {
-                repeat.failed += 1;
-                repeat.error.get_or_insert_with(|| error.clone());
-            }
-        }
-        Ok(())
-    }
-
     fn command_issued(&mut self, command: CommandId, mut open: CommandState) -> Result<(), String> {
         if command.0 != self.drawn.commands {
             return Err(format!("command {} is next", self.drawn.commands));
@@ -409,8 +423,14 @@ impl Execution {
         }
         self.fork = Some(origin);
         self.signal_waits.clear();
+        self.paused = None;
+        self.own_slot = None;
+        self.slots.clear();
         self.origin = Origin::Request;
         self.started_at = at;
+        self.late_at = None;
+        self.notice = None;
+        self.noticed = 0;
         let commands: Vec<CommandId> = self.commands.keys().copied().collect();
         for command in commands {
             self.command_mut(command)?.holder = CommandHolder::Nobody;
@@ -434,8 +454,9 @@ impl Execution {
         (worker, attempt, lease_until): (WorkerId, Attempt, Timestamp),
         (claimed, since, after): (Seq, Timestamp, Option<CommandId>),
     ) -> Result<(), String> {
+        let is_blocked = self.is_blocked(command);
         let open = self.command_mut(command)?;
-        if open.is_parked() {
+        if open.is_parked() || is_blocked {
             return Err(format!("command {command} is parked"));
         }
         if attempt != open.attempt().next() {
@@ -466,7 +487,8 @@ impl Execution {
             | CommandHolder::Callback { .. }
             | CommandHolder::Nobody
             | CommandHolder::Child { .. }
-            | CommandHolder::Wait { .. } => {
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. } => {
                 return Err(format!("{worker} does not hold command {command} as {attempt}"));
             }
         };
@@ -519,9 +541,10 @@ impl Execution {
             | CommandHolder::Callback { claimed_at: since, .. } => {
                 u64::try_from(at.since(since).as_millis()).ok()
             }
-            CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Wait { .. } => {
-                None
-            }
+            CommandHolder::Nobody
+            | CommandHolder::Child { .. }
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. } => None,
         };
         let result = TaskResult { output, error, duration_ms };
         match open.task {
@@ -597,11 +620,6 @@ impl Execution {
         Ok(())
     }
 
-    fn fail(&mut self, error: &ToolError, at: Timestamp) -> Result<(), String> {
-        self.error = Some(error.clone());
-        self.end(ExecutionStatus::Failed, at)
-    }
-
     fn end(&mut self, status: ExecutionStatus, at: Timestamp) -> Result<(), String> {
         let running: Vec<Run> = self.runs.values().cloned().collect();
         for run in &running {
@@ -617,20 +635,9 @@ impl Execution {
         self.timers.clear();
         self.signal_waits.clear();
         self.signals.clear();
-        Ok(())
-    }
-
-    fn timer_set(
-        &mut self,
-        timer: TimerId,
-        purpose: TimerPurpose,
-        (set_at, due_at): (Timestamp, Timestamp),
-    ) -> Result<(), String> {
-        if timer.0 != self.drawn.timers {
-            return Err(format!("timer {} is next", self.drawn.timers));
-        }
-        self.drawn.timers += 1;
-        self.timers.insert(timer, OpenTimer { purpose, set: self.seq, set_at, due_at });
+        self.paused = None;
+        self.own_slot = None;
+        self.slots.clear();
         Ok(())
     }
 
@@ -672,6 +679,7 @@ impl Execution {
 
     fn take_command(&mut self, command: CommandId) -> Result<CommandState, String> {
         self.signal_waits.remove(&command);
+        self.slots.remove(&command);
         self.commands.remove(&command).ok_or(format!("command {command} is not open"))
     }
 

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, ChildExecutions, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Logs, Origin,
-    Payload, Pool, Seq, StepName, TimerId, ToolError, WorkerId,
+    Actor, Attempt, ChildExecutions, CommandId, ErrorMode, ExecutionId, ExecutionStatus, Labels,
+    LimitName, Logs, NoticeOrigin, Origin, Payload, Pool, Priority, Seq, StartPause, StepName,
+    TimerId, ToolError, WorkerId,
 };
+use noetl_playbook::FormProblem;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::Signal;
+use crate::approval::joined;
+use crate::{ApprovalDecision, DecidedApproval, PauseRequest, Signal};
 
 /// The parameters of a start, apart from its playbook.
 #[derive(Debug, Clone)]
@@ -21,15 +24,39 @@ pub struct StartInput {
     pub error_mode: Option<ErrorMode>,
     /// The pool of the execution's commands.
     pub pool: Pool,
+    /// The priority that the caller asks for; defaults to the playbook's.
+    pub priority: Option<Priority>,
+    /// The pause of the playbook: the execution does not begin before it is resumed.
+    pub paused: Option<StartPause>,
     /// The W3C trace context of the request.
     pub trace: Option<Value>,
+    /// The notification that starts this execution, or started one of its ancestors.
+    pub notice: Option<NoticeOrigin>,
+    /// Labels that the playbook's and the request's labels with the same keys replace.
+    pub inherited: Labels,
+    /// The labels of the request.
+    pub labels: Labels,
+    pub actor: Option<Actor>,
 }
 
 impl StartInput {
     /// Returns the parameters of a start from outside, with default options.
     pub fn new(payload: Map<String, Value>) -> Self {
         let (origin, pool) = (Origin::Request, Pool::shared());
-        Self { payload, origin, error_mode: None, pool, trace: None }
+        let (inherited, labels) = (Labels::default(), Labels::default());
+        Self {
+            payload,
+            origin,
+            error_mode: None,
+            pool,
+            priority: None,
+            paused: None,
+            trace: None,
+            notice: None,
+            inherited,
+            labels,
+            actor: None,
+        }
     }
 }
 
@@ -87,14 +114,32 @@ pub enum Input {
     },
     /// A signal was sent to the execution.
     Signal(Signal),
+    /// A person decided about an approval.
+    Decide(ApprovalDecision),
+    /// No further command may be claimed.
+    Pause(PauseRequest),
+    Resume(PauseRequest),
+    /// A limit has granted a slot to a command or, without one, to the execution.
+    SlotGranted {
+        command: Option<CommandId>,
+        limit: LimitName,
+    },
+    /// All slots of a limit are held, and the execution does not want to wait.
+    SlotDenied {
+        limit: LimitName,
+        /// The number of holders.
+        holders: u64,
+    },
     Cancel {
         reason: String,
         below: ChildExecutions,
+        actor: Option<Actor>,
     },
     /// An operator ends the execution by hand, as completed or as failed.
     Finalize {
         status: ExecutionStatus,
         reason: String,
+        actor: Option<Actor>,
     },
     /// The sweeper found no open work.
     Stalled {
@@ -140,6 +185,12 @@ pub enum Refusal {
     Superseded { command: CommandId, attempt: Attempt },
     #[error("command {0} has just been claimed by another worker")]
     AlreadyClaimed(CommandId),
+    #[error(
+        "command {0} cannot be claimed: the execution is paused, or the command waits for a slot"
+    )]
+    Blocked(CommandId),
+    #[error("no slot of limit `{0}` is awaited")]
+    SlotNotAwaited(LimitName),
     #[error("command {0} does not wait for a callback")]
     NotAwaited(CommandId),
     #[error("no command of step `{0}` waits for a callback")]
@@ -148,10 +199,24 @@ pub enum Refusal {
     JobEnded(String),
     #[error("{0} signals (SIGNALS_MAX) wait for a step that takes them; no further signal is kept")]
     TooManySignals(usize),
+    #[error("command {0} does not wait for this signal any more")]
+    SignalNotAwaited(CommandId),
+    #[error("command {0} does not wait for a decision")]
+    NoApproval(CommandId),
+    #[error("approval {} has been decided before", _0.command)]
+    AlreadyDecided(DecidedApproval),
+    #[error("{} may not decide; approvers are {}", actor.as_deref().unwrap_or("a caller without a name"), approvers.join(", "))]
+    NotAnApprover { actor: Option<String>, approvers: Vec<String> },
+    /// The values of the form, or the comment, do not fit.
+    #[error("the decision does not fit: {}", joined(_0))]
+    UnfitDecision(Vec<FormProblem>),
     #[error("there is no timer {0} in this execution")]
     UnknownTimer(TimerId),
     #[error("timer {0} is not due yet")]
     NotDue(TimerId),
+    /// The labels of a start are invalid.
+    #[error("{0}")]
+    Labels(String),
     #[error("an execution can be finalized as COMPLETED or FAILED, not as {0}")]
     NotAnEnd(ExecutionStatus),
 }

@@ -2,14 +2,16 @@
 //! and the open work with what each part of it waits for.
 
 use noetl_model::{
-    Attempt, CommandId, ExecutionId, ItemCounts, Payload, Pool, RunId, Seq, SkipReason, StepName,
-    StepStatus, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WaitCondition,
-    WorkerId,
+    ApprovalRequest, Attempt, CommandId, ExecutionId, ItemCounts, Payload, Pool, RunId, Seq,
+    SkipReason, StepName, StepStatus, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError,
+    ToolKind, WaitCondition, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::Execution;
-use crate::state::{CommandHolder, CommandState, OpenTimer, Run, RunBody, StepRecord};
+use crate::state::{
+    CommandHolder, CommandState, LimitSlot, OpenTimer, Pause, Run, RunBody, StepRecord,
+};
 
 /// The view of a step that was entered or skipped.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,7 +69,7 @@ pub struct ArcCount {
 }
 
 /// A part of the open work of an execution.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum OpenPart<'a> {
     Command(CommandView<'a>),
     /// A task that is repeated once a timer fires.
@@ -97,13 +99,15 @@ pub enum OpenPart<'a> {
 /// The extent of a time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeLimit {
+    /// The time by which the execution is expected to end; it goes on afterwards.
+    Expected,
     Execution,
     Step,
     Task,
 }
 
 /// A command that has not ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CommandView<'a> {
     pub command: CommandId,
     pub task: TaskAddress,
@@ -117,10 +121,14 @@ pub struct CommandView<'a> {
 }
 
 /// The condition that an open command waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CommandWait<'a> {
     /// A worker of the pool claims the command.
     Worker,
+    /// A limit grants a slot.
+    Slot(&'a LimitSlot),
+    /// The execution is resumed.
+    Resumption(&'a Pause),
     /// A worker reports the end of the command.
     Report {
         worker: &'a WorkerId,
@@ -142,6 +150,13 @@ pub enum CommandWait<'a> {
     Condition {
         condition: &'a WaitCondition,
         /// The event that opened the wait.
+        opened: Seq,
+        since: Timestamp,
+    },
+    /// A person decides.
+    Approval {
+        request: &'a ApprovalRequest,
+        /// The event that requested the decision.
         opened: Seq,
         since: Timestamp,
     },
@@ -203,14 +218,16 @@ impl Execution {
 
     /// Returns the number of commands, timers and joins that are open.
     pub fn open_parts_len(&self) -> usize {
-        let is_part = |open: &&OpenTimer| !matches!(open.purpose, TimerPurpose::WaitEnd { .. });
+        let is_part = |open: &&OpenTimer| {
+            !matches!(open.purpose, TimerPurpose::WaitEnd { .. } | TimerPurpose::HeldStart)
+        };
         self.commands.len() + self.timers.values().filter(is_part).count() + self.awaited.len()
     }
 
     /// Returns the open work: commands, then retries and time limits, then joins.
     pub fn open_parts(&self) -> impl Iterator<Item = OpenPart<'_>> {
         let commands = self.commands.iter();
-        let commands = commands.map(|(command, open)| OpenPart::Command(open.view(*command)));
+        let commands = commands.map(|(command, open)| OpenPart::Command(self.view(*command, open)));
         let timers = self.timers.iter().filter_map(|(timer, open)| self.timer_part(*timer, open));
         let joins = self.awaited.iter();
         let joins = joins.map(|(step, arrived)| OpenPart::Join { step, arrived });
@@ -219,7 +236,7 @@ impl Execution {
 
     /// Returns an open command.
     pub fn open_command(&self, command: CommandId) -> Option<CommandView<'_>> {
-        self.commands.get(&command).map(|open| open.view(command))
+        self.commands.get(&command).map(|open| self.view(command, open))
     }
 
     /// Returns the event that set an open timer.
@@ -243,8 +260,10 @@ impl Execution {
             TimerPurpose::StepTimeout { run } => limit(TimeLimit::Step, step(run)),
             // The command of the wait is a part of its own.
             TimerPurpose::WaitEnd { .. } => return None,
+            TimerPurpose::HeldStart => return None,
             TimerPurpose::TaskTimeout { task } => limit(TimeLimit::Task, step(task.run)),
             TimerPurpose::ExecutionTimeout => limit(TimeLimit::Execution, None),
+            TimerPurpose::Late => limit(TimeLimit::Expected, None),
         })
     }
 
@@ -254,6 +273,11 @@ impl Execution {
 
     pub fn ended_at(&self) -> Option<Timestamp> {
         self.ended_at
+    }
+
+    /// Returns when the execution was found to be late; `None` if it is not.
+    pub fn late_at(&self) -> Option<Timestamp> {
+        self.late_at
     }
 
     /// Returns the time of the last folded event.
@@ -278,6 +302,19 @@ impl Run {
             RunBody::Tasks(_) => 0,
             RunBody::Loop(repeat) => u64::try_from(repeat.open.len()).unwrap_or(u64::MAX),
         }
+    }
+}
+
+impl Execution {
+    fn view<'a>(&'a self, command: CommandId, open: &'a CommandState) -> CommandView<'a> {
+        let view = open.view(command);
+        let slot = self.slots.get(&command).filter(|slot| slot.granted_at.is_none());
+        let waits_for = match (view.waits_for, slot, &self.paused) {
+            (CommandWait::Worker, Some(slot), _) => CommandWait::Slot(slot),
+            (CommandWait::Worker, None, Some(pause)) => CommandWait::Resumption(pause),
+            (waits_for, _, _) => waits_for,
+        };
+        CommandView { waits_for, ..view }
     }
 }
 
@@ -308,6 +345,9 @@ impl CommandState {
             }
             CommandHolder::Wait { condition, on_timeout: _, opened, since } => {
                 CommandWait::Condition { condition, opened: *opened, since: *since }
+            }
+            CommandHolder::Approval { request, opened, since } => {
+                CommandWait::Approval { request, opened: *opened, since: *since }
             }
         };
         CommandView {

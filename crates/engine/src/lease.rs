@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use noetl_expr::{Budget, RenderError, Template};
+use noetl_expr::{Budget, MissingValues, RenderError, Template};
 use noetl_model::{
-    Attempt, CatalogId, CommandId, ErrorKind, Lease, Origin, Payload, Place, StepName, Timestamp,
-    ToolError, ToolKind, WorkerId,
+    Attempt, CatalogId, CommandId, ErrorKind, Lease, OpenedSecrets, Origin, Payload, Place,
+    StepName, Timestamp, ToolError, ToolKind, WorkerId,
 };
 use noetl_playbook::{LoopSource, Playbook, Step, Task};
 use serde_json::{Map, Value, json};
@@ -42,9 +42,12 @@ pub enum HolderStatus {
 /// Returns the holder of a command.
 pub fn holder_status(state: &Execution, command: CommandId) -> HolderStatus {
     match state.commands.get(&command).map(|open| &open.holder) {
-        Some(CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Wait { .. }) => {
-            HolderStatus::Nobody
-        }
+        Some(
+            CommandHolder::Nobody
+            | CommandHolder::Child { .. }
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. },
+        ) => HolderStatus::Nobody,
         Some(CommandHolder::Worker { worker, attempt, lease_until, .. }) => HolderStatus::Worker {
             worker: worker.clone(),
             attempt: *attempt,
@@ -71,7 +74,8 @@ pub fn leased_with_report(
         CommandHolder::Nobody
         | CommandHolder::Child { .. }
         | CommandHolder::Callback { .. }
-        | CommandHolder::Wait { .. } => false,
+        | CommandHolder::Wait { .. }
+        | CommandHolder::Approval { .. } => false,
     });
     found.map(|(command, _)| *command)
 }
@@ -91,12 +95,15 @@ pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> O
         tool: open.tool,
         config: config_of(step, task, open),
         bindings: open.bindings.clone(),
+        is_strict: playbook.missing == MissingValues::Fail,
         timeout_ms: task
             .timeout
             .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
         idempotency_key: format!("{}/{}/{}", state.id, open.step, open.task_run.first),
         key_attempt: open.attempts(),
+        item: open.task.place.item(),
         trace: state.trace.clone(),
+        secrets: OpenedSecrets::default(),
     })
 }
 
@@ -184,6 +191,8 @@ pub enum ChildCall {
     Invalid(ToolError),
     /// The command has ended, or its child has been started.
     Settled,
+    /// The execution is paused, or the command waits for a slot.
+    Blocked,
 }
 
 /// Returns the child execution that an open command requests.
@@ -195,13 +204,17 @@ pub fn child_request(
     let Some(open) = state.commands.get(&command) else { return Ok(ChildCall::Settled) };
     let Some((step, task)) = task_of(given.playbook, open) else { return Ok(ChildCall::Settled) };
     match (&open.holder, open.tool) {
+        (CommandHolder::Nobody, ToolKind::Playbook) if state.is_blocked(command) => {
+            return Ok(ChildCall::Blocked);
+        }
         (CommandHolder::Nobody, ToolKind::Playbook) => {}
         (
             CommandHolder::Nobody
             | CommandHolder::Worker { .. }
             | CommandHolder::Child { .. }
             | CommandHolder::Callback { .. }
-            | CommandHolder::Wait { .. },
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. },
             _,
         ) => return Ok(ChildCall::Settled),
     }
@@ -234,7 +247,7 @@ fn rendered_within(
     given: DecisionArgs<'_>,
 ) -> Result<Result<Map<String, Value>, ToolError>, Needs> {
     let budget = Budget::new(given.effort.work_max());
-    let rendered = render_request(config, variables, &budget);
+    let rendered = render_request(config, variables, given.playbook.missing, &budget);
     match (budget.is_exceeded(), given.effort) {
         (false, _) => Ok(rendered),
         (true, Effort::Brief) => Err(Needs::Effort),
@@ -251,12 +264,13 @@ fn rendered_within(
 fn render_request(
     config: &Value,
     variables: &LoadedBindings,
+    missing: MissingValues,
     budget: &Budget,
 ) -> Result<Map<String, Value>, ToolError> {
     let template_error =
         |error: RenderError| ToolError::new(ErrorKind::Template, error.to_string());
     let parsed = |value: &Value| {
-        Template::parse(value.clone())
+        Template::parse_with(value.clone(), missing)
             .map_err(|error| ToolError::new(ErrorKind::Template, error.to_string()))
     };
     let input = match config.get("input") {

@@ -8,6 +8,7 @@
 //! event that `decide` returns; an execution has exactly one terminal event; its state is bounded
 //! by its playbook and its open work, not by its history.
 
+mod approval;
 mod arrival;
 mod audit;
 mod collect;
@@ -19,28 +20,32 @@ mod explain;
 mod input;
 mod inspect;
 mod lease;
+mod limit;
 mod schedule;
 mod scope;
 mod state;
 mod subscription;
+mod timing;
 mod value;
 mod wait;
 
+pub use approval::{APPROVAL_INDEX_KEY, form_of};
 pub use arrival::{
-    BadMessage, IDEMPOTENCY_KEY_MAX, MessageRequest, SignedPart, message_request, order_key,
-    posted_start_key, start_key,
+    BadMessage, IDEMPOTENCY_KEY_MAX, MessageRequest, MessageSignal, MessageTarget, SignedPart,
+    message_request, order_key, posted_start_key, start_key,
 };
 pub use audit::{Auditor, EventName, LogFault};
 pub use collect::{CollectedItems, ItemOutput, LoopCollector, LoopEnd, LoopOutput, LoopWriter};
 pub use decide::{
-    Changes, Fork, SIGNALS_MAX, Signal, Unforkable, awaits_callback, changed, decide, fits, fork,
-    start,
+    ApprovalDecision, Changes, Fork, NoticeSettings, PauseRequest, SCHEDULE_KEY, SIGNALS_MAX,
+    Signal, Unforkable, awaits_callback, changed, checked_workload, decide, fits, fork,
+    runs_at_most_once, sample_notices, start, start_workload,
 };
 pub use decision::{
     ATTEMPTS_MAX, DECISION_WORK_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, ForkChanges,
     Loaded, Needs, RUNS_MAX,
 };
-pub use effect::{Effect, effects_of};
+pub use effect::{Effect, effects_of, signal_index_key};
 pub use evolve::{Illegal, begin, evolve, evolve_all, evolve_without_digest, replay};
 pub use explain::{
     EvaluatedGuard, EvaluatedTemplate, GuardResult, GuardSubject, ReadValue, StepExplanation,
@@ -54,12 +59,14 @@ pub use lease::{
     ChildCall, ChildPlaybook, ChildRequest, HolderStatus, child_request, holder_status, lease_of,
     leased_with_report,
 };
+pub use limit::grant_slots;
 pub use schedule::{
     CATCH_UP_MAX, QUEUED_MAX, SCHEDULE_GRACE, ScheduleStep, evolve_schedule, next_start,
     schedule_step,
 };
-pub use state::{Execution, OpenHolder};
+pub use state::{DecidedApproval, Execution, LimitSlot, OpenHolder, Pause};
 pub use subscription::{
     IllegalTransition, SubscriptionAction, UnknownAction, registers_anew, transition,
 };
+pub use timing::{CommandOutcome, CommandTiming, command_timing};
 pub use value::merge;

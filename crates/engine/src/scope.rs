@@ -14,7 +14,8 @@ use std::sync::{Arc, LazyLock};
 
 use noetl_expr::{Condition, RenderError, Template};
 use noetl_model::{
-    Bindings, Digest, ErrorKind, ItemSource, Origin, Payload, RunId, StepName, ToolError, ToolKind,
+    Bindings, Digest, ErrorKind, ItemSource, Origin, Payload, RunId, SEALED, SealedMark, StepName,
+    ToolError, ToolKind,
 };
 use noetl_playbook::{FrameProcess, OutputView, Step};
 use serde_json::{Map, Value, json};
@@ -89,7 +90,14 @@ impl<'a> ExecutionScope<'a> {
         template: &Template,
     ) -> Result<Value, EvalError> {
         let variables = self.fetch(template.variables(), StatusSpelling::default())?;
-        self.within_budget(what, template.render_within(&variables, &self.work.budget))
+        let rendered = template.render_within(&variables, &self.work.budget);
+        let rendered = self.within_budget(&what, rendered)?;
+        if quotes_sealed(&rendered) {
+            let message = "a secret input is a part of a text, which only a tool may make; pass it on \
+                           whole, as in `{{ workload.token }}`";
+            return Err(EvalError::template(what, message));
+        }
+        Ok(rendered)
     }
 
     /// Renders a template that reads one path, with the spelling of a condition.
@@ -190,6 +198,17 @@ impl<'a> ExecutionScope<'a> {
     fn current_step(self) -> Option<&'a Step> {
         let name = self.current_run()?.step.as_str();
         self.given.playbook.index_of(name).map(|index| self.given.playbook.step(index))
+    }
+}
+
+/// True if a text within a value contains the written form of a sealed value.
+fn quotes_sealed(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => text.contains(SEALED),
+        Value::Array(items) => items.iter().any(quotes_sealed),
+        Value::Object(_) if SealedMark::of(value).is_some() => false,
+        Value::Object(fields) => fields.values().any(quotes_sealed),
     }
 }
 

@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use noetl_model::{
-    Attempt, Bindings, CommandId, Digest, ErrorMode, ExecutionId, ExecutionStatus, ForkPoint,
-    ItemCounts, ItemSource, LoopMode, Origin, Parent, Payload, PlaybookRef, Pool, RunId,
-    ScopeTarget, Seq, SignalName, StepCounts, StepName, StepStatus, Summary, TaskAddress, TimerId,
-    TimerPurpose, Timestamp, ToolError, ToolKind, WaitCondition, WaitTimeout, WorkerId,
+    Actor, ApprovalRequest, Attempt, Bindings, CommandId, Digest, ErrorMode, ExecutionId,
+    ExecutionStatus, ForkPoint, ItemCounts, ItemSource, Labels, LimitDefinition, LoopMode,
+    NoticeOrigin, OnConflict, Origin, Parent, PauseScope, Payload, PlaybookRef, Pool, Priority,
+    RunId, ScopeTarget, Seq, SignalKey, SignalName, StepCounts, StepName, StepStatus, Summary,
+    TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WaitCondition, WaitTimeout,
+    WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -29,6 +31,9 @@ pub(crate) const JOBS_MAX: usize = 1000;
 /// counts as new.
 pub(crate) const SIGNAL_KEYS_MAX: usize = 1000;
 
+/// The largest number of decided approvals that are remembered.
+pub(crate) const DECISIONS_MAX: usize = 1000;
+
 /// The state of one execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Execution {
@@ -43,8 +48,22 @@ pub struct Execution {
     pub(crate) origin: Origin,
     pub(crate) error_mode: ErrorMode,
     pub(crate) pool: Pool,
+    pub(crate) priority: Priority,
+    /// The pause of the execution; `None` unless it is paused.
+    pub(crate) paused: Option<Pause>,
+    /// The slot that the execution itself waits for or holds.
+    pub(crate) own_slot: Option<LimitSlot>,
+    /// The slots that open commands wait for or hold.
+    pub(crate) slots: OrdMap<CommandId, LimitSlot>,
     /// The W3C trace context of the start request.
     pub(crate) trace: Option<Arc<Value>>,
+    /// The notification that started the execution, or one of its ancestors.
+    pub(crate) notice: Option<NoticeOrigin>,
+    /// The number of notifications requested so far.
+    pub(crate) noticed: u32,
+    pub(crate) labels: Arc<Labels>,
+    /// The actor that requested the start or, for a fork, the fork.
+    pub(crate) actor: Option<Actor>,
     pub(crate) workload: Payload,
     pub(crate) context: SetVariables,
     pub(crate) steps: OrdMap<StepName, StepRecord>,
@@ -64,6 +83,8 @@ pub struct Execution {
     pub(crate) current: Option<StepName>,
     /// The step completed last.
     pub(crate) last: Option<StepName>,
+    /// The time of the event that found the execution late.
+    pub(crate) late_at: Option<Timestamp>,
     /// The failed steps whose failure no arc handled.
     pub(crate) failed_steps: Vec<StepName>,
     pub(crate) error: Option<ToolError>,
@@ -77,10 +98,50 @@ pub struct Execution {
     pub(crate) signals: imbl::Vector<KeptSignal>,
     /// The idempotency keys of the last signals.
     pub(crate) signal_keys: imbl::Vector<String>,
+    /// The last approvals that were decided.
+    pub(crate) decisions: imbl::Vector<DecidedApproval>,
     /// The digest of the last event.
     pub(crate) head: Digest,
     /// For a fork, the last event shared with its origin.
     pub(crate) fork: Option<ForkPoint>,
+}
+
+/// An approval that was decided, with the events that say more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecidedApproval {
+    pub command: CommandId,
+    pub step: StepName,
+    /// The index of the loop item.
+    pub item: Option<u64>,
+    /// The event that requested the decision.
+    pub requested: Seq,
+    /// The event that recorded the decision.
+    pub decided: Seq,
+}
+
+/// The pause of an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    pub scope: PauseScope,
+    /// The name of the caller that paused the execution.
+    pub actor: Option<String>,
+    pub reason: Option<String>,
+    /// The event that recorded the pause.
+    pub seq: Seq,
+    pub since: Timestamp,
+}
+
+/// A slot of a limit that was requested.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitSlot {
+    pub limit: LimitDefinition,
+    pub on_conflict: OnConflict,
+    /// The event that recorded the request.
+    pub asked: Seq,
+    pub asked_at: Timestamp,
+    /// The event that recorded the grant.
+    pub granted: Option<Seq>,
+    pub granted_at: Option<Timestamp>,
 }
 
 /// A signal that no wait has taken.
@@ -92,6 +153,15 @@ pub(crate) struct KeptSignal {
     pub(crate) name: SignalName,
     pub(crate) body: Payload,
     pub(crate) sender: Option<String>,
+    /// The correlation key that the signal was sent to.
+    pub(crate) correlation: Option<SignalKey>,
+}
+
+impl KeptSignal {
+    /// True if a wait with a name and a correlation key takes the signal.
+    pub(crate) fn is_for(&self, name: &SignalName, key: Option<&SignalKey>) -> bool {
+        self.name == *name && (self.correlation.is_none() || self.correlation.as_ref() == key)
+    }
 }
 
 /// A timer that has not fired.
@@ -261,6 +331,13 @@ pub(crate) enum CommandHolder {
         opened: Seq,
         since: Timestamp,
     },
+    /// The command waits for the decision of a person.
+    Approval {
+        request: Arc<ApprovalRequest>,
+        /// The event that requested the decision.
+        opened: Seq,
+        since: Timestamp,
+    },
 }
 
 /// The holder of an open command.
@@ -270,12 +347,15 @@ pub enum OpenHolder<'a> {
     Worker(&'a WorkerId),
     Child,
     Callback,
+    /// The command waits for a time, a signal or a person.
     Wait,
+    /// No worker can claim the command: the execution is paused, or the command waits for a slot.
+    Blocked,
 }
 
 impl Execution {
     /// The version of the serialized form; a snapshot with another version is not used.
-    pub const SHAPE: u32 = 13;
+    pub const SHAPE: u32 = 14;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -314,9 +394,59 @@ impl Execution {
         &self.pool
     }
 
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// Returns the pause of the execution; `None` unless it is paused.
+    pub fn pause(&self) -> Option<&Pause> {
+        self.paused.as_ref()
+    }
+
+    /// Returns the slot that a command, or without one the execution itself, waits for or holds.
+    pub fn slot(&self, command: Option<CommandId>) -> Option<&LimitSlot> {
+        match command {
+            Some(command) => self.slots.get(&command),
+            None => self.own_slot.as_ref(),
+        }
+    }
+
+    /// Returns every slot that is awaited or held, with its command; `None` for the execution.
+    pub fn slots(&self) -> impl Iterator<Item = (Option<CommandId>, &LimitSlot)> {
+        let own = self.own_slot.iter().map(|slot| (None, slot));
+        own.chain(self.slots.iter().map(|(command, slot)| (Some(*command), slot)))
+    }
+
+    /// True if the first step was entered or skipped.
+    pub fn has_begun(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// True if the first step is due: nothing holds the execution back, and it has not begun.
+    pub(crate) fn may_begin(&self) -> bool {
+        let awaits_slot = self.own_slot.as_ref().is_some_and(|slot| slot.granted_at.is_none());
+        !self.has_begun() && self.paused.is_none() && !awaits_slot
+    }
+
+    /// True if a command waits for a slot.
+    pub(crate) fn awaits_slot(&self, command: CommandId) -> bool {
+        self.slots.get(&command).is_some_and(|slot| slot.granted_at.is_none())
+    }
+
+    /// True if no worker may claim the command: the execution is paused, or the command waits for a
+    /// slot.
+    pub fn is_blocked(&self, command: CommandId) -> bool {
+        self.paused.is_some() || self.awaits_slot(command)
+    }
+
     /// Returns the W3C trace context of the start request.
     pub fn trace(&self) -> Option<&Value> {
         self.trace.as_deref()
+    }
+
+    /// Returns the notification that started the execution, or one of its ancestors.
+    pub fn notice(&self) -> Option<&NoticeOrigin> {
+        self.notice.as_ref()
     }
 
     pub fn error_mode(&self) -> ErrorMode {
@@ -392,14 +522,37 @@ impl Execution {
         self.signal_keys.iter().any(|known| known == key)
     }
 
+    /// Returns an approval that was decided; `None` if it waits, or is older than the last 1,000.
+    pub fn decided_approval(&self, command: CommandId) -> Option<&DecidedApproval> {
+        self.decisions.iter().find(|decided| decided.command == command)
+    }
+
+    /// Returns the first command that waits for a signal with a name and a correlation key.
+    pub fn signal_wait(&self, name: &SignalName, key: &SignalKey) -> Option<CommandId> {
+        let waits = self.signal_waits.iter().find(|command| {
+            let Some(open) = self.commands.get(*command) else { return false };
+            matches!(
+                &open.holder,
+                CommandHolder::Wait { condition: WaitCondition::Signal { name: of, key: Some(own) }, .. }
+                    if of == name && own == key
+            )
+        });
+        waits.copied()
+    }
+
     /// Returns the number of signals that no wait has taken.
     pub(crate) fn kept_signals(&self) -> usize {
         self.signals.len()
     }
 
-    /// Returns the oldest signal of a name that no wait has taken.
-    pub(crate) fn first_signal(&self, name: &SignalName) -> Option<KeptSignal> {
-        self.signals.iter().find(|kept| kept.name == *name).cloned()
+    /// Returns the oldest signal that no wait has taken and that a wait with a name and a correlation
+    /// key takes.
+    pub(crate) fn first_signal(
+        &self,
+        name: &SignalName,
+        key: Option<&SignalKey>,
+    ) -> Option<KeptSignal> {
+        self.signals.iter().find(|kept| kept.is_for(name, key)).cloned()
     }
 
     /// True if the command was claimed, or waits for its child.
@@ -407,9 +560,10 @@ impl Execution {
         self.commands.get(&command).is_some_and(|open| open.holder != CommandHolder::Nobody)
     }
 
-    /// True if a command or a timer is open.
+    /// True if a command or a timer is open, or if something holds the execution back.
     pub fn has_open_work(&self) -> bool {
-        !self.commands.is_empty() || !self.timers.is_empty()
+        let is_held = !self.has_begun() && !self.may_begin();
+        !self.commands.is_empty() || !self.timers.is_empty() || is_held
     }
 
     /// Returns the tasks with an open command or a pending retry.
@@ -418,8 +572,10 @@ impl Execution {
             TimerPurpose::Retry { task } => Some(task),
             TimerPurpose::StepTimeout { .. }
             | TimerPurpose::WaitEnd { .. }
+            | TimerPurpose::HeldStart
             | TimerPurpose::TaskTimeout { .. }
-            | TimerPurpose::ExecutionTimeout => None,
+            | TimerPurpose::ExecutionTimeout
+            | TimerPurpose::Late => None,
         });
         self.commands.values().map(|open| open.task).chain(retried)
     }
@@ -428,11 +584,12 @@ impl Execution {
     pub fn open_commands(&self) -> impl Iterator<Item = (CommandId, Attempt, OpenHolder<'_>)> {
         self.commands.iter().map(|(command, open)| {
             let holder = match &open.holder {
+                CommandHolder::Nobody if self.is_blocked(*command) => OpenHolder::Blocked,
                 CommandHolder::Nobody => OpenHolder::Nobody,
                 CommandHolder::Worker { worker, .. } => OpenHolder::Worker(worker),
                 CommandHolder::Child { .. } => OpenHolder::Child,
                 CommandHolder::Callback { .. } => OpenHolder::Callback,
-                CommandHolder::Wait { .. } => OpenHolder::Wait,
+                CommandHolder::Wait { .. } | CommandHolder::Approval { .. } => OpenHolder::Wait,
             };
             (*command, open.attempt(), holder)
         })
@@ -464,7 +621,13 @@ impl Execution {
             error: self.error.clone(),
             head: Some(self.head),
             fork: self.fork,
+            labels: (*self.labels).clone(),
+            actor: self.actor.clone(),
         }
+    }
+
+    pub fn labels(&self) -> &Labels {
+        &self.labels
     }
 }
 
@@ -491,23 +654,25 @@ impl CommandState {
     /// Returns the number of claims of this command.
     pub(crate) fn attempt(&self) -> Attempt {
         match self.holder {
-            CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Wait { .. } => {
-                Attempt(0)
-            }
+            CommandHolder::Nobody
+            | CommandHolder::Child { .. }
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. } => Attempt(0),
             CommandHolder::Worker { attempt, .. } | CommandHolder::Callback { attempt, .. } => {
                 attempt
             }
         }
     }
 
-    /// True if the command waits for its child, its callback, a time or a signal, so that no worker
-    /// can claim it.
+    /// True if the command waits for its child, its callback, a time, a signal or a person, so that
+    /// no worker can claim it.
     pub(crate) fn is_parked(&self) -> bool {
         match self.holder {
             CommandHolder::Nobody | CommandHolder::Worker { .. } => false,
             CommandHolder::Child { .. }
             | CommandHolder::Callback { .. }
-            | CommandHolder::Wait { .. } => true,
+            | CommandHolder::Wait { .. }
+            | CommandHolder::Approval { .. } => true,
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use noetl_model::{
-    CommandId, ErrorKind, SignalName, Timestamp, ToolError, WaitCondition, WaitTimeout,
+    BadSignalKey, CommandId, ErrorKind, SignalKey, SignalName, Timestamp, ToolError, WaitCondition,
+    WaitTimeout,
 };
 use noetl_playbook::{WAIT_MAX, duration_of};
 use serde_json::{Map, Value};
@@ -40,10 +41,16 @@ fn request_of(config: &Map<String, Value>, now: Timestamp) -> Result<WaitRequest
             WaitCondition::Time { until }
         }
         (None, Some(until), None) => WaitCondition::Time { until: time(until, now)? },
-        (None, None, Some(name)) => WaitCondition::Signal { name: signal(name)? },
+        (None, None, Some(name)) => {
+            let key = given("key").map(correlation_key).transpose()?;
+            WaitCondition::Signal { name: signal(name)?, key }
+        }
         (None, None, None) => return Err("a wait needs `for`, `until` or `signal`".to_owned()),
         (_, _, _) => return Err("a wait has only one of `for`, `until` and `signal`".to_owned()),
     };
+    if let (WaitCondition::Time { .. }, Some(_)) = (&condition, given("key")) {
+        return Err("`key` belongs to a wait for a `signal`".to_owned());
+    }
     let timeout = given("timeout_seconds").or(given("timeout"));
     let timeout = timeout.map(|timeout| duration("timeout", timeout)).transpose()?;
     let on_timeout = match given("on_timeout").and_then(Value::as_str) {
@@ -57,7 +64,7 @@ fn request_of(config: &Map<String, Value>, now: Timestamp) -> Result<WaitRequest
     Ok(WaitRequest { condition, timeout, on_timeout })
 }
 
-fn duration(key: &str, value: &Value) -> Result<Duration, String> {
+pub(crate) fn duration(key: &str, value: &Value) -> Result<Duration, String> {
     let duration = duration_of(value)
         .ok_or_else(|| format!("`{key}` is a duration such as 30s, 10m or 2d, not `{value}`"))?;
     if duration > WAIT_MAX {
@@ -92,6 +99,18 @@ fn signal(value: &Value) -> Result<SignalName, String> {
     name.parse().map_err(|error: noetl_model::BadSignalName| error.to_string())
 }
 
+/// Reads a correlation key: a text, a number or a boolean.
+fn correlation_key(value: &Value) -> Result<SignalKey, String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            return Err(format!("`key` is a text or a number, not `{value}`"));
+        }
+    };
+    text.parse().map_err(|error: BadSignalKey| format!("`key`: {error}"))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -104,7 +123,8 @@ mod tests {
         let found = request_of(&config, now).map(|wait| {
             let condition = match wait.condition {
                 WaitCondition::Time { until } => until.to_string(),
-                WaitCondition::Signal { name } => name.to_string(),
+                WaitCondition::Signal { name, key: None } => name.to_string(),
+                WaitCondition::Signal { name, key: Some(key) } => format!("{name} {key}"),
             };
             (condition, wait.timeout.map(|timeout| timeout.as_secs()), wait.on_timeout)
         });
@@ -129,6 +149,13 @@ mod tests {
             json!({ "signal": "paid", "timeout": 5, "on_timeout": "continue" }),
             Ok(("paid", Some(5), Continue)),
         );
+        check(json!({ "signal": "paid", "key": 7 }), Ok(("paid 7", None, Fail)));
+        check(json!({ "signal": "paid", "key": [] }), Err("`key` is a text or a number, not `[]`"));
+        check(
+            json!({ "signal": "paid", "key": " " }),
+            Err("`key`: a correlation key has 1 to 512 bytes without control characters"),
+        );
+        check(json!({ "for": 1, "key": "x" }), Err("`key` belongs to a wait for a `signal`"));
         check(json!({}), Err("a wait needs `for`, `until` or `signal`"));
         check(
             json!({ "for": 1, "signal": "x" }),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::syntax;
-use crate::{Budget, ParseError, RenderError, Template, VariableSource};
+use crate::{Budget, MissingValues, ParseError, RenderError, Template, VariableSource};
 
 /// A condition: a boolean, or a template whose value is tested for truth.
 ///
@@ -20,6 +20,11 @@ pub struct Condition {
 impl Condition {
     /// Compiles a condition; text without braces is an expression.
     pub fn parse(source: Value) -> Result<Self, ParseError> {
+        Self::parse_with(source, MissingValues::Empty)
+    }
+
+    /// Compiles a condition with the given treatment of missing values.
+    pub fn parse_with(source: Value, missing: MissingValues) -> Result<Self, ParseError> {
         let expression = match &source {
             Value::String(text) if !syntax::is_template(text) && !text.trim().is_empty() => {
                 Some(text.clone())
@@ -27,8 +32,8 @@ impl Condition {
             _ => None,
         };
         let template = match expression {
-            Some(expression) => Template::parse_bare(source, &expression)?,
-            None => Template::parse(source)?,
+            Some(expression) => Template::parse_bare(source, &expression, missing)?,
+            None => Template::parse_with(source, missing)?,
         };
         Ok(Self { template })
     }

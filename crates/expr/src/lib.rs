@@ -10,6 +10,7 @@ mod bounds;
 mod budget;
 mod condition;
 mod environment;
+mod facts;
 mod filters;
 mod methods;
 mod operators;
@@ -30,6 +31,9 @@ use thiserror::Error;
 
 pub use crate::budget::Budget;
 pub use crate::condition::Condition;
+pub use crate::facts::{
+    ComparisonSign, FilterUse, NameUse, Operand, TemplateComparison, TemplateFacts, TemplateForm,
+};
 pub use crate::template::Template;
 pub use crate::tool_template::{CommandFacts, CommandVariables, RenderedTool, ToolTemplate};
 pub use crate::value::loop_results;
@@ -38,6 +42,17 @@ pub use crate::value::loop_results;
 pub trait VariableSource {
     /// Returns the value of a top-level variable.
     fn get(&self, name: &str) -> Option<Arc<Value>>;
+}
+
+/// The treatment of values that a template reads and that do not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissingValues {
+    /// A missing value is empty; alone it gives null.
+    #[default]
+    Empty,
+    /// A missing value is an error that names it, unless the template handles it with `default` or
+    /// `is defined`.
+    Fail,
 }
 
 /// The error of a template that cannot be compiled.

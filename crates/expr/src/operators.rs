@@ -24,6 +24,19 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("__kept", kept);
     environment.add_filter("__copied", copied);
     environment.add_filter("__spread", spread);
+    environment.add_filter("__required", required);
+}
+
+/// Returns the value; fails with its name if it is missing.
+fn required(value: Value, name: &str) -> Result<Value, Error> {
+    if value.is_undefined() { Err(missing_value(name)) } else { Ok(value) }
+}
+
+/// The error of a missing value in a template that must not read one.
+pub(crate) fn missing_value(name: &str) -> Error {
+    let message =
+        format!("`{name}` is missing (`undefined: strict`; `default(…)` gives a default)");
+    Error::new(ErrorKind::UndefinedError, message)
 }
 
 /// `left + right` for numbers, strings or lists.

@@ -13,15 +13,17 @@ mod statement;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 
-use crate::ParseError;
 use crate::bounds::{ELIF_MAX, OPERATORS_MAX, SOURCE_MAX, TAGS_MAX};
+use crate::facts::TemplateFacts;
 use crate::syntax::lexer::{Tag, TagToken, TagTokenKind, TemplatePiece};
 use crate::syntax::mentions::Mentions;
+use crate::{MissingValues, ParseError};
 
 /// A template string after analysis, ready to be compiled.
 pub(crate) struct ParsedTemplate {
@@ -30,6 +32,7 @@ pub(crate) struct ParsedTemplate {
     pub(crate) variables: BTreeSet<String>,
     /// The first names of `variables`.
     pub(crate) roots: BTreeSet<String>,
+    pub(crate) facts: TemplateFacts,
 }
 
 pub(crate) enum TemplateShape {
@@ -46,6 +49,16 @@ pub(crate) enum TemplateShape {
 pub(crate) struct Path {
     pub(crate) root: String,
     pub(crate) steps: Vec<PathStep>,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.root)?;
+        self.steps.iter().try_for_each(|step| match step {
+            PathStep::Name(name) => write!(f, ".{name}"),
+            PathStep::Index(index) => write!(f, "[{index}]"),
+        })
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -111,7 +124,7 @@ pub(crate) fn dialect() -> SyntaxConfig {
 }
 
 /// Analyses and rewrites a template string.
-pub(crate) fn read(source: &str) -> Result<ParsedTemplate, SyntaxFault> {
+pub(crate) fn read(source: &str, missing: MissingValues) -> Result<ParsedTemplate, SyntaxFault> {
     if source.len() > SOURCE_MAX {
         let message =
             format!("a template may be {SOURCE_MAX} bytes long, this one is {}", source.len());
@@ -123,7 +136,8 @@ pub(crate) fn read(source: &str) -> Result<ParsedTemplate, SyntaxFault> {
     if !cut.complete {
         return Err(SyntaxFault { message: "a tag that cannot be read".to_owned(), range: None });
     }
-    let mut mentions = Mentions::default();
+    let is_strict = missing == MissingValues::Fail;
+    let mut mentions = Mentions { is_strict, ..Mentions::default() };
     let shape = match lone_tag(&cut.pieces) {
         Some(tag) => {
             let lone = guard::expression(tag, &mut mentions)?;
@@ -131,17 +145,22 @@ pub(crate) fn read(source: &str) -> Result<ParsedTemplate, SyntaxFault> {
         }
         None => TemplateShape::Text(statement::guarded(&cut.pieces, &mut mentions)?),
     };
-    Ok(ParsedTemplate { shape, variables: mentions.variables, roots: mentions.roots })
+    let Mentions { variables, roots, facts, .. } = mentions;
+    Ok(ParsedTemplate { shape, variables, roots, facts })
 }
 
 /// Analyses and rewrites an expression written without braces.
-pub(crate) fn read_bare(source: &str) -> Result<ParsedTemplate, SyntaxFault> {
+pub(crate) fn read_bare(
+    source: &str,
+    missing: MissingValues,
+) -> Result<ParsedTemplate, SyntaxFault> {
     const OPEN: &str = "{{ ";
     let moved = |at: usize| at.saturating_sub(OPEN.len()).min(source.len());
-    read(&format!("{OPEN}{source} }}}}")).map_err(|fault| SyntaxFault {
+    let parsed = read(&format!("{OPEN}{source} }}}}"), missing).map_err(|fault| SyntaxFault {
         message: fault.message,
         range: fault.range.map(|it| moved(it.start)..moved(it.end)),
-    })
+    })?;
+    Ok(ParsedTemplate { facts: parsed.facts.moved(OPEN.len()), ..parsed })
 }
 
 /// Fails if a template would make minijinja's parser recurse too deep. Runs before that parser.

@@ -14,10 +14,11 @@ use serde_json::{Map, Value as Json};
 use crate::bounds::{FUEL_MAX, TEXT_MAX, text_too_long, uncharged};
 use crate::budget::{BUDGET, INSTRUCTION_WORK};
 use crate::environment::ENVIRONMENT;
+use crate::operators::missing_value;
 use crate::print::to_json;
 use crate::syntax::{self, ParsedTemplate, Path, PathStep, SyntaxFault, TemplateShape};
 use crate::value::{from_variable, loop_results};
-use crate::{Budget, ParseError, RenderError, VariableSource};
+use crate::{Budget, MissingValues, ParseError, RenderError, VariableSource};
 
 /// A JSON value whose strings may contain templates.
 #[derive(Clone)]
@@ -48,6 +49,7 @@ pub(crate) struct Leaf {
     source: String,
     code: CompiledLeaf,
     roots: BTreeSet<String>,
+    missing: MissingValues,
 }
 
 enum CompiledLeaf {
@@ -63,18 +65,27 @@ const NAME: &str = "text";
 impl Template {
     /// Compiles every string that contains a template; all other values are kept as they are.
     pub fn parse(source: Json) -> Result<Self, ParseError> {
-        let mut found = FoundVariables::default();
+        Self::parse_with(source, MissingValues::Empty)
+    }
+
+    /// Compiles every string that contains a template, with the given treatment of missing values.
+    pub fn parse_with(source: Json, missing: MissingValues) -> Result<Self, ParseError> {
+        let mut found = FoundVariables { missing, ..FoundVariables::default() };
         let part = found.part(&source, &mut String::new())?;
-        let FoundVariables { variables, roots } = found;
+        let FoundVariables { variables, roots, .. } = found;
         Ok(Self(Arc::new(Compiled { source, part, variables, roots })))
     }
 
     /// Compiles one expression written without braces.
-    pub(crate) fn parse_bare(source: Json, expression: &str) -> Result<Self, ParseError> {
+    pub(crate) fn parse_bare(
+        source: Json,
+        expression: &str,
+        missing: MissingValues,
+    ) -> Result<Self, ParseError> {
         let compile = || {
-            let reading = syntax::read_bare(expression)?;
+            let reading = syntax::read_bare(expression, missing)?;
             let (variables, roots) = (reading.variables.clone(), reading.roots.clone());
-            let part = TemplatePart::Leaf(Leaf::compile(expression, reading)?);
+            let part = TemplatePart::Leaf(Leaf::compile(expression, reading, missing)?);
             Ok(Compiled { source, part, variables, roots })
         };
         compile().map(|it| Self(Arc::new(it))).map_err(|mut fault: SyntaxFault| {
@@ -163,6 +174,7 @@ impl fmt::Debug for Template {
 struct FoundVariables {
     variables: BTreeSet<String>,
     roots: BTreeSet<String>,
+    missing: MissingValues,
 }
 
 impl FoundVariables {
@@ -227,10 +239,10 @@ impl FoundVariables {
     }
 
     fn leaf(&mut self, text: &str, pointer: &str) -> Result<Leaf, ParseError> {
-        let reading = syntax::read(text).map_err(|fault| fault.at(pointer))?;
+        let reading = syntax::read(text, self.missing).map_err(|fault| fault.at(pointer))?;
         self.variables.extend(reading.variables.iter().cloned());
         self.roots.extend(reading.roots.iter().cloned());
-        Leaf::compile(text, reading).map_err(|fault| fault.at(pointer))
+        Leaf::compile(text, reading, self.missing).map_err(|fault| fault.at(pointer))
     }
 }
 
@@ -331,7 +343,11 @@ impl RenderScope<'_> {
 }
 
 impl Leaf {
-    fn compile(source: &str, reading: ParsedTemplate) -> Result<Self, SyntaxFault> {
+    fn compile(
+        source: &str,
+        reading: ParsedTemplate,
+        missing: MissingValues,
+    ) -> Result<Self, SyntaxFault> {
         let fault = |error: Error| SyntaxFault { message: detail(&error), range: None };
         let roots = reading.roots;
         let code = match reading.shape {
@@ -345,7 +361,7 @@ impl Leaf {
                 CompiledLeaf::Text(Box::new(environment))
             }
         };
-        Ok(Self { source: source.to_owned(), code, roots })
+        Ok(Self { source: source.to_owned(), code, roots, missing })
     }
 
     /// Renders the template, or returns its source if it refers to a withheld variable.
@@ -362,7 +378,7 @@ impl Leaf {
     fn render(&self, scope: &RenderScope<'_>) -> Result<Json, RenderError> {
         match &self.code {
             CompiledLeaf::Path(path) => {
-                let found = scope.find(path).unwrap_or(Cow::Owned(Json::Null));
+                let found = self.value_at(path, scope)?.unwrap_or(Cow::Owned(Json::Null));
                 scope.spend_copy(&found);
                 Ok(found.into_owned())
             }
@@ -377,6 +393,18 @@ impl Leaf {
         }
     }
 
+    /// Returns the value at a path; fails if it is missing and must not be.
+    fn value_at<'s>(
+        &self,
+        path: &Path,
+        scope: &'s RenderScope<'_>,
+    ) -> Result<Option<Cow<'s, Json>>, RenderError> {
+        match (scope.find(path), self.missing) {
+            (None, MissingValues::Fail) => Err(self.error(&missing_value(&path.to_string()))),
+            (found, MissingValues::Empty | MissingValues::Fail) => Ok(found),
+        }
+    }
+
     /// Charges for the instructions of an expression: it has no loop, so they are fewer than its
     /// bytes.
     fn spend_source(&self, scope: &RenderScope<'_>) {
@@ -385,7 +413,9 @@ impl Leaf {
 
     fn holds(&self, scope: &RenderScope<'_>) -> Result<bool, RenderError> {
         match &self.code {
-            CompiledLeaf::Path(path) => Ok(scope.find(path).is_some_and(|it| is_true(&it))),
+            CompiledLeaf::Path(path) => {
+                Ok(self.value_at(path, scope)?.is_some_and(|it| is_true(&it)))
+            }
             CompiledLeaf::Expression(expression) => {
                 self.spend_source(scope);
                 let value = expression.eval(scope.context()).map_err(|it| self.error(&it))?;

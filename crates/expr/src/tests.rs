@@ -4,6 +4,7 @@ mod attacks;
 mod budgets;
 mod conditions;
 mod errors;
+mod facts;
 mod mentions;
 mod properties;
 mod rendering;

@@ -9,7 +9,7 @@ use noetl_model::{ErrorKind, Lease, ToolError, ToolKind};
 use serde_json::{Map, Value};
 
 use crate::syntax::is_template;
-use crate::{RenderError, Template, VariableSource};
+use crate::{MissingValues, RenderError, Template, VariableSource};
 
 const ARGUMENT_KEYS: [&str; 2] = ["args", "input"];
 
@@ -88,9 +88,19 @@ impl VariableSource for TemplateScope<'_> {
 }
 
 impl ToolTemplate {
-    pub fn parse(tool: ToolKind, source: &Value) -> Result<Self, ToolError> {
+    /// Parses the configuration of a command.
+    pub fn of_lease(lease: &Lease) -> Result<Self, ToolError> {
+        let missing = if lease.is_strict { MissingValues::Fail } else { MissingValues::Empty };
+        Self::parse_with(lease.tool, &lease.config, missing)
+    }
+
+    fn parse_with(
+        tool: ToolKind,
+        source: &Value,
+        missing: MissingValues,
+    ) -> Result<Self, ToolError> {
         let parse = |value: Value| {
-            Template::parse(value)
+            Template::parse_with(value, missing)
                 .map_err(|error| ToolError::new(ErrorKind::Template, error.to_string()))
         };
         let mut rest = source.clone();
@@ -273,7 +283,8 @@ mod tests {
             ("_prev".to_owned(), Arc::new(json!([1, 2]))),
         ]
         .into();
-        let template = ToolTemplate::parse(ToolKind::Http, &config).expect("it parses");
+        let template = ToolTemplate::parse_with(ToolKind::Http, &config, MissingValues::Empty)
+            .expect("it parses");
         let facts = CommandFacts([("worker_id", "w".to_owned())].into());
         let variables = CommandVariables { bindings: &bindings, facts: &facts };
         let told = match template.render_without_secrets(variables) {
@@ -326,7 +337,8 @@ mod tests {
                 "raw": "{{ workload.raw }}",
             },
         });
-        let template = ToolTemplate::parse(ToolKind::Http, &config).expect("it parses");
+        let template = ToolTemplate::parse_with(ToolKind::Http, &config, MissingValues::Empty)
+            .expect("it parses");
         let raw = Arc::new(json!({ "raw": "{{ x }} {%" }));
         let bindings = [("workload".to_owned(), raw)].into();
         let facts = CommandFacts::default();

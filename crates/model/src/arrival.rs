@@ -83,6 +83,9 @@ pub enum MessageOutcome {
     Started { execution: ExecutionId },
     /// A redelivery of a message that had already started this execution.
     Duplicate { execution: ExecutionId },
+    /// The message was delivered to a step that waits for it, or is kept for the next one; both are
+    /// durable.
+    Signalled,
     /// The message failed too often and is kept in the dead-letter list.
     Dead { reason: String },
     /// The message has to be delivered again after `after_ms` milliseconds.

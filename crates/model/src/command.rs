@@ -7,8 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Attempt, Bindings, CommandId, EventId, ExecutionId, ExecutionStatus, Payload, Pool, StepName,
-    Timestamp, ToolError, ToolKind, WorkerId,
+    Attempt, Bindings, CatalogId, CommandId, EventId, ExecutionId, ExecutionStatus,
+    LimitDefinition, LimitName, NoticeReason, NoticeTarget, OnConflict, OpenedSecrets, Payload,
+    Pool, Priority, Seq, SignalKey, SignalName, StepName, Timestamp, ToolError, ToolKind, WorkerId,
 };
 
 /// The largest size of each output stream that is kept; the middle is cut out.
@@ -71,6 +72,9 @@ pub struct Lease {
     pub config: Value,
     /// The values that the templates of `config` refer to.
     pub bindings: Bindings,
+    /// True if a template of `config` that reads a missing value is an error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_strict: bool,
     /// The time limit of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -80,9 +84,15 @@ pub struct Lease {
     /// The number of this attempt among all attempts and retries with the same key, from 1.
     #[serde(default = "first_attempt")]
     pub key_attempt: u32,
+    /// The index of the loop item that the command works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u64>,
     /// The W3C trace context that the execution was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Arc<Value>>,
+    /// The opened values of the sealed ones in `bindings`. Never stored.
+    #[serde(default, skip_serializing_if = "OpenedSecrets::is_empty")]
+    pub secrets: OpenedSecrets,
 }
 
 fn first_attempt() -> u32 {
@@ -267,6 +277,8 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<Arc<Value>>,
     },
+    /// A command that was parked is ready in a pool.
+    CommandUnparked { command: CommandId, pool: Pool },
     /// A command was cancelled; the worker that runs it should stop.
     CommandCancelled { command: CommandId },
     /// A child execution has ended; its parent waits for the result.
@@ -283,6 +295,54 @@ pub enum Message {
     CancelChild { child: ExecutionId, reason: String },
     /// The sender was cancelled, and executions linked below it have to be cancelled too.
     CancelLinked { reason: String },
+    /// A wait with a correlation key has opened: signals that were sent to the key are due.
+    SignalAwaited { name: SignalName, key: SignalKey },
+    /// The parent of `child` was paused.
+    PauseChild {
+        child: ExecutionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The parent of `child` was resumed.
+    ResumeChild {
+        child: ExecutionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A command of the sender, or the sender itself, asks for a slot of a limit.
+    RequestSlot {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<CommandId>,
+        limit: LimitDefinition,
+        #[serde(default, skip_serializing_if = "OnConflict::is_default")]
+        on_conflict: OnConflict,
+        priority: Priority,
+        /// The playbook version that defines the limit.
+        defined_by: CatalogId,
+        at: Timestamp,
+    },
+    /// A command of the sender, or the sender itself, needs its slot no more.
+    ReleaseSlot {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<CommandId>,
+        limit: LimitName,
+    },
+    /// A notification about the sender, for people or programs outside.
+    Notification {
+        /// The event that requested the notification.
+        event: Seq,
+        reason: NoticeReason,
+        /// The path of the document that asks for the notification; `None` if the playbook does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        document: Option<String>,
+        /// The number of notifications in the chain of executions, from 1.
+        depth: u32,
+        target: NoticeTarget,
+    },
 }
 
 #[cfg(test)]

@@ -41,9 +41,13 @@ kinds! {
     Exception = "exception",
     /// A rule said `do: fail`.
     Policy = "policy",
+    /// No slot of a limit was free, and the execution does not wait for one.
+    Limit = "limit",
     NotFound = "not_found",
     Parse = "parse",
     RateLimit = "rate_limit",
+    /// A person rejected what a step asked for.
+    Rejected = "rejected",
     Schema = "schema",
     ServerError = "server_error",
     StorageAccess = "storage_access",
@@ -153,8 +157,10 @@ impl ToolError {
             | ErrorKind::DbConstraint
             | ErrorKind::Exception
             | ErrorKind::Policy
+            | ErrorKind::Limit
             | ErrorKind::NotFound
             | ErrorKind::Parse
+            | ErrorKind::Rejected
             | ErrorKind::Schema
             | ErrorKind::StorageAccess
             | ErrorKind::StorageQuota

@@ -1,14 +1,17 @@
 //! The events of an execution, which are appended to its log and never changed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Attempt, Bindings, CatalogId, CommandId, Digest, ErrorMode, EventId, ExecutionId, ForkPoint,
-    Logs, Payload, PayloadRef, Pool, RunId, Seq, SignalName, StepName, TimerId, Timestamp,
-    ToolError, ToolKind, WaitCondition, WaitTimeout, WorkerId,
+    Actor, ApprovalRequest, Attempt, Bindings, CatalogId, CommandId, Digest, ErrorMode, EventId,
+    ExecutionId, ForkPoint, Labels, LimitDefinition, LimitName, Logs, NoticeOrigin, NoticeReason,
+    NoticeTarget, OnConflict, PauseScope, Payload, PayloadRef, Pool, Priority, RunId, Seq,
+    SignalKey, SignalName, StepName, TimerId, Timestamp, ToolError, ToolKind, Verdict,
+    WaitCondition, WaitTimeout, WorkerId,
 };
 
 /// A version of a playbook in the catalog.
@@ -52,6 +55,15 @@ pub enum Origin {
     },
     /// A request to run another execution again.
     Rerun { execution: ExecutionId },
+}
+
+/// The pause of a playbook, as an execution that was started meanwhile records it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartPause {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The effect of a cancellation on the executions below the cancelled one.
@@ -163,11 +175,15 @@ pub enum TimerPurpose {
     WaitEnd {
         task: TaskAddress,
     },
+    /// The check of an execution that has not begun, because it is paused or waits for a slot.
+    HeldStart,
     /// The timeout of a task that waits for a child execution, a callback or a signal.
     TaskTimeout {
         task: TaskAddress,
     },
     ExecutionTimeout,
+    /// The time by which the execution is expected to have ended.
+    Late,
 }
 
 macro_rules! events {
@@ -178,6 +194,7 @@ macro_rules! events {
         /// Rust name is free to change.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "type")]
+        #[allow(clippy::large_enum_variant, reason = "the large one occurs once in a log")]
         pub enum Event {
             $($(#[$doc])* #[serde(rename = $tag)] $variant { $($(#[$field_meta])* $field: $ty,)* },)+
         }
@@ -217,9 +234,23 @@ events! {
         error_mode: ErrorMode,
         /// The pool of this execution's commands.
         pool: Pool,
+        #[serde(default, skip_serializing_if = "Priority::is_default")]
+        priority: Priority,
+        /// The pause of the playbook during which the execution was started.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        paused: Option<StartPause>,
         /// The W3C trace context of the start request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<Value>,
+        /// The notification that started this execution, or one of its ancestors.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        notice: Option<NoticeOrigin>,
+        /// The labels of the playbook, rendered, and those of the request and the parent.
+        #[serde(default, skip_serializing_if = "Labels::is_empty")]
+        labels: Labels,
+        /// The person or program that requested the start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<Actor>,
     },
     /// A fork starts: the events before this one are shared with another execution.
     ExecutionForked = "execution.forked" {
@@ -236,6 +267,9 @@ events! {
         /// Failed tasks that are run again; for an item of a loop, the address of its first task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         again: Vec<TaskAddress>,
+        /// The person or program that requested the fork.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<Actor>,
     },
     StepEntered = "step.entered" {
         run: RunId,
@@ -325,12 +359,38 @@ events! {
         /// The idempotency key of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
+        /// The correlation key that the signal was sent to: only waits with this key take it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        correlation: Option<SignalKey>,
+        /// The person or program that sent the signal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<Actor>,
     },
     /// A wait took the oldest signal of its name.
     SignalDelivered = "signal.delivered" {
         command: CommandId,
         /// The event that recorded the signal.
         signal: Seq,
+    },
+    /// The command waits for the decision of a person; no worker is needed.
+    ApprovalRequested = "approval.requested" {
+        command: CommandId,
+        request: Arc<ApprovalRequest>,
+    },
+    /// An approval was decided, by a person or by its deadline.
+    ApprovalDecided = "approval.decided" {
+        command: CommandId,
+        verdict: Verdict,
+        /// The name of the person or program that decided; `None` if no name is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+        /// The values of the form.
+        values: Payload,
+        /// True if the deadline has decided.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        timed_out: bool,
     },
     CommandCompleted = "command.completed" {
         command: CommandId,
@@ -409,17 +469,74 @@ events! {
     },
     ExecutionCompleted = "execution.completed" {
         output: Payload,
+        /// The person or program that ended the execution by hand.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<Actor>,
     },
     ExecutionFailed = "execution.failed" {
         error: ToolError,
         /// The failed steps whose failure no arc handled.
         steps: Vec<StepName>,
+        /// The person or program that ended the execution by hand.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<Actor>,
     },
     ExecutionCancelled = "execution.cancelled" {
         reason: String,
         /// The effect on executions that requests started below this one.
         #[serde(default, skip_serializing_if = "ChildExecutions::is_cancelled")]
         below: ChildExecutions,
+        /// The person or program that requested the cancellation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<Actor>,
+    },
+    /// No command of the execution can be claimed until it is resumed.
+    ExecutionPaused = "execution.paused" {
+        /// The object that was paused.
+        #[serde(default, skip_serializing_if = "PauseScope::is_execution")]
+        scope: PauseScope,
+        /// The name of the caller.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    ExecutionResumed = "execution.resumed" {
+        /// The name of the caller.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A command, or the execution itself, may not start before a limit grants it a slot.
+    SlotRequested = "slot.requested" {
+        /// The command, which the next event issues; `None` for the execution.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<CommandId>,
+        limit: LimitDefinition,
+        #[serde(default, skip_serializing_if = "OnConflict::is_default")]
+        on_conflict: OnConflict,
+    },
+    SlotGranted = "slot.granted" {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<CommandId>,
+        limit: LimitName,
+    },
+    /// The execution has not ended by the time that its playbook expects. Changes no outcome.
+    ExecutionLate = "execution.late" {
+        /// The time by which the execution was expected to end.
+        due_at: Timestamp,
+    },
+    /// A notification about this execution is to be sent. Changes no outcome.
+    NotificationRequested = "notification.requested" {
+        reason: NoticeReason,
+        /// The path of the document that asks for the notification; `None` if the playbook does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        document: Option<String>,
+        target: NoticeTarget,
+        /// The templates that could not be rendered, and why.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<String>,
     },
     /// No open work can advance this execution. Changes no state.
     ExecutionStalled = "execution.stalled" {
@@ -466,11 +583,12 @@ impl Event {
             | Event::StepCompleted { output, .. }
             | Event::StepFailed { output, .. } => output.iter_mut().collect(),
             Event::CommandIssued { bindings, .. } => bindings.0.values_mut().collect(),
-            Event::CommandCompleted { output, .. } | Event::ExecutionCompleted { output } => {
+            Event::CommandCompleted { output, .. } | Event::ExecutionCompleted { output, .. } => {
                 vec![output]
             }
             Event::CommandFailed { output, .. } => output.iter_mut().collect(),
             Event::SignalReceived { body, .. } => vec![body],
+            Event::ApprovalDecided { values, .. } => vec![values],
             Event::LoopOpened { items: ItemSource::Range(_) | ItemSource::Cursor, .. }
             | Event::StepEntered { .. }
             | Event::StepSkipped { .. }
@@ -480,6 +598,7 @@ impl Event {
             | Event::CommandParked { .. }
             | Event::WaitOpened { .. }
             | Event::SignalDelivered { .. }
+            | Event::ApprovalRequested { .. }
             | Event::CommandCancelled { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
@@ -489,6 +608,12 @@ impl Event {
             | Event::TimerCancelled { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { .. }
+            | Event::SlotGranted { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => Vec::new(),

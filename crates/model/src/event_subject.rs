@@ -3,7 +3,7 @@
 //! Readers of a log that need no more than these ask here instead of matching all events, so that a
 //! new event is described once.
 
-use crate::{CommandId, Event, Payload, RunId, StepName, TimerId, ToolError};
+use crate::{Actor, CommandId, Event, Payload, RunId, StepName, TimerId, ToolError};
 
 /// The object that an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,31 @@ pub enum EventTone {
 }
 
 impl Event {
+    /// Returns the person or program that caused the event, if the event records one.
+    pub fn actor(&self) -> Option<&Actor> {
+        if let Event::ExecutionStarted { actor, .. }
+        | Event::ExecutionForked { actor, .. }
+        | Event::ExecutionCompleted { actor, .. }
+        | Event::ExecutionFailed { actor, .. }
+        | Event::ExecutionCancelled { actor, .. }
+        | Event::SignalReceived { actor, .. } = self
+        {
+            actor.as_ref()
+        } else {
+            None
+        }
+    }
+
+    /// True if the event is the last that changes the state of its execution.
+    pub fn ends_execution(&self) -> bool {
+        matches!(
+            self,
+            Event::ExecutionCompleted { .. }
+                | Event::ExecutionFailed { .. }
+                | Event::ExecutionCancelled { .. }
+        )
+    }
+
     /// Returns the object that the event is about.
     pub fn subject(&self) -> EventSubject<'_> {
         match self {
@@ -39,6 +64,12 @@ impl Event {
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { command: None, .. }
+            | Event::SlotGranted { command: None, .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::SignalReceived { .. } => EventSubject::Execution,
@@ -57,6 +88,10 @@ impl Event {
             | Event::CommandParked { command, .. }
             | Event::WaitOpened { command, .. }
             | Event::SignalDelivered { command, .. }
+            | Event::ApprovalRequested { command, .. }
+            | Event::ApprovalDecided { command, .. }
+            | Event::SlotRequested { command: Some(command), .. }
+            | Event::SlotGranted { command: Some(command), .. }
             | Event::CommandCompleted { command, .. }
             | Event::CommandFailed { command, .. }
             | Event::CommandCancelled { command, .. }
@@ -101,7 +136,8 @@ impl Event {
     /// Returns the output that the event holds. An event whose output is the one of the last
     /// command holds none.
     pub fn output(&self) -> Option<&Payload> {
-        if let Event::CommandCompleted { output, .. } | Event::ExecutionCompleted { output } = self
+        if let Event::CommandCompleted { output, .. } | Event::ExecutionCompleted { output, .. } =
+            self
         {
             return Some(output);
         }
@@ -124,6 +160,8 @@ impl Event {
             return EventTone::Success;
         }
         if let Event::ExecutionCancelled { .. }
+        | Event::ExecutionPaused { .. }
+        | Event::ExecutionLate { .. }
         | Event::ExecutionStalled { .. }
         | Event::ExecutionRewound { .. }
         | Event::CommandCancelled { .. }

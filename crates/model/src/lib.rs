@@ -7,6 +7,8 @@
 //! Invariant: the serialized form of an [`Event`] is stored for ever. The golden files in
 //! `tests/golden/` pin its tags; Rust names are free to change.
 
+mod actor;
+mod approval;
 mod arrival;
 mod canonical;
 mod chain;
@@ -19,18 +21,31 @@ mod event_subject;
 mod footprint;
 mod id;
 mod imported;
+mod index;
+mod label;
+mod limit;
 mod log_origin;
+mod notice;
+mod pause;
 mod payload;
+mod priority;
 mod schedule;
+mod sealed;
 mod shard;
 mod snowflake;
 mod status;
+mod step_log;
 mod subscription;
 mod summary;
 mod time;
 mod tool;
 mod wait;
 
+pub use actor::{ACTOR_MAX, Actor, BadActor};
+pub use approval::{
+    APPROVAL_DESCRIPTION_MAX, APPROVAL_TITLE_MAX, APPROVERS_MAX, ApprovalRequest, ApprovalTimeout,
+    DECISION_COMMENT_MAX, RejectionEffect, Verdict,
+};
 pub use arrival::{Arrival, Bytes, MessageOutcome};
 pub use canonical::canonical;
 pub use command::{
@@ -42,7 +57,7 @@ pub use envelope::{DEFAULT_OWNER, Envelope};
 pub use error::{ErrorKind, ToolError};
 pub use event::{
     ChildExecutions, Event, EventTag, ItemSource, LoopMode, Origin, Place, PlaybookRef, Recorded,
-    ScopeTarget, SkipReason, TaskAddress, TimerPurpose,
+    ScopeTarget, SkipReason, StartPause, TaskAddress, TimerPurpose,
 };
 pub use event_subject::{EventSubject, EventTone};
 pub use footprint::{
@@ -53,17 +68,40 @@ pub use id::{
     TimerId, WorkerId,
 };
 pub use imported::{ImportedChange, StepChange};
+pub use index::{INDEX_KEY_MAX, IndexChange, IndexEntry, IndexKey, IndexKind, UnknownIndexKind};
+pub use label::{
+    LABEL_KEY_MAX, LABEL_VALUE_MAX, LABELS_MAX, Label, LabelError, Labels, check_label_key,
+};
+pub use limit::{
+    BadLimitName, GrantRule, LIMIT_NAME_MAX, LIMIT_RATE_MAX, LIMIT_SLOTS_MAX, LimitAmount,
+    LimitDecision, LimitDefinition, LimitName, LimitState, OnConflict, SlotDecision,
+    UnknownOnConflict,
+};
 pub use log_origin::LogOrigin;
+pub use notice::{
+    NOTICE_BYTES_MAX, NOTICE_DEPTH_MAX, NOTICES_MAX, NoticeKind, NoticeOrigin, NoticeReason,
+    NoticeTarget, Webhook,
+};
+pub use pause::PauseScope;
 pub use payload::{
     Bindings, Digest, NotADigest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload,
     PayloadRef, is_shallow,
 };
+pub use priority::{BadPriority, Priority};
 pub use schedule::{Firing, InstantSkipReason, ScheduleEvent, ScheduleState, ScheduleStatus};
+pub use sealed::{OpenedSecret, OpenedSecrets, SEALED, SealedMark, holds_sealed, replace_sealed};
 pub use shard::shard_of;
 pub use snowflake::{IdGenerator, first_id_at, instant_of_id, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};
+pub use step_log::{
+    LOG_CHUNK_MAX, LOG_TAIL_MAX, LogAnswer, LogBatch, LogChunk, LogSource, LogStream,
+    OmittedOutput, StoredLog, UnknownLogStream,
+};
 pub use subscription::{SubscriptionEvent, SubscriptionState, UnknownSubscriptionEvent};
 pub use summary::{ForkPoint, ItemCounts, Parent, ParentCommand, StepCounts, Summary};
 pub use time::{ParseTimestampError, Timestamp};
 pub use tool::{ToolKind, ToolRunner, UnknownTool};
-pub use wait::{BadSignalName, SIGNAL_NAME_MAX, SignalName, WaitCondition, WaitTimeout};
+pub use wait::{
+    BadSignalKey, BadSignalName, SIGNAL_KEY_MAX, SIGNAL_NAME_MAX, SignalKey, SignalName,
+    WaitCondition, WaitTimeout,
+};

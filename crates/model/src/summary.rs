@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandId, Digest, ExecutionId, ExecutionStatus, PlaybookRef, Seq, StepName, Timestamp,
-    ToolError,
+    Actor, CommandId, Digest, ExecutionId, ExecutionStatus, Labels, PlaybookRef, Seq, StepName,
+    Timestamp, ToolError,
 };
 
 /// The command of a parent execution that an execution was started for.
@@ -107,4 +107,9 @@ pub struct Summary {
     pub head: Option<Digest>,
     /// For a fork, the last event shared with its origin.
     pub fork: Option<ForkPoint>,
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
+    /// The person or program that requested the start or, for a fork, the fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
 }

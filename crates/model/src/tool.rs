@@ -43,6 +43,7 @@ macro_rules! kinds {
 
 kinds! {
     Agent = "agent",
+    Approval = "approval",
     Artifact = "artifact",
     Container = "container",
     Duckdb = "duckdb",
@@ -73,7 +74,8 @@ impl ToolKind {
     /// True if this program implements the tool. Other kinds need an external worker that has them.
     pub const fn is_built_in(self) -> bool {
         match self {
-            ToolKind::Artifact
+            ToolKind::Approval
+            | ToolKind::Artifact
             | ToolKind::Duckdb
             | ToolKind::Http
             | ToolKind::Nats
@@ -113,7 +115,7 @@ pub enum ToolRunner {
 impl ToolKind {
     /// Returns the part of the system that runs the commands of this tool.
     pub const fn runner(self) -> ToolRunner {
-        if matches!(self, ToolKind::Playbook | ToolKind::Wait) {
+        if matches!(self, ToolKind::Approval | ToolKind::Playbook | ToolKind::Wait) {
             ToolRunner::Control
         } else {
             ToolRunner::Worker

@@ -11,6 +11,9 @@ use crate::Timestamp;
 /// The largest number of characters in the name of a signal.
 pub const SIGNAL_NAME_MAX: usize = 128;
 
+/// The largest number of bytes in a correlation key.
+pub const SIGNAL_KEY_MAX: usize = 512;
+
 /// The condition that ends a wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "for", rename_all = "snake_case")]
@@ -18,7 +21,12 @@ pub enum WaitCondition {
     /// The wait ends at this time.
     Time { until: Timestamp },
     /// The wait ends with a signal of this name.
-    Signal { name: SignalName },
+    Signal {
+        name: SignalName,
+        /// The correlation key: signals can be sent to it without naming the execution.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<SignalKey>,
+    },
 }
 
 /// The result of a wait whose timeout has passed.
@@ -71,6 +79,54 @@ impl FromStr for SignalName {
 }
 
 impl fmt::Display for SignalName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The correlation key of a wait: a text such as the number of an order, by which senders find the
+/// wait without knowing its execution.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SignalKey(String);
+
+/// A text that is no correlation key.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("a correlation key has 1 to {SIGNAL_KEY_MAX} bytes without control characters")]
+pub struct BadSignalKey;
+
+impl SignalKey {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SignalKey {
+    type Err = BadSignalKey;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let is_key =
+            (1..=SIGNAL_KEY_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
+        is_key.then(|| Self(text.to_owned())).ok_or(BadSignalKey)
+    }
+}
+
+impl TryFrom<String> for SignalKey {
+    type Error = BadSignalKey;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<SignalKey> for String {
+    fn from(key: SignalKey) -> Self {
+        key.0
+    }
+}
+
+impl fmt::Display for SignalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }

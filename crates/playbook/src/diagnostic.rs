@@ -57,32 +57,41 @@ codes! {
     ApiVersion = "api-version", "The document names a version of the language that is not spoken here.";
     BadCharacter = "bad-character", "The document holds a character that text does not have.";
     BadKey = "bad-key", "A key is not a plain word.";
+    BadCode = "bad-code", "Code of a tool has a syntax error.";
+    BadLoop = "bad-loop", "A loop has nothing to loop over.";
     BadTemplate = "bad-template", "A template or condition does not parse.";
     BadValue = "bad-value", "A value cannot be what its place asks for.";
     ByteOrderMark = "byte-order-mark", "The document begins with a byte order mark.";
+    ConstantComparison = "constant-comparison", "A comparison has the same result in every execution.";
     Contradiction = "contradiction", "Two keys say the same thing in different ways, and only one counts.";
     CustomTag = "custom-tag", "A value has a tag that only some program understands.";
     DuplicateKey = "duplicate-key", "A map has the same key twice.";
     DuplicateLabel = "duplicate-label", "Two tasks of one step have the same label.";
     DuplicateStep = "duplicate-step", "Two steps have the same name.";
+    FilterArguments = "filter-arguments", "A filter is called with too few or too many arguments.";
     ForeignSource = "foreign-source", "A source of messages that nothing here pulls from.";
     ForeignTool = "foreign-tool", "A tool of the language that is not built in.";
     IgnoredKey = "ignored-key", "A key is known from older playbooks but has no effect.";
     MissingKey = "missing-key", "Something that must be said is not.";
     MissingTool = "missing-tool", "A step neither does anything nor leads anywhere.";
+    NeverEntered = "never-entered", "No arc that leads to the step can be taken.";
     NotAPlaybook = "not-a-playbook", "The document is of another kind.";
     NotUtf8 = "not-utf-8", "The document is not UTF-8 text.";
     OldSpelling = "old-spelling", "Understood, but there is a newer way to write it.";
     OutOfRange = "out-of-range", "A number is below or above what is allowed.";
+    PlainSecret = "plain-secret", "A secret is written in the document.";
     RemovedKey = "removed-key", "A key that older playbooks had and that cannot be translated.";
     SeveralDocuments = "several-documents", "The file holds more than one document.";
     SharedVariable = "shared-variable", "Items that run at the same time write one variable.";
+    ShellTemplate = "shell-template", "A value goes into a shell command without quotes.";
     Syntax = "syntax", "The document is not YAML.";
     TooDeep = "too-deep", "Lists and maps are nested too deeply.";
     TooLarge = "too-large", "The document, or what its aliases make of it, is too large.";
     UnknownField = "unknown-field", "A field is asked for that its secret does not have.";
     UnknownKey = "unknown-key", "A key that means nothing in its place.";
     UnknownLabel = "unknown-label", "A jump leads to a task that the step does not have.";
+    UnknownName = "unknown-name", "A template reads a name that does not exist at its place.";
+    UnknownRule = "unknown-rule", "A comment suppresses a rule that does not exist.";
     UnknownStep = "unknown-step", "A step is named that does not exist.";
     UnknownTask = "unknown-task", "A workbook task is named that does not exist.";
     UnknownTool = "unknown-tool", "A tool kind that does not exist.";
@@ -93,6 +102,11 @@ codes! {
 }
 
 impl DiagnosticCode {
+    /// False if the line of a finding must not be printed, because it contains a secret.
+    fn shows_source(self) -> bool {
+        self != DiagnosticCode::PlainSecret
+    }
+
     /// True if messages of this kind may quote keys, tags or other text of a document that could
     /// not be parsed into a tree.
     fn names_content(self) -> bool {
@@ -132,6 +146,8 @@ pub struct Diagnostic {
     pub line: usize,
     /// The column, counted from 1, in characters.
     pub column: usize,
+    /// The text that replaces `span` without a change of meaning, if there is one.
+    pub fix: Option<String>,
 }
 
 impl miette::Diagnostic for Diagnostic {
@@ -151,6 +167,9 @@ impl miette::Diagnostic for Diagnostic {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = miette::LabeledSpan> + '_>> {
+        if !self.code.shows_source() {
+            return None;
+        }
         let label = miette::LabeledSpan::new_with_span(None, self.span.clone());
         Some(Box::new(std::iter::once(label)))
     }
@@ -177,6 +196,25 @@ pub(crate) enum Quotes {
 }
 
 impl Problems {
+    /// Returns the same problems without those that `is_kept` rejects.
+    pub(crate) fn retain(&mut self, is_kept: impl FnMut(&Diagnostic) -> bool) {
+        self.list.retain(is_kept);
+    }
+
+    /// Adds findings to the problems, in the order of the text.
+    pub(crate) fn extended(self, more: impl IntoIterator<Item = Finding>) -> Self {
+        let Self { source, quotes, list, omitted } = self;
+        let errors = list.iter().filter(|it| it.severity == Severity::Error).count();
+        let mut findings = Findings { source, list, errors, omitted, is_mild: false, quotes };
+        more.into_iter().for_each(|finding| findings.add(finding));
+        findings.finish()
+    }
+
+    /// The text of the document.
+    pub(crate) fn source(&self) -> &SourceText {
+        &self.source
+    }
+
     pub fn file(&self) -> &str {
         &self.source.file
     }
@@ -225,7 +263,7 @@ impl Problems {
         writeln!(f, " --> {}:{line}:{column}", self.source.file)?;
         let number = line.to_string();
         let pad = " ".repeat(number.len());
-        if self.quotes == Quotes::Shown {
+        if self.quotes == Quotes::Shown && diagnostic.code.shows_source() {
             let snippet = Snippet::of(&self.source, diagnostic);
             writeln!(f, "{}", format!("{number} | {}", snippet.text).trim_end())?;
             let before = " ".repeat(snippet.before);
@@ -349,6 +387,7 @@ impl Serialize for Problems {
             message: &diagnostic.message,
             help: diagnostic.help.as_deref(),
             source: match self.quotes {
+                Quotes::Shown if !diagnostic.code.shows_source() => None,
                 Quotes::Shown => Some(Snippet::of(&self.source, diagnostic).text),
                 Quotes::Hidden => None,
             },
@@ -357,12 +396,14 @@ impl Serialize for Problems {
 }
 
 /// A diagnostic whose place is not yet converted to line and column.
+#[derive(Debug)]
 pub(crate) struct Finding {
     severity: Severity,
     code: DiagnosticCode,
     span: Range<usize>,
     message: String,
     help: Option<String>,
+    fix: Option<String>,
 }
 
 impl Finding {
@@ -377,6 +418,7 @@ impl Finding {
             span: span.clone(),
             message: message.into(),
             help: None,
+            fix: None,
         }
     }
 
@@ -390,6 +432,11 @@ impl Finding {
 
     pub(crate) fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
+    }
+
+    /// Adds the text that replaces the place of the finding without a change of meaning.
+    pub(crate) fn fix(self, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..self }
     }
 
     pub(crate) fn help_if(self, help: Option<String>) -> Self {
@@ -422,7 +469,7 @@ impl Findings {
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
-        let Finding { severity, code, span, message, help } = finding;
+        let Finding { severity, code, span, message, help, fix } = finding;
         let severity = if self.is_mild { Severity::Warning } else { severity };
         if severity == Severity::Error {
             self.errors += 1;
@@ -435,7 +482,7 @@ impl Findings {
         let span = start..self.source.floor(span.end).max(start);
         let position = self.source.position(start);
         let (line, column) = (position.line, position.column);
-        self.list.push(Diagnostic { severity, code, message, help, span, line, column });
+        self.list.push(Diagnostic { severity, code, message, help, span, line, column, fix });
     }
 
     /// Drops the last warning to make room for an error; false if there is no room.

@@ -2,13 +2,18 @@
 
 use serde_json::Value;
 
+use crate::analysis::AnalysisLevel;
 use crate::diagnostic::{DiagnosticCode, Finding, Findings, Problems, Quotes};
+use crate::notification::NotificationDocument;
 use crate::playbook::Playbook;
-use crate::read::{KINDS, read, read_schedule, read_subscription};
+use crate::read::{
+    KINDS, read, read_notification, read_schedule, read_subscription, read_test_file,
+};
 use crate::schedule::Schedule;
 use crate::source::SourceText;
 use crate::subscription::Subscription;
 use crate::suggest::nearest;
+use crate::test_file::TestFile;
 use crate::yaml::{PLAYBOOK_BYTES_MAX, YamlNode, load};
 
 /// A valid playbook.
@@ -35,12 +40,21 @@ pub struct CheckedSchedule {
     pub warnings: Problems,
 }
 
+/// A valid notification document.
+#[derive(Debug, Clone)]
+pub struct CheckedNotification {
+    pub notification: NotificationDocument,
+    /// The warnings about the notification.
+    pub warnings: Problems,
+}
+
 /// A valid document of any kind.
 #[derive(Debug, Clone)]
 pub enum CheckedDocument {
     Playbook(CheckedPlaybook),
     Subscription(CheckedSubscription),
     Schedule(CheckedSchedule),
+    Notification(CheckedNotification),
 }
 
 impl CheckedDocument {
@@ -50,6 +64,7 @@ impl CheckedDocument {
             CheckedDocument::Playbook(checked) => checked.warnings,
             CheckedDocument::Subscription(checked) => checked.warnings,
             CheckedDocument::Schedule(checked) => checked.warnings,
+            CheckedDocument::Notification(checked) => checked.warnings,
         }
     }
 }
@@ -58,6 +73,7 @@ impl CheckedDocument {
 enum OtherDocument {
     Subscription(Subscription),
     Schedule(Schedule),
+    Notification(NotificationDocument),
 }
 
 /// The workers that will run a playbook.
@@ -67,6 +83,20 @@ pub enum TargetWorkers {
     Ours,
     /// Any workers, also ones with tools of their own.
     Any,
+}
+
+/// The options of a parse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParseOptions {
+    pub workers: TargetWorkers,
+    pub analysis: AnalysisLevel,
+}
+
+impl ParseOptions {
+    /// Options without the static analysis.
+    pub const fn without_analysis(workers: TargetWorkers) -> Self {
+        Self { workers, analysis: AnalysisLevel::Off }
+    }
 }
 
 /// Parses a document of any kind; without a `kind` it is a playbook. `name` is used in messages: a
@@ -81,6 +111,15 @@ pub fn parse_document_for(
     name: &str,
     source: &[u8],
 ) -> Result<CheckedDocument, Problems> {
+    parse_document_with(ParseOptions::without_analysis(workers), name, source)
+}
+
+/// Parses a document of any kind with the given options.
+pub fn parse_document_with(
+    options: ParseOptions,
+    name: &str,
+    source: &[u8],
+) -> Result<CheckedDocument, Problems> {
     if let Ok(text) = decode(source) {
         let mut findings = Findings::new(SourceText::new(name, text.to_owned()));
         let root = load(&mut findings);
@@ -92,7 +131,10 @@ pub fn parse_document_for(
             (Some(root), Some("Schedule")) => {
                 read_schedule(root, &mut findings).map(OtherDocument::Schedule)
             }
-            (_, _) => return parse_for(workers, name, source).map(CheckedDocument::Playbook),
+            (Some(root), Some("Notification")) => {
+                read_notification(root, &mut findings).map(OtherDocument::Notification)
+            }
+            (_, _) => return parse_with(options, name, source).map(CheckedDocument::Playbook),
         };
         let said = findings.finish();
         return match read {
@@ -103,10 +145,40 @@ pub fn parse_document_for(
             Some(OtherDocument::Schedule(schedule)) => {
                 Ok(CheckedDocument::Schedule(CheckedSchedule { schedule, warnings: said }))
             }
+            Some(OtherDocument::Notification(notification)) => {
+                let checked = CheckedNotification { notification, warnings: said };
+                Ok(CheckedDocument::Notification(checked))
+            }
             None => Err(said),
         };
     }
-    parse_for(workers, name, source).map(CheckedDocument::Playbook)
+    parse_with(options, name, source).map(CheckedDocument::Playbook)
+}
+
+/// Parses the tests of a playbook. `name` is used in messages; `children` returns the playbooks that
+/// steps may call, by catalog path.
+pub fn parse_test_file<'p>(
+    name: &str,
+    source: &[u8],
+    playbook: &'p Playbook,
+    children: &dyn Fn(&str) -> Option<&'p Playbook>,
+) -> Result<TestFile, Problems> {
+    let text = match decode(source) {
+        Ok(text) => text.to_owned(),
+        Err((text, finding)) => {
+            let mut findings = Findings::new(SourceText::new(name, text));
+            findings.add(finding);
+            return Err(findings.finish());
+        }
+    };
+    let mut findings = Findings::new(SourceText::new(name, text));
+    let root = load(&mut findings);
+    let file = root.and_then(|root| read_test_file(&root, playbook, children, &mut findings));
+    if file.is_none() && !findings.has_errors() {
+        let message = "the document is empty";
+        findings.add(Finding::error(DiagnosticCode::MissingKey, &(0..0), message));
+    }
+    file.ok_or_else(|| findings.finish())
 }
 
 /// Returns the tree of a document as it is written, without checking it; `None` if it is not YAML.
@@ -124,6 +196,15 @@ pub fn parse(name: &str, source: &[u8]) -> Result<CheckedPlaybook, Problems> {
 /// Parses a playbook for the given workers.
 pub fn parse_for(
     workers: TargetWorkers,
+    name: &str,
+    source: &[u8],
+) -> Result<CheckedPlaybook, Problems> {
+    parse_with(ParseOptions::without_analysis(workers), name, source)
+}
+
+/// Parses a playbook with the given options.
+pub fn parse_with(
+    options: ParseOptions,
     name: &str,
     source: &[u8],
 ) -> Result<CheckedPlaybook, Problems> {
@@ -147,7 +228,7 @@ pub fn parse_for(
             );
             None
         }
-        Some(root) => read(&root, workers, &mut findings),
+        Some(root) => read(&root, options, &mut findings),
         None => {
             if !findings.has_errors() {
                 findings.add(Finding::error(

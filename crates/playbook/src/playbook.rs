@@ -6,11 +6,13 @@
 
 use std::time::Duration;
 
-use noetl_expr::{Condition, Template};
-use noetl_model::{ErrorMode, LoopMode, StepName, ToolKind};
+use noetl_expr::{Condition, MissingValues, Template};
+use noetl_model::{ErrorMode, LimitDefinition, LoopMode, OnConflict, Priority, StepName, ToolKind};
 use serde_json::{Map, Value};
 
 use crate::graph::Graph;
+use crate::inputs::DeclaredInputs;
+use crate::notification::NoticeRules;
 
 /// The index of a step in [`Playbook::steps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,8 +21,10 @@ pub struct StepIndex(pub usize);
 #[derive(Debug, Clone)]
 pub struct Playbook {
     pub metadata: Metadata,
-    /// Default parameters. Never rendered.
+    /// Default parameters, with the defaults of the inputs. Never rendered.
     pub workload: Map<String, Value>,
+    /// The declared inputs; `None` if a start may give any values.
+    pub inputs: Option<DeclaredInputs>,
     pub steps: Vec<Step>,
     pub entry: StepIndex,
     /// The step entered after all other steps have ended.
@@ -29,11 +33,30 @@ pub struct Playbook {
     pub no_next_is_error: bool,
     /// The time limit of an execution.
     pub timeout: Option<Duration>,
+    /// The time after which a running execution is late.
+    pub expected_within: Option<Duration>,
     /// The error mode of the document; a start request may override it.
     pub error_mode: Option<ErrorMode>,
+    /// The treatment of missing values in templates.
+    pub missing: MissingValues,
+    /// The priority of the document; a start request may override it.
+    pub priority: Option<Priority>,
+    /// The limit on executions of the playbook at a time.
+    pub concurrency: Option<Concurrency>,
+    /// Notifications about executions of this playbook.
+    pub on: NoticeRules,
     /// Credential declarations, as written.
     pub keychain: Vec<Value>,
     pub graph: Graph,
+}
+
+/// The limit on executions of a playbook at a time.
+#[derive(Debug, Clone)]
+pub struct Concurrency {
+    pub limit: u32,
+    /// Executions with different values of this template do not count together.
+    pub key: Option<Template>,
+    pub on_conflict: OnConflict,
 }
 
 #[derive(Debug, Clone)]
@@ -42,6 +65,8 @@ pub struct Metadata {
     /// The catalog path: `metadata.path`, else the name.
     pub path: String,
     pub description: Option<String>,
+    /// The labels of every execution, by key, rendered when it starts.
+    pub labels: Vec<(String, Template)>,
     /// Everything under `metadata`, as written.
     pub all: Map<String, Value>,
 }
@@ -64,7 +89,20 @@ pub struct Step {
     pub set: Vec<SetAssignment>,
     pub next: Router,
     pub timeout: Option<Duration>,
+    /// The limit that each command of the step needs a slot of.
+    pub limit: Option<LimitDefinition>,
+    pub run: RunPromise,
     pub output: OutputView,
+}
+
+/// The number of times that a command of a step may run if its worker is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RunPromise {
+    /// Another worker runs the command again.
+    #[default]
+    AtLeastOnce,
+    /// The command fails; nobody knows if it took effect.
+    AtMostOnce,
 }
 
 /// The view of a step's output in templates.

@@ -6,7 +6,10 @@
 mod arcs;
 mod document;
 mod foreign;
+mod inputs;
 mod intake;
+mod limits;
+mod notification;
 mod output;
 mod policy;
 mod repeat;
@@ -17,11 +20,15 @@ mod settings;
 mod step;
 mod subscription;
 mod task;
+mod test_file;
 mod value;
 mod workbook;
 
 use std::collections::BTreeMap;
 
+use noetl_expr::MissingValues;
+
+use crate::analysis::{RenderMoment, TemplateUses};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::playbook::StepIndex;
 use crate::suggest::nearest;
@@ -29,8 +36,10 @@ use crate::words::{KeyStatus, KeyTable, LanguageKey};
 use crate::yaml::{YamlEntry, YamlKey, YamlNode};
 
 pub(crate) use document::{KINDS, read};
+pub(crate) use notification::read_notification;
 pub(crate) use schedule::read_schedule;
 pub(crate) use subscription::read_subscription;
+pub(crate) use test_file::read_test_file;
 pub use value::duration_of;
 
 /// The state shared by the readers of all parts of a document.
@@ -43,11 +52,25 @@ struct DocumentReader<'a> {
     foreign: foreign::ForeignTools,
     /// The fields of the secrets that the playbook declares.
     secrets: secrets::SecretFields,
+    /// The names of the secret inputs.
+    secret_inputs: Vec<String>,
     /// Targets without a prefix that rules of the current step set.
     bare_rule_sets: Vec<YamlKey>,
+    /// The treatment of missing values in all templates of the playbook.
+    missing: MissingValues,
+    /// The templates read so far, for the static analysis.
+    uses: TemplateUses,
 }
 
 impl DocumentReader<'_> {
+    /// Reads a part of the document whose templates are rendered at the given moment.
+    fn at<T>(&mut self, moment: RenderMoment, read: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.uses.place.moment, moment);
+        let found = read(self);
+        self.uses.place.moment = outer;
+        found
+    }
+
     fn add(&mut self, finding: Finding) {
         self.findings.add(finding);
     }
@@ -93,7 +116,13 @@ impl DocumentReader<'_> {
     fn old_spelling(&mut self, key: &YamlKey, instead: &str) {
         let message = format!("`{}` is an old spelling", key.text);
         let finding = Finding::warning(DiagnosticCode::OldSpelling, &key.span, message);
-        self.add(finding.help(format!("write {instead}")));
+        let finding = finding.help(format!("write {instead}"));
+        let word = instead.strip_prefix('`').and_then(|word| word.strip_suffix('`'));
+        let is_word = |word: &&str| word.chars().all(|it| it.is_alphanumeric() || it == '_');
+        self.add(match word.filter(is_word) {
+            Some(word) => finding.fix(word),
+            None => finding,
+        });
     }
 
     fn unknown_key(&mut self, key: &YamlKey, table: &KeyTable) {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use noetl_model::{Digest, Timestamp};
+use noetl_model::{Digest, Labels, Timestamp};
 use serde_json::{Map, Value};
 
 use crate::cron::Cron;
@@ -35,6 +35,8 @@ pub struct Schedule {
     pub pool: Option<String>,
     /// The payload of every execution.
     pub payload: Map<String, Value>,
+    /// The labels of every execution, in addition to those of its playbook.
+    pub labels: Labels,
 }
 
 /// The rule that gives the instants of a schedule.

@@ -11,7 +11,8 @@ use crate::words::{KeyStatus, KeyTable, KeyType, LanguageKey, TABLES, tool_kinds
 pub fn schema() -> Value {
     let mut definitions: Map<String, Value> =
         TABLES.iter().map(|table| (table.name.to_owned(), object(table))).collect();
-    definitions.extend(special().into_iter().map(|(name, schema)| (name.to_owned(), schema)));
+    let further = special().into_iter().chain(declared_inputs());
+    definitions.extend(further.map(|(name, schema)| (name.to_owned(), schema)));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Playbook",
@@ -92,6 +93,25 @@ fn examples(name: &str) -> Option<Value> {
     })
 }
 
+/// Returns the definitions of declared inputs.
+fn declared_inputs() -> [(&'static str, Value); 2] {
+    [
+        ("input-or-type", json!({ "anyOf": [reference("input"), { "type": ["string", "null"] }] })),
+        (
+            "inputs",
+            json!({ "type": ["object", "null"], "additionalProperties": reference("input-or-type") }),
+        ),
+    ]
+}
+
+fn notification_targets() -> Value {
+    json!({ "anyOf": [
+        reference("notification-target"),
+        { "type": "array", "minItems": 1, "items": reference("notification-target") },
+        { "type": "null" },
+    ] })
+}
+
 /// Returns the definitions of values that have several forms.
 fn special() -> Vec<(&'static str, Value)> {
     let name = json!({ "type": ["string", "number", "boolean"] });
@@ -125,6 +145,7 @@ fn special() -> Vec<(&'static str, Value)> {
             { "type": "null" },
         ] }),
         ),
+        ("notification-targets", notification_targets()),
         ("policy-or-rules", json!({ "anyOf": [reference("policy"), rules] })),
         ("rules", rules),
         (
@@ -155,15 +176,16 @@ fn special() -> Vec<(&'static str, Value)> {
             { "type": ["integer", "boolean", "null"] },
         ] }),
         ),
-        (
-            "workbook",
-            json!({ "anyOf": [
-            { "type": "array", "items": { "type": "object", "required": ["name"] } },
-            { "type": "object" },
-            { "type": "null" },
-        ] }),
-        ),
+        ("workbook", workbook()),
     ]
+}
+
+fn workbook() -> Value {
+    json!({ "anyOf": [
+        { "type": "array", "items": { "type": "object", "required": ["name"] } },
+        { "type": "object" },
+        { "type": "null" },
+    ] })
 }
 
 fn example() -> Value {
@@ -171,7 +193,7 @@ fn example() -> Value {
         "apiVersion": "noetl.io/v2",
         "kind": "Playbook",
         "metadata": { "name": "hello", "path": "examples/hello" },
-        "workload": { "name": "world" },
+        "inputs": { "name": { "type": "string", "default": "world" } },
         "workflow": [
             {
                 "step": "start",

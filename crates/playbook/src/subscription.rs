@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use noetl_model::SignalName;
 use serde_json::{Map, Value};
 
 use crate::playbook::Metadata;
@@ -100,14 +101,30 @@ pub enum Signed {
     Stripe,
 }
 
-/// The execution that a message starts.
+/// The effect of a message: it starts an execution, or it is delivered to one that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispatch {
-    pub playbook: String,
+    pub target: DispatchTarget,
     pub payload_from: PayloadFrom,
     pub pool: Option<String>,
     /// The most messages dispatched at once; `None` to dispatch each by itself.
     pub batch_max: Option<u32>,
+}
+
+/// The target of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DispatchTarget {
+    /// The path of the playbook that the message starts.
+    Playbook(String),
+    Signal(SignalDispatch),
+}
+
+/// The signal that a message becomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignalDispatch {
+    pub name: SignalName,
+    /// The template of the correlation key, over the parts of the message. It parses.
+    pub key: String,
 }
 
 /// The part of a message that an execution is started with.

@@ -1,8 +1,12 @@
 //! Tests from documents to diagnostics or playbooks.
 
+mod analysis;
 mod attacks;
 mod cron;
 mod findings;
+mod format;
+mod lint;
+mod notifications;
 mod schedules;
 mod settings;
 mod shapes;

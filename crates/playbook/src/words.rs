@@ -3,8 +3,12 @@
 //! The same tables are used to find unknown and deprecated keys, to suggest corrections, and to
 //! build the JSON Schema for editors.
 
+pub(crate) mod inputs;
+pub(crate) mod limit;
+pub(crate) mod notification;
 pub(crate) mod schedule;
 pub(crate) mod subscription;
+pub(crate) mod test_file;
 pub(crate) mod tools;
 
 use noetl_model::ToolKind;
@@ -99,6 +103,9 @@ pub(crate) const BACKOFFS: &[&str] = &["none", "fixed", "constant", "linear", "e
 pub(crate) const LOOP_MODES: &[&str] = &["sequential", "parallel", "cursor"];
 pub(crate) const ROUTER_MODES: &[&str] = &["exclusive", "inclusive"];
 pub(crate) const ERROR_MODES: &[&str] = &["strict", "lenient"];
+pub(crate) const UNDEFINED_MODES: &[&str] = &["empty", "strict"];
+const CONFLICTS: &[&str] = &["queue", "skip", "fail", "cancel_running"];
+pub(crate) const STEP_RUNS: &[&str] = &["at_least_once", "at_most_once"];
 pub(crate) const PROCESSES: &[&str] = &["row", "frame"];
 pub(crate) const STORES: &[&str] =
     &["auto", "memory", "kv", "disk", "object", "s3", "gcs", "db", "duckdb", "eventlog"];
@@ -141,6 +148,16 @@ pub(crate) const ROOT: &KeyTable = &KeyTable {
             "What the playbook is called and where it is kept.",
         ),
         now(
+            "inputs",
+            KeyType::Special("inputs"),
+            "The inputs of the playbook: names, types and limits of what a start may give it.",
+        ),
+        now(
+            "workload_schema",
+            KeyType::Any,
+            "The inputs as a JSON Schema of the workload, instead of `inputs`.",
+        ),
+        now(
             "workload",
             KeyType::FreeMap,
             "Default parameters. They are values: templates in them are not rendered.",
@@ -153,6 +170,8 @@ pub(crate) const ROOT: &KeyTable = &KeyTable {
         ),
         now("keychain", KeyType::Any, "Credentials the playbook needs."),
         now("executor", KeyType::Table("executor"), "How the playbook as a whole is run."),
+        now("expect", KeyType::Table("expect"), "By when an execution should have ended."),
+        now("on", KeyType::Table("on"), "Who is notified when something happens to an execution."),
         old("vars", KeyType::FreeMap, "`workload`", "Further default parameters."),
     ],
 };
@@ -166,7 +185,11 @@ pub(crate) const METADATA: &KeyTable = &KeyTable {
         now("name", KeyType::Text, "The playbook's name."),
         now("path", KeyType::Text, "Its place in the catalog; the name if left out."),
         now("description", KeyType::Text, "What it is for."),
-        now("labels", KeyType::FreeMap, "Words to find it by."),
+        now(
+            "labels",
+            KeyType::FreeMap,
+            "Labels of every execution, to find it by; values may hold templates.",
+        ),
         now("tags", KeyType::Any, "More words to find it by."),
         now("version", KeyType::Any, "The author's own version; the catalog counts for itself."),
     ],
@@ -213,8 +236,35 @@ pub(crate) const EXECUTOR_SPEC: &KeyTable = &KeyTable {
         ),
         now("timeout", KeyType::Duration, "How long an execution may take."),
         now("error_mode", KeyType::OneOf(ERROR_MODES), "Whether a tool's error fails its step."),
+        now(
+            "undefined",
+            KeyType::OneOf(UNDEFINED_MODES),
+            "`strict`: a missing value in a template is an error; `empty` (default): it is empty.",
+        ),
+        now(
+            "priority",
+            KeyType::Integer,
+            "0 to 9: commands of executions with a higher one are leased first; 5 by default.",
+        ),
+        now(
+            "concurrency",
+            KeyType::Table("concurrency"),
+            "How many executions of the playbook run at a time.",
+        ),
         now("policy", KeyType::Any, "Kept for other runtimes."),
     ],
+};
+
+pub(crate) const EXPECT: &KeyTable = &KeyTable {
+    name: "expect",
+    title: "`expect`",
+    required: &["within"],
+    open: false,
+    words: &[now(
+        "within",
+        KeyType::Duration,
+        "After this time a running execution is late. It goes on; `timeout` would end it.",
+    )],
 };
 
 pub(crate) const STEP: &KeyTable = &KeyTable {
@@ -241,7 +291,14 @@ pub(crate) const STEP: &KeyTable = &KeyTable {
         now("set", KeyType::Assignments, "Variables to write once the step has completed."),
         now("next", KeyType::Special("next"), "Where to go from here."),
         now("spec", KeyType::Table("step-spec"), "Timeout and admission."),
+        now(
+            "run",
+            KeyType::OneOf(STEP_RUNS),
+            "What a lost worker means: another attempt (`at_least_once`), or a failure of the step \
+             with the error `worker_lost` (`at_most_once`).",
+        ),
         now("timeout", KeyType::Duration, "How long the step may take."),
+        now("limit", KeyType::Table("limit"), "A limit that playbooks share by its name."),
         now("output", KeyType::Table("output"), "How templates see what the step produced."),
         now("output_select", KeyType::Any, "Parts of the output that get a name of their own."),
         old("args", KeyType::FreeMap, "`input`", "Variables for every task of the step."),
@@ -699,7 +756,15 @@ pub(crate) const TABLES: &[&KeyTable] = &[
     METADATA,
     EXECUTOR,
     EXECUTOR_SPEC,
+    limit::CONCURRENCY,
+    EXPECT,
+    notification::ON,
+    notification::TARGET,
+    notification::HTTP,
+    notification::MAIL,
+    notification::SLACK,
     STEP,
+    limit::LIMIT,
     OUTPUT,
     STORE,
     SELECTED,
@@ -720,4 +785,5 @@ pub(crate) const TABLES: &[&KeyTable] = &[
     NEXT,
     NEXT_SPEC,
     ARC,
+    inputs::INPUT,
 ];

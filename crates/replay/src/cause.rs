@@ -34,8 +34,13 @@ pub fn cause_of(
         Event::LoopOpened { run, .. } => before.run_entered_by(*run),
         Event::CommandClaimed { command, .. } => held_since(before, *command),
         Event::SignalDelivered { signal, .. } => Some(*signal),
+        Event::ExecutionResumed { .. } => before.pause().map(|pause| pause.seq),
+        Event::SlotGranted { command, .. } => before.slot(*command).map(|slot| slot.asked),
+        Event::SlotRequested { .. } => preceding(&is_external),
         Event::CommandParked { command, .. }
         | Event::WaitOpened { command, .. }
+        | Event::ApprovalRequested { command, .. }
+        | Event::ApprovalDecided { command, .. }
         | Event::CommandCompleted { command, .. }
         | Event::CommandFailed { command, .. }
         | Event::ChildStarted { command, .. }
@@ -50,7 +55,9 @@ pub fn cause_of(
         Event::ContextUpdated { .. }
         | Event::TimerSet { .. }
         | Event::TimerCancelled { .. }
-        | Event::CommandCancelled { .. } => preceding(&is_external),
+        | Event::CommandCancelled { .. }
+        | Event::ExecutionLate { .. }
+        | Event::NotificationRequested { .. } => preceding(&is_external),
         Event::ExecutionCompleted { .. } | Event::ExecutionFailed { .. } => {
             preceding(&|event| is_external(event) || is_step_end(event))
         }
@@ -60,6 +67,7 @@ pub fn cause_of(
         | Event::ExecutionStalled { .. }
         | Event::ExecutionRewound { .. }
         | Event::SignalReceived { .. }
+        | Event::ExecutionPaused { .. }
         | Event::Reported { .. } => None,
     }
 }
@@ -76,10 +84,12 @@ fn held_since(before: &Execution, command: CommandId) -> Option<Seq> {
     let open = before.open_command(command)?;
     Some(match open.waits_for {
         CommandWait::Worker => open.issued,
+        CommandWait::Slot(slot) => slot.asked,
+        CommandWait::Resumption(pause) => pause.seq.max(open.issued),
         CommandWait::Report { claimed, .. } => claimed,
         CommandWait::Child { started, .. } => started,
         CommandWait::Callback { parked, .. } => parked,
-        CommandWait::Condition { opened, .. } => opened,
+        CommandWait::Condition { opened, .. } | CommandWait::Approval { opened, .. } => opened,
     })
 }
 
@@ -95,6 +105,9 @@ fn is_external(event: &Event) -> bool {
                 | Event::ChildStarted { .. }
                 | Event::TimerFired { .. }
                 | Event::SignalReceived { .. }
+                | Event::ApprovalDecided { .. }
+                | Event::ExecutionResumed { .. }
+                | Event::SlotGranted { .. }
         )
 }
 
@@ -122,6 +135,8 @@ fn leads_on(event: &Event, of: RunId) -> bool {
         Event::CommandClaimed { .. }
         | Event::CommandParked { .. }
         | Event::WaitOpened { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::SlotGranted { command: Some(_), .. }
         | Event::ChildStarted { .. } => false,
         other => is_external(other),
     }

@@ -103,6 +103,7 @@ impl ComparableState {
         document
     }
 
+    #[allow(clippy::too_many_lines, reason = "one short arm per event")]
     fn note(&mut self, event: &Event) {
         match event {
             Event::StepEntered { run, step, .. } => {
@@ -129,12 +130,8 @@ impl ComparableState {
                 }
             }
             Event::LoopOpened { run, items, .. } => {
-                let total = match items {
-                    ItemSource::Range(len) | ItemSource::List { len, .. } => Some(*len),
-                    ItemSource::Cursor => None,
-                };
                 if let Some(repeat) = self.repeat(*run) {
-                    repeat.total = total;
+                    repeat.total = length(items);
                 }
             }
             Event::FrameOpened { run, .. } => {
@@ -158,6 +155,12 @@ impl ComparableState {
             | Event::WaitOpened { .. }
             | Event::SignalReceived { .. }
             | Event::SignalDelivered { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { .. }
+            | Event::SlotGranted { .. }
             | Event::ExecutionStarted { .. }
             | Event::StepSkipped { .. }
             | Event::StepAwaited { .. }
@@ -169,6 +172,8 @@ impl ComparableState {
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => {}
@@ -230,5 +235,13 @@ fn shown(payload: &Payload) -> Value {
     match payload {
         Payload::Inline(value) => (**value).clone(),
         Payload::Ref(reference) => json!({ "sha256": reference.digest, "bytes": reference.size }),
+    }
+}
+
+/// Returns the number of items of a loop; `None` if it is not known before.
+fn length(items: &ItemSource) -> Option<u64> {
+    match items {
+        ItemSource::Range(len) | ItemSource::List { len, .. } => Some(*len),
+        ItemSource::Cursor => None,
     }
 }

@@ -47,7 +47,7 @@ pub enum MarkKind {
     /// The execution was forked from another one.
     Fork,
     Cancellation,
-    /// The execution did not advance, or its log has lost events.
+    /// The execution is late or did not advance, or its log has lost events.
     Trouble,
 }
 
@@ -66,11 +66,14 @@ pub fn mark_kind(event: &Event) -> Option<MarkKind> {
         Event::CommandCancelled { .. } | Event::ExecutionCancelled { .. } => {
             Some(MarkKind::Cancellation)
         }
-        Event::ExecutionStalled { .. } | Event::ExecutionRewound { .. } => Some(MarkKind::Trouble),
+        Event::ExecutionLate { .. }
+        | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. } => Some(MarkKind::Trouble),
         Event::ExecutionStarted { .. }
         | Event::StepEntered { .. }
         | Event::StepSkipped { .. }
         | Event::StepAwaited { .. }
+        | Event::NotificationRequested { .. }
         | Event::LoopOpened { .. }
         | Event::FrameOpened { .. }
         | Event::IterationCompleted { error: None, .. }
@@ -80,6 +83,12 @@ pub fn mark_kind(event: &Event) -> Option<MarkKind> {
         | Event::WaitOpened { .. }
         | Event::SignalReceived { .. }
         | Event::SignalDelivered { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::ExecutionPaused { .. }
+        | Event::ExecutionResumed { .. }
+        | Event::SlotRequested { .. }
+        | Event::SlotGranted { .. }
         | Event::CommandCompleted { .. }
         | Event::ChildStarted { .. }
         | Event::ContextUpdated { .. }

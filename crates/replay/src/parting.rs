@@ -177,11 +177,19 @@ impl LogNames {
             | Event::WaitOpened { .. }
             | Event::SignalReceived { .. }
             | Event::SignalDelivered { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { .. }
+            | Event::SlotGranted { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::TimerSet { .. }
             | Event::TimerFired { .. }
             | Event::TimerCancelled { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => None,
@@ -260,8 +268,9 @@ fn without_ids(event: Event) -> Event {
         Event::CommandCancelled { reason, below, .. } => {
             Event::CommandCancelled { command, reason, below }
         }
-        Event::ExecutionFailed { error, steps } => {
-            Event::ExecutionFailed { error: plain(error), steps: sorted(steps) }
+        Event::ExecutionFailed { error, steps, actor } => {
+            let actor = actor.clone();
+            Event::ExecutionFailed { error: plain(error), steps: sorted(steps), actor }
         }
         Event::ExecutionCompleted { .. }
         | Event::ExecutionCancelled { .. }
@@ -273,11 +282,19 @@ fn without_ids(event: Event) -> Event {
         | Event::WaitOpened { .. }
         | Event::SignalReceived { .. }
         | Event::SignalDelivered { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::ExecutionPaused { .. }
+        | Event::ExecutionResumed { .. }
+        | Event::SlotRequested { .. }
+        | Event::SlotGranted { .. }
         | Event::AttemptSuperseded { .. }
         | Event::ChildStarted { .. }
         | Event::TimerSet { .. }
         | Event::TimerFired { .. }
         | Event::TimerCancelled { .. }
+        | Event::ExecutionLate { .. }
+        | Event::NotificationRequested { .. }
         | Event::ExecutionStalled { .. }
         | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => event,

@@ -212,6 +212,7 @@ fn the_time_between_a_past_and_its_fork_is_not_counted() {
         workload: None,
         context: std::collections::BTreeMap::new(),
         again: Vec::new(),
+        actor: None,
     };
     log.push(Recorded { seq: left.seq.next(), at: left.at.after(day), event, ..left });
     check(

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use noetl_model::{
-    CommandId, Event, ExecutionId, Place, Recorded, RunId, StepName, TimerId, TimerPurpose,
-    Timestamp,
+    CommandId, Event, ExecutionId, Recorded, RunId, StepName, TimerId, TimerPurpose, Timestamp,
 };
 use serde::Serialize;
 
@@ -162,6 +161,7 @@ impl TimelineFold {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "one short arm per event")]
     pub fn see(&mut self, recorded: &Recorded) {
         let at = recorded.at;
         if self.started_at.is_none() {
@@ -183,25 +183,22 @@ impl TimelineFold {
             }
             Event::StepFailed { run, .. } => self.step_ended(*run, at, TimelineOutcome::Failed),
             Event::CommandIssued { command, task, step, .. } => {
-                let item = match task.place {
-                    Place::Item { index, .. } => Some(index),
-                    Place::Task(_) | Place::Claim { .. } => None,
-                };
-                self.issued(*command, task.run, step, item, at);
+                self.issued(*command, task.run, step, task.place.item(), at);
             }
             Event::CommandClaimed { command, attempt, .. } => {
                 self.taken(*command, Activity::Running, attempt.0, at);
             }
             Event::ChildStarted { command, .. } => self.taken(*command, Activity::Child, 0, at),
-            Event::WaitOpened { command, .. } => self.taken(*command, Activity::Timer, 0, at),
-            Event::CommandCompleted { command, .. } => {
-                self.command_ended(*command, at, TimelineOutcome::Completed);
+            Event::WaitOpened { command, condition, .. } => {
+                self.taken(*command, Activity::of_wait(condition), 0, at);
             }
-            Event::CommandFailed { command, .. } => {
-                self.command_ended(*command, at, TimelineOutcome::Failed);
+            Event::ApprovalRequested { command, .. } => {
+                self.taken(*command, Activity::Timer, 0, at);
             }
-            Event::CommandCancelled { command, .. } => {
-                self.command_ended(*command, at, TimelineOutcome::Cancelled);
+            Event::CommandCompleted { command, .. }
+            | Event::CommandFailed { command, .. }
+            | Event::CommandCancelled { command, .. } => {
+                self.command_ended(*command, at, command_outcome(&recorded.event));
             }
             Event::TimerSet { timer, purpose: TimerPurpose::Retry { task }, .. } => {
                 self.timers.insert(*timer, task.run);
@@ -228,8 +225,15 @@ impl TimelineFold {
             | Event::CommandParked { .. }
             | Event::SignalReceived { .. }
             | Event::SignalDelivered { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { .. }
+            | Event::SlotGranted { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ContextUpdated { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => {}
@@ -417,5 +421,16 @@ fn maybe_time<S: serde::Serializer>(
     match at {
         Some(at) => time(at, serializer),
         None => serializer.serialize_none(),
+    }
+}
+
+/// Returns the outcome of the event that ends a command.
+fn command_outcome(event: &Event) -> TimelineOutcome {
+    if let Event::CommandCompleted { .. } = event {
+        TimelineOutcome::Completed
+    } else if event.error().is_some() {
+        TimelineOutcome::Failed
+    } else {
+        TimelineOutcome::Cancelled
     }
 }

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_engine::{CommandWait, Execution, OpenPart};
 use noetl_model::{
-    CommandId, Event, Recorded, RunId, StepName, TaskAddress, TimerId, TimerPurpose, Timestamp,
+    CommandId, Event, Recorded, RunId, Seq, StepName, TaskAddress, TimerId, TimerPurpose,
+    Timestamp, WaitCondition,
 };
 
 /// The largest number of segments of a row; beyond it, neighbours are merged.
@@ -26,7 +27,17 @@ pub enum RowActivity {
     Running,
     Child,
     WaitingForWorker,
+    WaitingForSignal,
     WaitingForTimer,
+}
+
+impl RowActivity {
+    fn of_wait(condition: &WaitCondition) -> Self {
+        match condition {
+            WaitCondition::Time { .. } => Self::WaitingForTimer,
+            WaitCondition::Signal { .. } => Self::WaitingForSignal,
+        }
+    }
 }
 
 /// A part of a row with one activity.
@@ -48,6 +59,8 @@ pub struct AttemptSpan {
     pub from: Timestamp,
     /// `None` if the activity goes on at the end of the window.
     pub to: Option<Timestamp>,
+    /// The event that ended the activity.
+    pub ended: Option<Seq>,
     /// True if the attempt ended with a failure.
     pub is_failed: bool,
 }
@@ -124,14 +137,19 @@ impl WindowFold {
             match part {
                 OpenPart::Command(open) => {
                     let (activity, since) = match open.waits_for {
-                        CommandWait::Worker => (RowActivity::WaitingForWorker, open.issued_at),
+                        CommandWait::Worker | CommandWait::Slot(_) | CommandWait::Resumption(_) => {
+                            (RowActivity::WaitingForWorker, open.issued_at)
+                        }
                         CommandWait::Report { since, .. }
                         | CommandWait::Callback { claimed_at: since, .. } => {
                             (RowActivity::Running, since)
                         }
                         CommandWait::Child { since, .. } => (RowActivity::Child, since),
-                        CommandWait::Condition { since, .. } => {
+                        CommandWait::Approval { since, .. } => {
                             (RowActivity::WaitingForTimer, since)
+                        }
+                        CommandWait::Condition { condition, since, .. } => {
+                            (RowActivity::of_wait(condition), since)
                         }
                     };
                     fold.begin(open.command, open.step, open.task, activity, since);
@@ -150,7 +168,7 @@ impl WindowFold {
 
     /// Folds the next event.
     pub fn see(&mut self, recorded: &Recorded) {
-        let at = recorded.at;
+        let (at, seq) = (recorded.at, recorded.seq);
         match &recorded.event {
             Event::StepEntered { run, step, .. } => {
                 self.runs.insert(*run, step.clone());
@@ -162,16 +180,19 @@ impl WindowFold {
                 self.begin(*command, step, *task, RowActivity::WaitingForWorker, at);
             }
             Event::CommandClaimed { command, .. } => {
-                self.switch(*command, RowActivity::Running, at);
+                self.switch(*command, RowActivity::Running, at, seq);
             }
-            Event::ChildStarted { command, .. } => self.switch(*command, RowActivity::Child, at),
-            Event::WaitOpened { command, .. } => {
-                self.switch(*command, RowActivity::WaitingForTimer, at);
+            Event::ChildStarted { command, .. } => self.switch(*command, RowActivity::Child, at, seq),
+            Event::ApprovalRequested { command, .. } => {
+                self.switch(*command, RowActivity::WaitingForTimer, at, seq);
+            }
+            Event::WaitOpened { command, condition, .. } => {
+                self.switch(*command, RowActivity::of_wait(condition), at, seq);
             }
             Event::CommandCompleted { command, .. } | Event::CommandCancelled { command, .. } => {
-                self.end(*command, at, false);
+                self.end(*command, at, seq, false);
             }
-            Event::CommandFailed { command, .. } => self.end(*command, at, true),
+            Event::CommandFailed { command, .. } => self.end(*command, at, seq, true),
             Event::IterationCompleted { run, index, error, .. } => {
                 self.item_ended(*run, *index, error.is_some(), at);
             }
@@ -189,7 +210,7 @@ impl WindowFold {
             }
             Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. } => self.close(at),
+            | Event::ExecutionCancelled { .. } => self.close(at, seq),
             Event::TimerSet { .. }
             | Event::ExecutionStarted { .. }
             | Event::ExecutionForked { .. }
@@ -201,8 +222,15 @@ impl WindowFold {
             | Event::CommandParked { .. }
             | Event::SignalReceived { .. }
             | Event::SignalDelivered { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { .. }
+            | Event::SlotGranted { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ContextUpdated { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => {}
@@ -229,8 +257,8 @@ impl WindowFold {
         self.open_span(command, at);
     }
 
-    fn switch(&mut self, command: CommandId, activity: RowActivity, at: Timestamp) {
-        self.close_span(command, at, false);
+    fn switch(&mut self, command: CommandId, activity: RowActivity, at: Timestamp, seq: Seq) {
+        self.close_span(command, at, seq, false);
         let Some(open) = self.commands.get_mut(&command) else { return };
         let before = std::mem::replace(&mut open.activity, activity);
         let step = open.step.clone();
@@ -238,15 +266,15 @@ impl WindowFold {
         self.open_span(command, at);
     }
 
-    fn end(&mut self, command: CommandId, at: Timestamp, is_failed: bool) {
-        self.close_span(command, at, is_failed);
+    fn end(&mut self, command: CommandId, at: Timestamp, seq: Seq, is_failed: bool) {
+        self.close_span(command, at, seq, is_failed);
         let Some(open) = self.commands.remove(&command) else { return };
         self.change(&open.step, Some(open.activity), None, at);
     }
 
-    fn close(&mut self, at: Timestamp) {
+    fn close(&mut self, at: Timestamp, seq: Seq) {
         let commands: Vec<CommandId> = self.commands.keys().copied().collect();
-        commands.into_iter().for_each(|command| self.end(command, at, false));
+        commands.into_iter().for_each(|command| self.end(command, at, seq, false));
         for step in std::mem::take(&mut self.timers).into_values() {
             self.change(&step, Some(RowActivity::WaitingForTimer), None, at);
         }
@@ -265,16 +293,17 @@ impl WindowFold {
         let attempts = &mut self.rows.entry(open.step.clone()).or_default().row.attempts;
         open.span = Some(attempts.len());
         let (run, item, activity) = (open.run, open.item, open.activity);
-        let (from, to, is_failed) = (at, None, false);
-        attempts.push(AttemptSpan { run, item, command, activity, from, to, is_failed });
+        let (from, to, ended, is_failed) = (at, None, None, false);
+        attempts.push(AttemptSpan { run, item, command, activity, from, to, ended, is_failed });
     }
 
-    fn close_span(&mut self, command: CommandId, at: Timestamp, is_failed: bool) {
+    fn close_span(&mut self, command: CommandId, at: Timestamp, seq: Seq, is_failed: bool) {
         let Some(open) = self.commands.get_mut(&command) else { return };
         let row = self.rows.get_mut(&open.step);
         let span = open.span.take().zip(row).and_then(|(at, row)| row.row.attempts.get_mut(at));
         if let Some(span) = span {
             span.to = Some(at);
+            span.ended = Some(seq);
             span.is_failed = is_failed;
         }
     }

@@ -54,10 +54,32 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
         }
         Event::WaitOpened { command, condition, .. } => match condition {
             WaitCondition::Time { until } => format!("wait {command}: until {until}"),
-            WaitCondition::Signal { name } => format!("wait {command}: for signal {name}"),
+            WaitCondition::Signal { name, key: None } => {
+                format!("wait {command}: for signal {name}")
+            }
+            WaitCondition::Signal { name, key: Some(key) } => {
+                format!("wait {command}: for signal {name} of {key}")
+            }
         },
         Event::SignalReceived { name, body, .. } => format!("signal {name}: {}", resolve(body)),
         Event::SignalDelivered { command, signal } => format!("signal {signal} ends {command}"),
+        Event::ApprovalRequested { command, request } => {
+            format!("approval {command}: {}", request.title)
+        }
+        Event::ApprovalDecided { command, verdict, actor, values, .. } => {
+            let by = actor.as_deref().unwrap_or("nobody");
+            format!("{verdict} {command} by {by}: {}", resolve(values))
+        }
+        Event::ExecutionPaused { .. } => "pause".to_owned(),
+        Event::ExecutionResumed { .. } => "resume".to_owned(),
+        Event::SlotRequested { command, limit, .. } => match command {
+            Some(command) => format!("ask {} for {command}", limit.name),
+            None => format!("ask {}", limit.name),
+        },
+        Event::SlotGranted { command, limit } => match command {
+            Some(command) => format!("{limit} granted to {command}"),
+            None => format!("{limit} granted"),
+        },
         Event::CommandCompleted { command, output, .. } => {
             format!("done {command}: {}", resolve(output))
         }
@@ -88,6 +110,8 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
                 TimerPurpose::StepTimeout { .. } => "step timeout",
                 TimerPurpose::TaskTimeout { .. } => "task timeout",
                 TimerPurpose::ExecutionTimeout => "execution timeout",
+                TimerPurpose::HeldStart => "held start",
+                TimerPurpose::Late => "expected end",
             };
             format!("timer {timer} set ({purpose})")
         }
@@ -100,9 +124,16 @@ pub fn history_line(event: &Event, resolve: &dyn Fn(&Payload) -> Arc<Value>) -> 
         Event::StepFailed { step, error, handled, .. } => {
             format!("step {step} failed{}: {error}", if *handled { ", handled" } else { "" })
         }
-        Event::ExecutionCompleted { output } => format!("COMPLETED {}", resolve(output)),
+        Event::ExecutionCompleted { output, .. } => format!("COMPLETED {}", resolve(output)),
         Event::ExecutionFailed { error, .. } => format!("FAILED {error}"),
         Event::ExecutionCancelled { reason, .. } => format!("CANCELLED {reason}"),
+        Event::ExecutionLate { .. } => "LATE".to_owned(),
+        Event::NotificationRequested { reason, document, target, problems } => {
+            let by = document.as_ref().map(|path| format!(" by {path}")).unwrap_or_default();
+            let target = serde_json::to_string(target).expect("a target is JSON");
+            let problems: String = problems.iter().map(|it| format!(" ({it})")).collect();
+            format!("notify {reason}{by}: {target}{problems}")
+        }
         Event::ExecutionStalled { detail } => format!("stalled: {detail}"),
         Event::ExecutionRewound { seen, found } => format!("rewound from {seen} to {found}"),
         Event::Reported { name, .. } => format!("reported {name}"),

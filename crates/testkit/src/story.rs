@@ -7,13 +7,14 @@ use std::time::Duration;
 use noetl_engine::Effect;
 use noetl_engine::{
     ATTEMPTS_MAX, CommandResult, Decision, DecisionArgs, Effort, Execution, Input, ItemOutput,
-    Loaded, LoopCollector, LoopOutput, Needs, Refusal, StartInput, begin, decide, effects_of,
-    evolve, lease_of, start,
+    Loaded, LoopCollector, LoopOutput, Needs, NoticeSettings, Refusal, StartInput, begin, decide,
+    effects_of, evolve, lease_of, start,
 };
 use noetl_model::{
-    Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId, ExecutionStatus,
-    Lease, Logs, Origin, Outcome, Payload, PayloadRef, PlaybookRef, Pool, Recorded, Seq, TimerId,
-    Timestamp, WorkerId,
+    Actor, Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId,
+    ExecutionStatus, Labels, Lease, Logs, Message, NoticeOrigin, Origin, Outcome, Payload,
+    PayloadRef, PlaybookRef, Pool, Priority, Recorded, Seq, StartPause, TimerId, Timestamp,
+    WorkerId,
 };
 use noetl_playbook::Playbook;
 use serde_json::{Map, Value};
@@ -30,10 +31,19 @@ pub struct StoryOptions {
     pub payload: Map<String, Value>,
     pub error_mode: Option<ErrorMode>,
     pub origin: Origin,
+    pub priority: Option<Priority>,
+    /// The pause of the playbook.
+    pub paused: Option<StartPause>,
+    pub labels: Labels,
+    pub actor: Option<Actor>,
     /// The maximum size of an inline payload; larger ones are stored by reference.
     pub inline_max: usize,
     pub runs_max: u64,
     pub events_max: u64,
+    /// The notification that starts the execution.
+    pub notice: Option<NoticeOrigin>,
+    /// The documents that ask for notifications.
+    pub notices: NoticeSettings,
 }
 
 impl Default for StoryOptions {
@@ -42,9 +52,15 @@ impl Default for StoryOptions {
             payload: Map::new(),
             error_mode: None,
             origin: Origin::Request,
+            priority: None,
+            paused: None,
+            labels: Labels::default(),
+            actor: None,
             inline_max: noetl_model::PAYLOAD_INLINE_MAX,
             runs_max: noetl_engine::RUNS_MAX,
             events_max: noetl_engine::EVENTS_MAX,
+            notice: None,
+            notices: NoticeSettings::default(),
         }
     }
 }
@@ -58,9 +74,14 @@ pub struct Story {
     pub now: Timestamp,
     pub worker: ScriptedWorker,
     queue: BTreeMap<CommandId, Pool>,
+    /// Commands that no worker can claim.
+    parked: BTreeMap<CommandId, Pool>,
+    /// The messages that the events have sent.
+    pub messages: Vec<Message>,
     timers: BTreeMap<TimerId, Timestamp>,
     stored: BTreeMap<Digest, Arc<Value>>,
     inline_max: usize,
+    notices: Arc<NoticeSettings>,
     runs_max: u64,
     events_max: u64,
 }
@@ -89,9 +110,16 @@ impl Story {
             origin: options.origin,
             error_mode: options.error_mode,
             pool: Pool::shared(),
+            priority: options.priority,
+            paused: options.paused,
             trace: None,
+            notice: options.notice,
+            inherited: Labels::default(),
+            labels: options.labels,
+            actor: options.actor,
         };
-        let loaded = Loaded::default();
+        let notices = Arc::new(options.notices);
+        let loaded = Loaded { notices: Some(Arc::clone(&notices)), ..Loaded::default() };
         let StoryOptions { runs_max, events_max, .. } = options;
         let attempts_max = ATTEMPTS_MAX;
         let given = DecisionArgs {
@@ -124,9 +152,12 @@ impl Story {
             now,
             worker: ScriptedWorker::default(),
             queue: BTreeMap::new(),
+            parked: BTreeMap::new(),
+            messages: Vec::new(),
             timers: BTreeMap::new(),
             stored: BTreeMap::new(),
             inline_max: options.inline_max,
+            notices,
             runs_max,
             events_max,
         };
@@ -137,7 +168,8 @@ impl Story {
     /// Gives the engine an input and loads the values it asks for. Returns the events or the
     /// refusal.
     pub fn tell(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
-        let mut loaded = Loaded::default();
+        let notices = Some(Arc::clone(&self.notices));
+        let mut loaded = Loaded { notices, ..Loaded::default() };
         loop {
             let given = DecisionArgs {
                 playbook: &self.playbook,
@@ -176,6 +208,8 @@ impl Story {
             let ready: Vec<CommandId> = self.ready().collect();
             if !ready.is_empty() {
                 self.run_command(ready[choose(ready.len())]);
+            } else if self.grant_slots() {
+                continue;
             } else if let Some((timer, due_at)) = self.next_timer() {
                 self.now = self.now.max(due_at);
                 self.tell(&Input::TimerFired { timer }).expect("the timer is set");
@@ -184,6 +218,18 @@ impl Story {
             }
         }
         panic!("the story does not end");
+    }
+
+    /// Grants every slot that is awaited; false if there is none.
+    fn grant_slots(&mut self) -> bool {
+        let awaited = self.state.slots().filter(|(_, slot)| slot.granted_at.is_none());
+        let awaited: Vec<Input> = awaited
+            .map(|(command, slot)| Input::SlotGranted { command, limit: slot.limit.name.clone() })
+            .collect();
+        for grant in &awaited {
+            self.tell(grant).expect("the slot is awaited");
+        }
+        !awaited.is_empty() && self.state.pause().is_none()
     }
 
     /// Returns the oldest command that a worker may take.
@@ -349,13 +395,23 @@ impl Story {
 
     fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Enqueue { command, pool, .. } => {
+            Effect::Enqueue { command, pool, is_parked, .. } => {
+                let place = if is_parked { &mut self.parked } else { &mut self.queue };
+                place.insert(command, pool);
+            }
+            Effect::Park { command } => {
+                if let Some(pool) = self.queue.remove(&command) {
+                    self.parked.insert(command, pool);
+                }
+            }
+            Effect::Unpark { command } => {
+                let pool = self.parked.remove(&command).expect("the command is parked");
                 self.queue.insert(command, pool);
             }
             Effect::Lease { command, .. }
-            | Effect::Park { command }
             | Effect::Expire { command, .. }
             | Effect::Dequeue { command } => {
+                self.parked.remove(&command);
                 self.queue.remove(&command);
             }
             Effect::SetTimer { timer, due_at } => {
@@ -364,7 +420,8 @@ impl Story {
             Effect::DropTimer { timer } => {
                 self.timers.remove(&timer);
             }
-            Effect::Send(_) => {}
+            Effect::Send(message) => self.messages.push(message),
+            Effect::Index(_) => {}
         }
     }
 }

@@ -53,7 +53,10 @@ fn check(headers: &[(&str, &str)], expected: Expect) {
     let said = match message_request("subs/s", &subscription(DIRECTIVES), &arrival(headers, "{}")) {
         Ok(request) => format!(
             "{} on {} as {:?}, trace {}",
-            request.playbook,
+            match request.target {
+                MessageTarget::Playbook(playbook) => playbook,
+                MessageTarget::Signal(signal) => format!("signal {}", signal.name),
+            },
             request.pool.unwrap_or_default(),
             request.idempotency_key,
             request.trace.unwrap_or_default()
@@ -195,4 +198,32 @@ fn messages_wait_in_the_line_of_their_key() {
     check_order(", ordering: per_key, ordering_key: headers.X-Device", "{}", Some("d1"));
     check_order(", ordering: per_key, ordering_key: a.b", r#"{"a":{"b":7}}"#, Some("7"));
     check_order(", ordering: per_key, ordering_key: a.b", "not JSON", Some(""));
+}
+
+/// Checks the signal that a message becomes.
+#[track_caller]
+fn check_signal(key: &str, body: &str, expected: &str) {
+    let rest = format!("  dispatch: {{signal: payment, key: '{key}'}}\n");
+    let said = match message_request("subs/s", &subscription(&rest), &arrival(&[], body)) {
+        Ok(MessageRequest { target: MessageTarget::Signal(signal), .. }) => {
+            format!("{} {} {}", signal.name, signal.key, signal.body)
+        }
+        Ok(other) => format!("{other:?}"),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_message_becomes_a_signal_with_a_key_from_its_parts() {
+    let body = r#"{"order":"A-1","n":7,"list":[]}"#;
+    check_signal("{{ message.data.order }}", body, &format!("payment A-1 {body}"));
+    check_signal("{{ order }}-{{ n }}", body, &format!("payment A-1-7 {body}"));
+    check_signal("{{ n }}", body, &format!("payment 7 {body}"));
+    let failed = "the correlation key of the signal cannot be read from the message: ";
+    check_signal(
+        "{{ list }}",
+        body,
+        &format!("{failed}it is [], and a text or a number is needed"),
+    );
 }

@@ -33,7 +33,7 @@ pub(super) struct DecisionDraft<'a> {
     pub(super) led: BTreeSet<(StepIndex, StepIndex)>,
     /// Outputs of loop items that ended in this decision and are not in the log yet.
     pub(super) produced: BTreeMap<(RunId, u64), Payload>,
-    /// Waits that were issued in this decision and are not open yet.
+    /// Waits and approvals that were issued in this decision and are not open yet.
     pub(super) unopened_waits: VecDeque<CommandId>,
     /// True while a step of a wait is decided: [`DecisionDraft::advance`] has called it and goes on
     /// afterwards, so that a cycle of waits does not nest calls.
@@ -70,8 +70,14 @@ impl<'a> DecisionDraft<'a> {
         draft
     }
 
-    pub(super) fn into_events(self) -> Vec<Event> {
+    /// Returns the events of the decision, with the notifications that they call for.
+    pub(super) fn into_events(mut self) -> Vec<Event> {
+        self.request_notices();
         self.events
+    }
+
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
     }
 
     /// Folds an event and adds it to the decision.
@@ -90,6 +96,7 @@ impl<'a> DecisionDraft<'a> {
     /// Applies the changes of a fork after the event at which it starts.
     fn apply_fork_changes(&mut self) {
         if let Some(fork) = self.given.fork_changes.filter(|fork| fork.after == self.events.len()) {
+            self.state.id = fork.execution;
             self.state.change(fork.changes);
         }
     }

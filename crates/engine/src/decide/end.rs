@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use noetl_model::{
-    ChildExecutions, ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId, ToolError,
+    Actor, ChildExecutions, ErrorKind, Event, ExecutionStatus, Origin, Payload, RunId,
+    TimerPurpose, ToolError,
 };
 
 use super::draft::DecisionDraft;
@@ -22,10 +23,10 @@ impl DecisionDraft<'_> {
             }
         }
         if let Some(error) = self.state.error.clone() {
-            self.fail_execution(error);
+            self.fail_execution(error, None);
         } else {
             let output = self.execution_output();
-            self.emit(Event::ExecutionCompleted { output });
+            self.emit(Event::ExecutionCompleted { output, actor: None });
         }
         Ok(())
     }
@@ -47,27 +48,38 @@ impl DecisionDraft<'_> {
             .map_or_else(Payload::null, |record| record.output.clone())
     }
 
-    pub(super) fn fail_execution(&mut self, error: ToolError) {
+    pub(super) fn fail_execution(&mut self, error: ToolError, actor: Option<&Actor>) {
         self.cancel_commands("the execution has failed", ChildExecutions::Cancelled, |_| true);
         let steps = self.state.failed_steps.clone();
-        self.emit(Event::ExecutionFailed { error, steps });
+        self.emit(Event::ExecutionFailed { error, steps, actor: actor.cloned() });
     }
 
-    pub(super) fn cancel(mut self, reason: &str, below: ChildExecutions) -> Decision {
+    pub(super) fn cancel(
+        mut self,
+        reason: &str,
+        below: ChildExecutions,
+        actor: Option<&Actor>,
+    ) -> Decision {
         self.cancel_commands(reason, below, |_| true);
-        self.emit(Event::ExecutionCancelled { reason: reason.to_owned(), below });
+        let (reason, actor) = (reason.to_owned(), actor.cloned());
+        self.emit(Event::ExecutionCancelled { reason, below, actor });
         Decision::Accepted(self.into_events())
     }
 
-    pub(super) fn finalize(mut self, status: ExecutionStatus, reason: &str) -> Decision {
+    pub(super) fn finalize(
+        mut self,
+        status: ExecutionStatus,
+        reason: &str,
+        actor: Option<&Actor>,
+    ) -> Decision {
         match status {
             ExecutionStatus::Completed => {
                 self.cancel_commands(reason, ChildExecutions::Cancelled, |_| true);
                 let output = self.execution_output();
-                self.emit(Event::ExecutionCompleted { output });
+                self.emit(Event::ExecutionCompleted { output, actor: actor.cloned() });
             }
             ExecutionStatus::Failed => {
-                self.fail_execution(ToolError::new(ErrorKind::Policy, reason));
+                self.fail_execution(ToolError::new(ErrorKind::Policy, reason), actor);
             }
             ExecutionStatus::Running | ExecutionStatus::Cancelled => {
                 return refused(Refusal::NotAnEnd(status));
@@ -91,6 +103,14 @@ impl DecisionDraft<'_> {
         let after = self.given.playbook.timeout.unwrap_or_default();
         let message = format!("the execution took longer than {after:?}");
         self.abort(ToolError::new(ErrorKind::Timeout, message))
+    }
+
+    /// Sets the timer of the expected end, if the playbook has one and none is open.
+    pub(super) fn expect_end(&mut self) {
+        let is_open = self.state.timers.values().any(|open| open.purpose == TimerPurpose::Late);
+        if let Some(within) = self.given.playbook.expected_within.filter(|_| !is_open) {
+            self.set_timer(within, TimerPurpose::Late);
+        }
     }
 
     /// Handles the sweeper's notice that nothing is open: tries to advance, else records the stall.

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use noetl_model::{
-    ChildExecutions, CommandId, Event, ForkPoint, Payload, Place, PlaybookRef, RunId, StepName,
-    TaskAddress, TimerId, TimerPurpose,
+    Actor, ChildExecutions, CommandId, Event, ForkPoint, Payload, Place, PlaybookRef, RunId,
+    StepName, TaskAddress, TimerId, TimerPurpose,
 };
 use noetl_playbook::Playbook;
 use serde_json::Value;
@@ -49,6 +49,7 @@ pub struct Fork {
     pub rest: Vec<Event>,
     /// Failed tasks that are run again.
     pub again: Vec<TaskAddress>,
+    pub actor: Option<Actor>,
 }
 
 /// The reason why an execution cannot be forked.
@@ -100,17 +101,27 @@ fn decided(
     let mut draft = DecisionDraft::new(state.clone(), given, Vec::new());
     let Changes { playbook, workload, context } = fork.changes.clone();
     let (origin, again) = (fork.origin, fork.again.clone());
-    let forked = Event::ExecutionForked { origin, playbook, workload, context, again };
-    for event in std::iter::once(forked).chain(fork.rest.iter().cloned()) {
+    let actor = fork.actor.clone();
+    let forked = Event::ExecutionForked { origin, playbook, workload, context, again, actor };
+    // The fork requests its own notifications.
+    let is_own = |event: &&Event| !matches!(event, Event::NotificationRequested { .. });
+    let rest = fork.rest.iter().filter(is_own).cloned();
+    for event in std::iter::once(forked).chain(rest) {
         if let Err(reason) = draft.try_emit(event) {
             return Ok(Err(Unforkable::RuledOut(reason)));
         }
     }
     if !draft.state.status.is_terminal() {
         draft.take_over(commands, timers)?;
+        draft.expect_end();
         draft.do_again(&fork.again)?;
         draft.rejoin();
-        draft.advance()?;
+        if draft.state.has_begun() {
+            draft.advance()?;
+        } else {
+            // The other execution waits for its start; the fork begins at once.
+            draft.begin()?;
+        }
     }
     Ok(Ok(draft.into_events()))
 }
@@ -197,7 +208,10 @@ impl DecisionDraft<'_> {
                 self.emit(Event::TimerCancelled { timer });
                 match open.purpose {
                     // The reissued task sets its own.
-                    TimerPurpose::TaskTimeout { .. } | TimerPurpose::WaitEnd { .. } => {}
+                    TimerPurpose::TaskTimeout { .. }
+                    | TimerPurpose::WaitEnd { .. }
+                    | TimerPurpose::HeldStart
+                    | TimerPurpose::Late => {}
                     TimerPurpose::Retry { .. }
                     | TimerPurpose::StepTimeout { .. }
                     | TimerPurpose::ExecutionTimeout => {

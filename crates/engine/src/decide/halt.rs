@@ -1,7 +1,8 @@
 //! Decisions that stop before their end: data is missing, or the work limit is exceeded.
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, Event, RunId, SkipReason, StepName, TimerId, ToolError,
+    Attempt, CommandId, ErrorKind, Event, RunId, SkipReason, StepName, TimerId, TimerPurpose,
+    ToolError,
 };
 
 use super::draft::DecisionDraft;
@@ -80,7 +81,7 @@ pub(super) fn give_up(
         // The final step exceeds the limit too, or needs data that is not loaded.
         Err(Halt::Exceeded(_) | Halt::Needs(_)) => {
             let mut draft = fresh();
-            draft.fail_execution(exceeded.error());
+            draft.fail_execution(exceeded.error(), None);
             Decision::Accepted(draft.into_events())
         }
     }
@@ -88,7 +89,7 @@ pub(super) fn give_up(
 
 /// Fails an execution whose start exceeds the work limit.
 pub(super) fn give_up_start(mut draft: DecisionDraft<'_>, exceeded: &Exceeded) -> Decision {
-    draft.fail_execution(exceeded.error());
+    draft.fail_execution(exceeded.error(), None);
     Decision::Accepted(draft.into_events())
 }
 
@@ -114,12 +115,23 @@ impl DecisionDraft<'_> {
                 self.record_lost(*command, attempt.next());
             }
             Input::TimerFired { timer } => self.record_fired(*timer),
-            Input::Signal(Signal { name, body, sender, key }) => {
-                let (name, body) = (name.clone(), body.clone());
-                let (sender, key) = (sender.clone(), key.clone());
-                self.emit(Event::SignalReceived { name, body, sender, key });
+            Input::Signal(signal) => {
+                let Signal { name, body, sender, key, to, actor } = signal.clone();
+                let correlation = to.map(|(_, key)| key);
+                self.emit(Event::SignalReceived { name, body, sender, key, correlation, actor });
+            }
+            Input::Decide(decision) => self.record_decision(decision),
+            Input::SlotGranted { command, limit } => {
+                let (command, limit) = (*command, limit.clone());
+                self.emit(Event::SlotGranted { command, limit });
+            }
+            Input::Resume(request) => {
+                let (actor, reason) = (request.actor.clone(), request.reason.clone());
+                self.emit(Event::ExecutionResumed { actor, reason });
             }
             Input::Park { .. }
+            | Input::Pause(_)
+            | Input::SlotDenied { .. }
             | Input::ChildStarted { .. }
             | Input::Cancel { .. }
             | Input::Finalize { .. }
@@ -145,7 +157,7 @@ impl DecisionDraft<'_> {
         let name = final_step.map(|step| &self.given.playbook.step(step).name);
         let is_due = name.is_some_and(|name| !self.state.steps.contains_key(name));
         if !is_due || self.state.runs.is_empty() {
-            self.fail_execution(error);
+            self.fail_execution(error, None);
             return Ok(());
         }
         self.stop_work(&error.message);
@@ -161,7 +173,8 @@ impl DecisionDraft<'_> {
     /// Cancels all commands and timers and drops pending arrivals.
     fn stop_work(&mut self, reason: &str) {
         self.cancel_commands(reason, noetl_model::ChildExecutions::Cancelled, |_| true);
-        self.cancel_timers(|_| true);
+        // The final step does not change by when the execution was expected to end.
+        self.cancel_timers(|purpose| *purpose != TimerPurpose::Late);
         self.arrivals.clear();
         let awaited: Vec<(StepName, Vec<StepName>)> =
             self.state.awaited.iter().map(|(step, from)| (step.clone(), from.clone())).collect();

@@ -21,6 +21,7 @@ impl DecisionDraft<'_> {
         if let Some(timeout) = self.given.playbook.timeout {
             self.set_timer(timeout, TimerPurpose::ExecutionTimeout);
         }
+        self.expect_end();
         self.arrivals.insert(self.given.playbook.entry, BTreeSet::new());
         self.advance()
     }
@@ -47,7 +48,7 @@ impl DecisionDraft<'_> {
                     let from = self.arrivals.remove(&step).unwrap_or_default();
                     self.enter(step, &from)?;
                 }
-                None if self.is_at_rest() => self.come_to_an_end()?,
+                None if self.is_at_rest() && self.state.has_begun() => self.come_to_an_end()?,
                 None if self.advance_wait()? => {}
                 None => break,
             }
@@ -191,6 +192,6 @@ impl DecisionDraft<'_> {
             "stopped after {} events: the playbook goes in circles",
             self.state.seq
         ));
-        self.fail_execution(error);
+        self.fail_execution(error, None);
     }
 }

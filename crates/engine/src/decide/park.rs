@@ -63,7 +63,8 @@ pub(super) fn park(
         | CommandHolder::Callback { .. }
         | CommandHolder::Nobody
         | CommandHolder::Child { .. }
-        | CommandHolder::Wait { .. } => superseded(command, attempt, worker),
+        | CommandHolder::Wait { .. }
+        | CommandHolder::Approval { .. } => superseded(command, attempt, worker),
     }
 }
 
@@ -84,7 +85,10 @@ pub(super) fn call_back(
     };
     match open.holder {
         CommandHolder::Callback { .. } | CommandHolder::Worker { .. } => {}
-        CommandHolder::Nobody | CommandHolder::Child { .. } | CommandHolder::Wait { .. } => {
+        CommandHolder::Nobody
+        | CommandHolder::Child { .. }
+        | CommandHolder::Wait { .. }
+        | CommandHolder::Approval { .. } => {
             return Ok(refused(Refusal::NotAwaited(command)));
         }
     }

@@ -185,7 +185,7 @@ impl DecisionDraft<'_> {
             | TimerPurpose::WaitEnd { task }
             | TimerPurpose::TaskTimeout { task } => task.run == run,
             TimerPurpose::StepTimeout { run: timed } => *timed == run,
-            TimerPurpose::ExecutionTimeout => false,
+            TimerPurpose::HeldStart | TimerPurpose::ExecutionTimeout | TimerPurpose::Late => false,
         });
     }
 

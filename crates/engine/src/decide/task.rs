@@ -79,8 +79,10 @@ impl DecisionDraft<'_> {
             ToolRunner::Worker => self.state.pool.clone(),
         };
         let command = CommandId(self.state.drawn.commands);
-        if task.tool == ToolKind::Wait {
+        if matches!(task.tool, ToolKind::Wait | ToolKind::Approval) {
             self.unopened_waits.push_back(command);
+        } else {
+            self.request_slot(step.limit.as_ref());
         }
         self.emit(Event::CommandIssued {
             command,
@@ -343,8 +345,10 @@ impl DecisionDraft<'_> {
                     self.wait_ended(command)?;
                 }
             }
+            TimerPurpose::HeldStart => self.check_held_start()?,
             TimerPurpose::TaskTimeout { task } => self.wait_timed_out(task)?,
             TimerPurpose::ExecutionTimeout => self.execution_timed_out()?,
+            TimerPurpose::Late => self.emit(Event::ExecutionLate { due_at }),
         }
         Ok(Decision::Accepted(self.into_events()))
     }
@@ -355,8 +359,8 @@ impl DecisionDraft<'_> {
         open.find(|(_, open)| open.task == task).map(|(command, _)| *command)
     }
 
-    /// Ends a task whose child execution, callback or signal took too long; its rules decide how to
-    /// continue.
+    /// Ends a task whose child execution, callback, signal or approval took too long; its rules
+    /// decide how to continue.
     fn wait_timed_out(&mut self, task: TaskAddress) -> Result<(), Halt> {
         let Some(command) = self.command_of(task) else { return Ok(()) };
         let open = self.state.commands.get(&command).expect("the command is open");
@@ -371,6 +375,11 @@ impl DecisionDraft<'_> {
             (CommandHolder::Wait { on_timeout, .. }, _) => {
                 let message = format!("the wait of step `{step}` took longer than its timeout");
                 return self.wait_gave_up(command, *on_timeout, message);
+            }
+            (CommandHolder::Approval { request, .. }, _) => {
+                let request = request.clone();
+                let message = format!("nobody decided about `{}` in time", request.title);
+                return self.approval_gave_up(command, &request, message);
             }
             // Its worker enforces the timeout.
             (

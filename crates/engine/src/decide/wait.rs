@@ -4,8 +4,8 @@
 //! not matter which of them comes first. Waits of one name take signals in the order of both.
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, Event, Payload, SignalName, TimerPurpose, ToolError,
-    WaitCondition, WaitTimeout,
+    Actor, Attempt, CommandId, ErrorKind, Event, Payload, SignalKey, SignalName, TimerPurpose,
+    ToolError, ToolKind, WaitCondition, WaitTimeout,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +29,10 @@ pub struct Signal {
     pub sender: Option<String>,
     /// The idempotency key of the request: a signal with a known key is not recorded again.
     pub key: Option<String>,
+    /// The wait that takes a signal sent by correlation key, and that key: the signal is refused if
+    /// the wait has ended. Other signals are kept for any wait of their name.
+    pub to: Option<(CommandId, SignalKey)>,
+    pub actor: Option<Actor>,
 }
 
 /// Records a signal, and ends the wait that takes it.
@@ -36,17 +40,40 @@ pub(super) fn receive(mut draft: DecisionDraft<'_>, signal: &Signal) -> Result<D
     if signal.key.as_ref().is_some_and(|key| draft.state.has_signal_key(key)) {
         return Ok(Decision::Accepted(Vec::new()));
     }
-    if draft.state.kept_signals() >= SIGNALS_MAX {
-        return Ok(refused(Refusal::TooManySignals(SIGNALS_MAX)));
+    match &signal.to {
+        Some((command, key)) if !is_awaited(&draft.state, *command, &signal.name, key) => {
+            return Ok(refused(Refusal::SignalNotAwaited(*command)));
+        }
+        None if draft.state.kept_signals() >= SIGNALS_MAX => {
+            return Ok(refused(Refusal::TooManySignals(SIGNALS_MAX)));
+        }
+        Some(_) | None => {}
     }
-    let Signal { name, body, sender, key } = signal.clone();
-    draft.emit(Event::SignalReceived { name, body, sender, key });
+    let Signal { name, body, sender, key, to, actor } = signal.clone();
+    let correlation = to.map(|(_, key)| key);
+    draft.emit(Event::SignalReceived { name, body, sender, key, correlation, actor });
     draft.advance()?;
     Ok(Decision::Accepted(draft.into_events()))
 }
 
+/// True if a command waits for a signal with a name and a correlation key.
+fn is_awaited(state: &Execution, command: CommandId, name: &SignalName, key: &SignalKey) -> bool {
+    let Some(open) = state.commands.get(&command) else { return false };
+    match &open.holder {
+        CommandHolder::Wait {
+            condition: WaitCondition::Signal { name: awaited, key: of }, ..
+        } => awaited == name && of.as_ref() == Some(key),
+        CommandHolder::Wait { condition: WaitCondition::Time { .. }, .. }
+        | CommandHolder::Nobody
+        | CommandHolder::Worker { .. }
+        | CommandHolder::Child { .. }
+        | CommandHolder::Callback { .. }
+        | CommandHolder::Approval { .. } => false,
+    }
+}
+
 impl DecisionDraft<'_> {
-    /// Opens a wait that was issued, or delivers a signal to one; false if there is nothing to do.
+    /// Opens a wait or an approval that was issued, or delivers a signal to one; false if there is nothing to do.
     pub(super) fn advance_wait(&mut self) -> Result<bool, Halt> {
         self.is_in_wait = true;
         // Waits are opened first, so that those of one name take signals in the order of issue.
@@ -65,9 +92,11 @@ impl DecisionDraft<'_> {
 
     fn open_wait(&mut self, command: CommandId) -> Result<(), Halt> {
         // The step may have ended before its wait was opened.
-        let Some(task) = self.state.commands.get(&command).map(|open| open.task) else {
-            return Ok(());
-        };
+        let Some(open) = self.state.commands.get(&command) else { return Ok(()) };
+        if open.tool == ToolKind::Approval {
+            return self.open_approval(command);
+        }
+        let task = open.task;
         let request = match wait_request(&self.state, command, self.given)? {
             Ok(request) => request,
             Err(error) => {
@@ -91,13 +120,16 @@ impl DecisionDraft<'_> {
 
     fn deliver(&mut self, command: CommandId, signal: &KeptSignal) -> Result<(), Halt> {
         let body = self.loaded(&signal.body)?;
-        let output = json!({
+        let mut output = json!({
             "signal": signal.name,
             "body": *body,
             "sender": signal.sender,
             "received_at": signal.at.to_string(),
             "timed_out": false,
         });
+        if let Some(key) = &signal.correlation {
+            output["key"] = json!(key);
+        }
         self.emit(Event::SignalDelivered { command, signal: signal.seq });
         self.end_wait(command, CommandResult::Completed { output: Payload::inline(output) })
     }
@@ -144,13 +176,14 @@ fn next_delivery(state: &Execution) -> Option<(CommandId, KeptSignal)> {
         return None;
     }
     state.signal_waits.iter().find_map(|command| match &state.commands.get(command)?.holder {
-        CommandHolder::Wait { condition: WaitCondition::Signal { name }, .. } => {
-            Some((*command, state.first_signal(name)?))
+        CommandHolder::Wait { condition: WaitCondition::Signal { name, key }, .. } => {
+            Some((*command, state.first_signal(name, key.as_ref())?))
         }
         CommandHolder::Wait { condition: WaitCondition::Time { .. }, .. }
         | CommandHolder::Nobody
         | CommandHolder::Worker { .. }
         | CommandHolder::Child { .. }
-        | CommandHolder::Callback { .. } => None,
+        | CommandHolder::Callback { .. }
+        | CommandHolder::Approval { .. } => None,
     })
 }

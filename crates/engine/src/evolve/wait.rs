@@ -1,8 +1,6 @@
 //! The fold of waits and signals.
 
-use noetl_model::{
-    CommandId, Event, Payload, Seq, SignalName, Timestamp, ToolKind, WaitCondition, WaitTimeout,
-};
+use noetl_model::{CommandId, Event, Seq, Timestamp, ToolKind, WaitCondition, WaitTimeout};
 
 use crate::Execution;
 use crate::state::{CommandHolder, KeptSignal, SIGNAL_KEYS_MAX};
@@ -13,8 +11,16 @@ impl Execution {
         if let Event::WaitOpened { command, condition, on_timeout } = event {
             self.wait_opened(*command, (condition, *on_timeout), at)?;
         }
-        if let Event::SignalReceived { name, body, sender, key } = event {
-            self.signal_received(name, body, (sender.as_ref(), key.as_ref()), at);
+        if let Event::SignalReceived { name, body, sender, key, correlation, .. } = event {
+            self.remember_signal(key.as_ref());
+            self.signals.push_back(KeptSignal {
+                seq: self.seq,
+                at,
+                name: name.clone(),
+                body: body.clone(),
+                sender: sender.clone(),
+                correlation: correlation.clone(),
+            });
         }
         if let Event::SignalDelivered { command, signal } = event {
             self.signal_delivered(*command, *signal)?;
@@ -42,21 +48,13 @@ impl Execution {
         Ok(())
     }
 
-    fn signal_received(
-        &mut self,
-        name: &SignalName,
-        body: &Payload,
-        (sender, key): (Option<&String>, Option<&String>),
-        at: Timestamp,
-    ) {
-        if let Some(key) = key {
-            if self.signal_keys.len() == SIGNAL_KEYS_MAX {
-                self.signal_keys.pop_front();
-            }
-            self.signal_keys.push_back(key.clone());
+    /// Remembers the idempotency key of a signal.
+    fn remember_signal(&mut self, key: Option<&String>) {
+        let Some(key) = key else { return };
+        if self.signal_keys.len() == SIGNAL_KEYS_MAX {
+            self.signal_keys.pop_front();
         }
-        let (name, body, sender) = (name.clone(), body.clone(), sender.cloned());
-        self.signals.push_back(KeptSignal { seq: self.seq, at, name, body, sender });
+        self.signal_keys.push_back(key.clone());
     }
 
     fn signal_delivered(&mut self, command: CommandId, signal: Seq) -> Result<(), String> {
@@ -64,8 +62,8 @@ impl Execution {
         let at = at.ok_or(format!("event {signal} is no signal that is kept"))?;
         let kept = self.signals.remove(at);
         match &self.command_mut(command)?.holder {
-            CommandHolder::Wait { condition: WaitCondition::Signal { name }, .. }
-                if *name == kept.name =>
+            CommandHolder::Wait { condition: WaitCondition::Signal { name, key }, .. }
+                if kept.is_for(name, key.as_ref()) =>
             {
                 Ok(())
             }
@@ -73,7 +71,8 @@ impl Execution {
             | CommandHolder::Nobody
             | CommandHolder::Worker { .. }
             | CommandHolder::Child { .. }
-            | CommandHolder::Callback { .. } => {
+            | CommandHolder::Callback { .. }
+            | CommandHolder::Approval { .. } => {
                 Err(format!("command {command} does not wait for signal `{}`", kept.name))
             }
         }

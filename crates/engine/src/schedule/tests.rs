@@ -15,7 +15,11 @@ fn schedule(spec: &str) -> Schedule {
     );
     match parse_document("s.yaml", yaml.as_bytes()) {
         Ok(CheckedDocument::Schedule(checked)) => checked.schedule,
-        Ok(CheckedDocument::Playbook(_) | CheckedDocument::Subscription(_)) => {
+        Ok(
+            CheckedDocument::Playbook(_)
+            | CheckedDocument::Subscription(_)
+            | CheckedDocument::Notification(_),
+        ) => {
             panic!("it is a schedule")
         }
         Err(problems) => panic!("{problems}"),

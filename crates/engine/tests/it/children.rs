@@ -61,7 +61,7 @@ fn asks(tool: &str, expected: Expect) {
             }
         },
         ChildCall::Invalid(error) => error.to_string(),
-        ChildCall::Settled => "nothing".to_owned(),
+        ChildCall::Settled | ChildCall::Blocked => "nothing".to_owned(),
     };
     expected.assert_eq(&actual);
 }
@@ -149,7 +149,7 @@ fn a_worker_cannot_take_what_waits_for_a_child() {
 /// Cancels the execution and returns the effects of all events.
 fn cancelled(mut story: Story, below: ChildExecutions) -> Vec<Effect> {
     let mut before = story.state.clone();
-    let cancel = Input::Cancel { reason: "stop".into(), below };
+    let cancel = Input::Cancel { reason: "stop".into(), below, actor: None };
     let events = story.tell(&cancel).expect("it runs");
     let mut effects = Vec::new();
     for event in events {
@@ -257,7 +257,7 @@ fn a_child_gives_back_the_step_that_was_asked_for_else_the_last() {
     let output = |return_step| {
         let story = told_with(CHILD_PLAYBOOK, child_options(return_step));
         match &story.log.last().map(|it| it.event.clone()) {
-            Some(Event::ExecutionCompleted { output }) => (*story.resolve(output)).clone(),
+            Some(Event::ExecutionCompleted { output, .. }) => (*story.resolve(output)).clone(),
             other => panic!("{other:?}"),
         }
     };

@@ -81,7 +81,11 @@ fn a_superseded_report_stays_so_when_the_command_is_cancelled() {
     let superseded = Err(Refusal::Superseded { command: FIRST, attempt: Attempt(1) });
     assert_eq!(story.report(FIRST, 1, "a", done(1)), superseded);
     story
-        .tell(&Input::Cancel { reason: "stop".into(), below: ChildExecutions::Cancelled })
+        .tell(&Input::Cancel {
+            reason: "stop".into(),
+            below: ChildExecutions::Cancelled,
+            actor: None,
+        })
         .unwrap();
     assert_eq!(story.report(FIRST, 1, "a", done(1)), superseded);
 }

@@ -29,6 +29,7 @@ fn cancelling_takes_back_every_command_and_ends_the_execution() {
         .tell(&Input::Cancel {
             reason: "no longer wanted".into(),
             below: ChildExecutions::Cancelled,
+            actor: None,
         })
         .unwrap();
     expect![[r#"
@@ -45,8 +46,11 @@ fn cancelling_takes_back_every_command_and_ends_the_execution() {
         CANCELLED no longer wanted
     "#]]
     .assert_eq(&story.history());
-    let again =
-        story.tell(&Input::Cancel { reason: "again".into(), below: ChildExecutions::Cancelled });
+    let again = story.tell(&Input::Cancel {
+        reason: "again".into(),
+        below: ChildExecutions::Cancelled,
+        actor: None,
+    });
     assert_eq!(again, Err(Refusal::Finished(ExecutionStatus::Cancelled)));
     assert_eq!(story.next_ready(), None);
 }
@@ -55,7 +59,11 @@ fn cancelling_takes_back_every_command_and_ends_the_execution() {
 fn a_claim_after_the_end_is_refused_and_a_late_report_is_harmless() {
     let mut story = fanned_out();
     story
-        .tell(&Input::Cancel { reason: "stop".into(), below: ChildExecutions::Cancelled })
+        .tell(&Input::Cancel {
+            reason: "stop".into(),
+            below: ChildExecutions::Cancelled,
+            actor: None,
+        })
         .unwrap();
     let finished = Refusal::Finished(ExecutionStatus::Cancelled);
     assert_eq!(story.claim(CommandId(2), 1, "w"), Err(finished));
@@ -68,11 +76,14 @@ fn a_claim_after_the_end_is_refused_and_a_late_report_is_harmless() {
 #[test]
 fn finalizing_ends_an_execution_by_hand_and_only_once() {
     let mut story = fanned_out();
-    let running = Input::Finalize { status: ExecutionStatus::Running, reason: String::new() };
+    let running =
+        Input::Finalize { status: ExecutionStatus::Running, reason: String::new(), actor: None };
     assert_eq!(story.tell(&running), Err(Refusal::NotAnEnd(ExecutionStatus::Running)));
-    let failed = Input::Finalize { status: ExecutionStatus::Failed, reason: "given up".into() };
+    let failed =
+        Input::Finalize { status: ExecutionStatus::Failed, reason: "given up".into(), actor: None };
     story.tell(&failed).unwrap();
-    let completed = Input::Finalize { status: ExecutionStatus::Completed, reason: String::new() };
+    let completed =
+        Input::Finalize { status: ExecutionStatus::Completed, reason: String::new(), actor: None };
     assert_eq!(story.tell(&completed), Err(Refusal::Finished(ExecutionStatus::Failed)));
     let last = story.history().lines().last().unwrap_or_default().to_owned();
     assert_eq!(last, "FAILED given up");
@@ -87,7 +98,11 @@ fn timers_of_an_ended_execution_are_gone() {
     story.report(CommandId(2), 1, "w", outcome).unwrap();
     assert!(story.next_timer().is_some());
     story
-        .tell(&Input::Cancel { reason: "stop".into(), below: ChildExecutions::Cancelled })
+        .tell(&Input::Cancel {
+            reason: "stop".into(),
+            below: ChildExecutions::Cancelled,
+            actor: None,
+        })
         .unwrap();
     assert_eq!(story.next_timer(), None);
 }

@@ -82,10 +82,13 @@ fn open(story: &Story) -> Vec<String> {
         OpenPart::Command(open) => {
             let wait = match open.waits_for {
                 CommandWait::Worker => "a worker".to_owned(),
+                CommandWait::Slot(slot) => format!("limit {}", slot.limit.name),
+                CommandWait::Resumption(_) => "its resumption".to_owned(),
                 CommandWait::Report { worker, attempt, .. } => format!("{worker}, {attempt}"),
                 CommandWait::Child { execution, .. } => format!("child {execution}"),
                 CommandWait::Condition { condition, .. } => format!("{condition:?}"),
                 CommandWait::Callback { attempt, .. } => format!("a callback, {attempt}"),
+                CommandWait::Approval { request, .. } => format!("approval {}", request.title),
             };
             let item = match open.task.place {
                 Place::Item { index, .. } => format!(" item {index}"),
@@ -96,6 +99,7 @@ fn open(story: &Story) -> Vec<String> {
         OpenPart::Retry { step, task, .. } => {
             format!("{} waits for retry {}", step.expect("a step"), task.retry)
         }
+        OpenPart::TimeLimit { limit: TimeLimit::Expected, .. } => "expected end".to_owned(),
         OpenPart::TimeLimit { limit: TimeLimit::Execution, .. } => "limit of all".to_owned(),
         OpenPart::TimeLimit { limit: TimeLimit::Step | TimeLimit::Task, step, .. } => {
             format!("limit of {}", step.expect("a step"))

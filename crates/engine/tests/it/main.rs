@@ -1,20 +1,27 @@
 //! Tests of the rules of an execution: a playbook, the outputs of its tasks, the resulting history.
 
+mod approvals;
 mod audit;
 mod budgets;
 mod children;
 mod commands;
 mod endings;
 mod failures;
+mod holds;
 mod inspect;
 mod joins;
+mod labels;
+mod late;
 mod loops;
+mod notices;
+mod once;
 mod parked;
 mod pipelines;
 mod properties;
 mod routing;
 mod rules;
 mod scopes;
+mod timing;
 mod views;
 mod waits;
 

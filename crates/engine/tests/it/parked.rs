@@ -247,7 +247,7 @@ fn a_callback_in_time_cancels_the_timeout() {
 fn a_cancellation_ends_a_parked_command_and_its_callback_is_told_so() {
     let mut story = parked(LIMITED);
     let below = ChildExecutions::Cancelled;
-    story.tell(&Input::Cancel { reason: "enough".to_owned(), below }).unwrap();
+    story.tell(&Input::Cancel { reason: "enough".to_owned(), below, actor: None }).unwrap();
     let cancelled = Refusal::Finished(ExecutionStatus::Cancelled);
     assert_eq!(awaits_callback(&story.state, "start", None), Err(cancelled.clone()));
     assert_eq!(call_back(&mut story, FIRST, "j-1", succeeded()), Err(cancelled));
@@ -303,7 +303,7 @@ fn a_fork_starts_a_job_of_its_own() {
     };
     let origin = ForkPoint { execution: Story::EXECUTION, seq: state.seq() };
     let (changes, rest, again) = (Changes::default(), Vec::new(), Vec::new());
-    let events = fork(&state, &Fork { origin, changes, rest, again }, given);
+    let events = fork(&state, &Fork { origin, changes, rest, again, actor: None }, given);
     let tags: Vec<&str> =
         events.unwrap().unwrap().iter().map(|event| event.tag().as_str()).collect();
     let expected = ["execution.forked", "command.cancelled", "command.issued", "timer.cancelled"];

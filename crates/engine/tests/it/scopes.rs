@@ -165,3 +165,19 @@ workflow:
     );
     assert_eq!(names("rhai", "let n = k + start.n; n"), ["k", "start"]);
 }
+
+#[test]
+fn a_missing_value_fails_a_strict_playbook_and_is_named() {
+    let strict = |workflow: &str| {
+        told(&format!(
+            "executor: {{spec: {{undefined: strict}}}}\nworkload: {{a: null}}\nworkflow:\n{workflow}"
+        ))
+    };
+    let story = strict("  - {step: start, when: '{{ workload.b }}', tool: {kind: noop}}\n");
+    let history = story.history();
+    assert!(history.contains("FAILED") && history.contains("`workload.b` is missing"), "{history}");
+    let story = strict(
+        "  - {step: start, tool: {kind: noop, result: {a: '{{ workload.a }}', b: '{{ workload.b | default(1) }}'}}}\n",
+    );
+    assert_eq!(story.output("start"), json!({ "a": null, "b": 1 }));
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use noetl_engine::{Effect, Input, Refusal, SIGNALS_MAX, Signal, effects_of, replay};
-use noetl_model::{Event, ExecutionStatus, Payload, Pool};
+use noetl_model::{CommandId, Event, ExecutionStatus, Payload, Pool};
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::{Value, json};
 
@@ -58,6 +58,8 @@ fn signal(name: &str, body: Value, key: Option<&str>) -> Input {
         body: Payload::inline(body),
         sender: Some("shop".to_owned()),
         key: key.map(str::to_owned),
+        to: None,
+        actor: None,
     })
 }
 
@@ -247,7 +249,9 @@ fn wrong_settings_fail_the_step_with_the_key_that_is_wrong() {
 fn a_cancelled_execution_leaves_no_wait_and_no_timer() {
     let mut story = begun(LIMITED);
     let below = noetl_model::ChildExecutions::Cancelled;
-    story.tell(&Input::Cancel { reason: "enough".to_owned(), below }).expect("it runs");
+    story
+        .tell(&Input::Cancel { reason: "enough".to_owned(), below, actor: None })
+        .expect("it runs");
     assert_eq!((story.next_timer(), story.next_ready()), (None, None));
     assert_eq!(story.status(), ExecutionStatus::Cancelled);
 }
@@ -263,5 +267,64 @@ fn an_open_wait_is_a_parked_row_of_the_control_pool() {
     );
     noetl_engine::evolve(&mut before, &story.log[2]).expect("a legal log");
     let opened = effects_of(&before, &story.log[3]);
-    assert!(matches!(opened[..], [Effect::Park { .. }]), "{opened:?}");
+    assert!(matches!(opened[..], [Effect::Park { .. }, Effect::Index(_)]), "{opened:?}");
+}
+
+const KEYED: &str = "
+  - step: start
+    loop: {in: [a, b], iterator: it, spec: {mode: parallel}}
+    tool: {kind: wait, signal: payment, key: '{{ it }}'}
+";
+
+/// A signal that is sent to a wait by its correlation key.
+fn keyed(command: u64, key: &str, once: &str) -> Input {
+    Input::Signal(Signal {
+        name: "payment".parse().expect("a name"),
+        body: Payload::inline(json!(once)),
+        sender: None,
+        key: Some(once.to_owned()),
+        to: Some((CommandId(command), key.parse().expect("a key"))),
+        actor: None,
+    })
+}
+
+#[test]
+fn a_signal_by_key_ends_the_wait_with_that_key_once() {
+    let mut story = begun(KEYED);
+    let refused = |story: &mut Story, command, key| story.tell(&keyed(command, key, "x"));
+    let not_awaited = |command| Err(Refusal::SignalNotAwaited(CommandId(command)));
+    assert_eq!(refused(&mut story, 0, "b"), not_awaited(0), "another key");
+    assert_eq!(refused(&mut story, 9, "a"), not_awaited(9), "no such command");
+    assert!(!story.tell(&keyed(1, "b", "first")).expect("it is awaited").is_empty());
+    assert_eq!(story.tell(&keyed(1, "b", "first")), Ok(Vec::new()), "the same signal again");
+    assert_eq!(refused(&mut story, 1, "b"), not_awaited(1), "the wait has ended");
+    assert!(!story.tell(&keyed(0, "a", "second")).expect("it is awaited").is_empty());
+    assert_eq!(story.status(), ExecutionStatus::Completed);
+    assert_eq!(story.tell(&keyed(1, "b", "first")), Ok(Vec::new()), "again after the end");
+    let late = refused(&mut story, 1, "b");
+    assert_eq!(late, Err(Refusal::Finished(ExecutionStatus::Completed)));
+    let ended = story.history();
+    assert!(ended.contains(r#""body":"first""#) && ended.contains(r#""key":"b""#), "{ended}");
+}
+
+#[test]
+fn a_signal_by_name_ends_a_wait_with_any_key() {
+    let mut story = begun(KEYED);
+    for body in [1, 2] {
+        send(&mut story, "payment", json!(body)).expect("it is awaited");
+    }
+    assert_eq!(story.status(), ExecutionStatus::Completed);
+}
+
+#[test]
+fn a_wait_with_a_key_says_that_it_is_open() {
+    let story = begun(KEYED);
+    let opened = story.log.iter().position(|it| matches!(it.event, Event::WaitOpened { .. }));
+    let opened = opened.expect("a wait");
+    let before = replay(Story::EXECUTION, story.log[..opened].to_vec()).unwrap().unwrap();
+    let effects = effects_of(&before, &story.log[opened]);
+    assert!(
+        matches!(effects[..], [Effect::Park { .. }, Effect::Index(_), Effect::Send(_)]),
+        "{effects:?}"
+    );
 }

@@ -57,6 +57,19 @@ pub(crate) fn capitalize(state: &mut State<'_, '_>, value: &Value) -> Result<Val
     write(state, first + &rest)
 }
 
+/// Quotes text as one word of a POSIX shell: in single quotes, unless it consists of characters that
+/// mean nothing to a shell.
+pub(super) fn shell_quote(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let text = read(state, value)?;
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-./:@%+=,".contains(it);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        let text = text.into_owned();
+        return write(state, text);
+    }
+    let quoted = format!("'{}'", text.replace('\'', "'\\''"));
+    write(state, quoted)
+}
+
 /// Escapes the characters that are special in HTML.
 pub(crate) fn escape(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let mut text = String::new();

@@ -5,11 +5,16 @@
 //! index would traverse passes through a filter that charges for it. The parser also collects the
 //! variables used, and rejects unknown filters, tests and functions.
 
+use std::ops::Range;
+
+use serde_json::Value;
+
 use crate::environment::{TESTS, known_filter, known_test, nearest};
+use crate::facts::{ComparisonSign, FilterUse, Operand, TemplateComparison};
 use crate::filters;
 use crate::syntax::lexer::{Tag, TagToken, TagTokenKind};
 use crate::syntax::mentions::Mentions;
-use crate::syntax::{Path, SyntaxFault};
+use crate::syntax::{Path, PathStep, SyntaxFault};
 
 /// A rewritten expression.
 pub(super) struct Guarded {
@@ -123,8 +128,11 @@ impl<'t, 's> Guard<'t, 's> {
 
     /// Parses `a or b`, the only kind of expression allowed after `in` and `if` in a statement.
     pub(super) fn either(&mut self) -> Result<Guarded, SyntaxFault> {
+        let known = self.mentions.facts.names.len();
         let mut left = self.both()?;
         while self.eat("or") {
+            // The right side is used if the left side is missing.
+            self.mentions.facts.names.iter_mut().skip(known).for_each(|it| it.is_optional = true);
             let right = self.both()?;
             left = Guarded::new(format!("{} or {}", left.text, right.text), BindingStrength::Loose);
         }
@@ -150,7 +158,9 @@ impl<'t, 's> Guard<'t, 's> {
     }
 
     fn comparison(&mut self) -> Result<Guarded, SyntaxFault> {
+        let begin = self.at;
         let first = self.sum()?;
+        let mut left = (begin..self.at, self.operand(&first, begin));
         let mut rest = Vec::new();
         loop {
             let operator = match self.peek() {
@@ -168,7 +178,12 @@ impl<'t, 's> Guard<'t, 's> {
                 }
                 Some(_) | None => break,
             };
-            rest.push((operator, self.sum()?));
+            let begin = self.at;
+            let right = self.sum()?;
+            let described = (begin..self.at, self.operand(&right, begin));
+            self.note_comparison(&left, operator, &described);
+            left = described;
+            rest.push((operator, right));
         }
         if rest.is_empty() {
             return Ok(first);
@@ -191,6 +206,51 @@ impl<'t, 's> Guard<'t, 's> {
             text.push_str(&format!(" {operator} {}", operand(right, guard)));
         }
         Ok(Guarded::new(text, BindingStrength::Loose))
+    }
+
+    /// Describes the operand that was read since the token `begin`.
+    fn operand(&self, read: &Guarded, begin: usize) -> Operand {
+        let tokens = &self.tokens[begin..self.at];
+        match (&read.path, tokens) {
+            (Some(path), _) => {
+                let steps = path.steps.iter().map(|step| match step {
+                    PathStep::Name(name) => name.clone(),
+                    PathStep::Index(index) => index.to_string(),
+                });
+                Operand::Path(std::iter::once(path.root.clone()).chain(steps).collect())
+            }
+            (None, [only]) => literal(*only).map_or(Operand::Other, Operand::Literal),
+            (None, [sign, only]) if sign.text == "-" => match literal(*only) {
+                Some(Value::Number(number)) => {
+                    let negative = number.as_f64().map(|it| Value::from(-it));
+                    negative.map_or(Operand::Other, Operand::Literal)
+                }
+                Some(_) | None => Operand::Other,
+            },
+            (None, [.., bar, name])
+                if bar.text == "|" && matches!(name.text, "length" | "count" | "len") =>
+            {
+                Operand::Length
+            }
+            (None, _) => Operand::Other,
+        }
+    }
+
+    fn note_comparison(
+        &mut self,
+        (from, left): &(Range<usize>, Operand),
+        sign: &str,
+        (to, right): &(Range<usize>, Operand),
+    ) {
+        let start = self.tokens.get(from.start).map_or(0, |token| token.start);
+        let last = to.end.checked_sub(1).and_then(|at| self.tokens.get(at));
+        let end = last.map_or(start, |token| token.start + token.text.len());
+        self.mentions.facts.comparisons.push(TemplateComparison {
+            left: left.clone(),
+            sign: ComparisonSign::of(sign),
+            right: right.clone(),
+            range: start..end,
+        });
     }
 
     fn sum(&mut self) -> Result<Guarded, SyntaxFault> {
@@ -251,10 +311,16 @@ impl<'t, 's> Guard<'t, 's> {
     }
 
     fn filtered(&mut self) -> Result<Guarded, SyntaxFault> {
+        let known = self.mentions.facts.names.len();
         let mut value = self.signed()?;
         loop {
             if self.eat("|") {
                 let base = value.tight();
+                let name = self.peek().map(|token| token.text.to_owned()).unwrap_or_default();
+                for used in self.mentions.facts.names.iter_mut().skip(known) {
+                    used.is_optional |= matches!(name.as_str(), "default" | "d");
+                    used.filters.push(name.clone());
+                }
                 value = Guarded::new(self.filter(base)?, BindingStrength::Tight);
             } else if self.eat("is") {
                 value = self.test(value)?;
@@ -270,7 +336,13 @@ impl<'t, 's> Guard<'t, 's> {
         if name.kind != TagTokenKind::Name || !known_filter(name.text) {
             return Err(unknown("filter", name, filters::NAMES));
         }
+        let begin = self.at;
         let arguments = if self.sees("(") { self.arguments()? } else { String::new() };
+        self.mentions.facts.filters.push(FilterUse {
+            name: name.text.to_owned(),
+            range: name.start..name.start + name.text.len(),
+            arguments: argument_count(&self.tokens[begin..self.at]),
+        });
         Ok(format!("{base}|{}{arguments}", name.text))
     }
 
@@ -294,6 +366,43 @@ impl<'t, 's> Guard<'t, 's> {
         // In parentheses, since a word after a test would be taken as its argument.
         Ok(Guarded::new(format!("({text})"), BindingStrength::Tight))
     }
+}
+
+/// Returns the value of a literal; `None` for a name or a text with escapes.
+fn literal(token: TagToken<'_>) -> Option<Value> {
+    match (token.kind, token.text) {
+        (TagTokenKind::Text, text) if !text.contains('\\') => {
+            Some(Value::from(&text[1..text.len() - 1]))
+        }
+        (TagTokenKind::Number, text) => text.parse().ok().map(Value::Number),
+        (TagTokenKind::Name, "true" | "True") => Some(Value::Bool(true)),
+        (TagTokenKind::Name, "false" | "False") => Some(Value::Bool(false)),
+        (TagTokenKind::Name, "none" | "None") => Some(Value::Null),
+        (TagTokenKind::Text | TagTokenKind::Name | TagTokenKind::Sign, _) => None,
+    }
+}
+
+/// Returns the number of arguments in parentheses; `None` if one of them unpacks a list.
+fn argument_count(tokens: &[TagToken<'_>]) -> Option<usize> {
+    let (mut depth, mut commas, mut is_empty) = (0_usize, 0_usize, true);
+    for (at, token) in tokens.iter().enumerate() {
+        if token.kind == TagTokenKind::Text {
+            is_empty = false;
+            continue;
+        }
+        match token.text {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            "," if depth == 1 => {
+                let is_last = tokens.get(at + 1).is_some_and(|next| next.text == ")");
+                commas += usize::from(!is_last || at + 2 < tokens.len());
+            }
+            "*" | "**" if depth == 1 && matches!(tokens[at - 1].text, "(" | ",") => return None,
+            _ => {}
+        }
+        is_empty &= at == 0 || at + 1 == tokens.len();
+    }
+    Some(if is_empty { 0 } else { commas + 1 })
 }
 
 /// The tests that traverse the whole value they are applied to.

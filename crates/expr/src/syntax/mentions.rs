@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::facts::TemplateFacts;
 use crate::syntax::{Path, PathStep};
 
 /// The variables that a template reads, and the names it defines itself.
@@ -14,6 +15,10 @@ pub(super) struct Mentions {
     pub(super) roots: BTreeSet<String>,
     /// The names that the template assigns itself, innermost block last.
     pub(super) local: Vec<BTreeSet<String>>,
+    /// The names, filters and comparisons with their places.
+    pub(super) facts: TemplateFacts,
+    /// True if a missing value is an error when the template is rendered.
+    pub(super) is_strict: bool,
 }
 
 impl Mentions {

@@ -1,6 +1,7 @@
 //! Parses the operands of expressions: literals, names with attributes and calls, lists and maps.
 
 use crate::environment::{FUNCTIONS, NOW, known_function};
+use crate::facts::NameUse;
 use crate::syntax::guard::{BindingStrength, Guard, Guarded, unknown};
 use crate::syntax::lexer::{TagToken, TagTokenKind};
 use crate::syntax::{Path, PathStep, SyntaxFault};
@@ -16,17 +17,19 @@ impl Guard<'_, '_> {
             };
             return Ok(Guarded::new(format!("(-{})", operand.tight()), binding));
         }
+        let first = self.at;
         let value = self.primary()?;
-        self.postfix(value)
+        self.postfix(value, first)
     }
 
     /// Parses attributes, indexes, slices and calls after an operand, which never needs
     /// parentheses.
-    fn postfix(&mut self, mut value: Guarded) -> Result<Guarded, SyntaxFault> {
+    fn postfix(&mut self, mut value: Guarded, first: usize) -> Result<Guarded, SyntaxFault> {
         // The number of path steps that were collected when the expression stopped being a fixed
         // path.
         let mut closed: Option<usize> = None;
         let mut path = value.path.take();
+        let mut ends = vec![self.end_of_last()];
         loop {
             if self.eat(".") {
                 let name = self.next()?;
@@ -36,12 +39,16 @@ impl Guard<'_, '_> {
                         Ok(index) => PathStep::Index(index),
                         Err(_) => PathStep::Name(name.text.to_owned()),
                     });
+                    ends.push(self.end_of_last());
                 }
             } else if self.sees("[") {
                 let (text, step) = self.subscript(std::mem::take(&mut value.text))?;
                 value.text = text;
                 match (&mut path, step, closed) {
-                    (Some(path), Some(step), None) => path.steps.push(step),
+                    (Some(path), Some(step), None) => {
+                        path.steps.push(step);
+                        ends.push(self.end_of_last());
+                    }
                     (Some(path), None, None) => closed = Some(path.steps.len()),
                     (Some(_) | None, _, _) => {}
                 }
@@ -67,12 +74,56 @@ impl Guard<'_, '_> {
                 self.mentions.need(NOW);
             }
             if !is_function {
-                self.mentions.record(&path, closed.unwrap_or(path.steps.len()));
+                let steps = closed.unwrap_or(path.steps.len());
+                self.mentions.record(&path, steps);
+                self.note_name(&path, steps, (first, &ends));
+                if self.mentions.is_strict && !self.handles_missing() {
+                    value.text = format!("({}|__required(\"{}\"))", value.text, named(&path));
+                    value.binding = BindingStrength::Tight;
+                }
             }
             let is_plain = closed.is_none() && !self.mentions.is_local(&path.root);
             value.path = is_plain.then_some(path);
         }
         Ok(value)
+    }
+
+    /// Returns the end of the token that was read last.
+    pub(super) fn end_of_last(&self) -> usize {
+        let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        last.map_or(0, |token| token.start + token.text.len())
+    }
+
+    /// Notes the use of a name, with the fixed part of its path.
+    fn note_name(&mut self, path: &Path, steps: usize, (first, ends): (usize, &[usize])) {
+        if self.mentions.is_local(&path.root) {
+            return;
+        }
+        let mut names = vec![path.root.clone()];
+        for step in path.steps.iter().take(steps) {
+            match step {
+                PathStep::Name(name) => names.push(name.clone()),
+                PathStep::Index(_) => break,
+            }
+        }
+        let start = self.tokens.get(first).map_or(0, |token| token.start);
+        let ends: Vec<usize> = ends.iter().copied().take(names.len()).collect();
+        let end = ends.last().copied().unwrap_or(start);
+        let is_optional = self.handles_missing();
+        let filters = Vec::new();
+        let used = NameUse { path: names, range: start..end, ends, is_optional, filters };
+        self.mentions.facts.names.push(used);
+    }
+
+    /// True if a filter or test that accepts a missing value comes next.
+    fn handles_missing(&self) -> bool {
+        let word = |ahead: usize| self.tokens.get(self.at + ahead).map(|token| token.text);
+        match (word(0), word(1)) {
+            (Some("|"), Some("default" | "d")) => true,
+            (Some("is"), Some("not")) => matches!(word(2), Some("defined" | "undefined" | "none")),
+            (Some("is"), Some(test)) => matches!(test, "defined" | "undefined" | "none"),
+            (Some(_) | None, _) => false,
+        }
     }
 
     fn check_function(&self, name: &str, token: Option<TagToken<'_>>) -> Result<(), SyntaxFault> {
@@ -212,6 +263,11 @@ impl Guard<'_, '_> {
         text.push('}');
         Ok(Guarded::new(text, BindingStrength::Tight))
     }
+}
+
+/// Returns a path as the argument of a filter; a name that a string cannot hold is left out.
+fn named(path: &Path) -> String {
+    path.to_string().replace(['"', '\\'], "?")
 }
 
 fn literal_step(token: TagToken<'_>) -> Option<PathStep> {

@@ -1,12 +1,15 @@
 //! Sample events: one of each kind, with every field filled.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use noetl_model::{
-    Attempt, Bindings, CatalogId, ChildExecutions, CommandId, Digest, ErrorKind, ErrorMode, Event,
-    EventId, ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef,
-    Place, PlaybookRef, Pool, Recorded, RunId, ScopeTarget, Seq, SkipReason, StepName, TaskAddress,
-    TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WaitCondition, WaitTimeout, WorkerId,
+    ApprovalRequest, ApprovalTimeout, Attempt, Bindings, CatalogId, ChildExecutions, CommandId,
+    Digest, ErrorKind, ErrorMode, Event, EventId, ExecutionId, ForkPoint, ItemSource, Labels,
+    LimitAmount, LimitDefinition, Logs, LoopMode, NoticeReason, NoticeTarget, OnConflict, Origin,
+    PauseScope, Payload, PayloadRef, Place, PlaybookRef, Pool, Priority, Recorded, RejectionEffect,
+    RunId, ScopeTarget, Seq, SkipReason, StartPause, StepName, TaskAddress, TimerId, TimerPurpose,
+    Timestamp, ToolError, ToolKind, Verdict, WaitCondition, WaitTimeout, WorkerId,
 };
 use serde_json::json;
 
@@ -14,7 +17,8 @@ const COMMAND: CommandId = CommandId(4);
 const RUN: RunId = RunId(2);
 
 pub(crate) fn all() -> Vec<Recorded> {
-    let events = executions().into_iter().chain(steps()).chain(commands()).chain(others());
+    let events =
+        executions().into_iter().chain(steps()).chain(commands()).chain(others()).chain(added());
     (1..)
         .zip(events)
         .map(|(n, event)| Recorded {
@@ -66,6 +70,7 @@ fn executions() -> Vec<Event> {
                 place: Place::Item { index: 3, task: 0 },
                 retry: 0,
             }],
+            actor: None,
         },
         Event::ExecutionStarted {
             playbook: PlaybookRef {
@@ -83,17 +88,44 @@ fn executions() -> Vec<Event> {
             },
             error_mode: ErrorMode::Strict,
             pool: Pool::shared(),
+            priority: Priority::HIGHEST,
+            paused: Some(StartPause {
+                actor: Some("ada".to_owned()),
+                reason: Some("repair".to_owned()),
+            }),
             trace: Some(
                 json!({ "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }),
             ),
+            notice: None,
+            labels: Labels::default(),
+            actor: None,
         },
-        Event::ExecutionCompleted { output: Payload::inline(json!({ "rows": 3 })) },
-        Event::ExecutionFailed { error: error(), steps: vec![step()] },
+        Event::ExecutionCompleted { output: Payload::inline(json!({ "rows": 3 })), actor: None },
+        Event::ExecutionFailed { error: error(), steps: vec![step()], actor: None },
         Event::ExecutionCancelled {
             reason: "no longer wanted".to_owned(),
             below: ChildExecutions::Cancelled,
+            actor: None,
         },
         Event::ExecutionStalled { detail: "nothing is under way".to_owned() },
+    ]
+}
+
+/// Events that were added later: the others keep their numbers, and so their golden files.
+fn added() -> Vec<Event> {
+    vec![
+        Event::ExecutionLate { due_at: Timestamp::from_millis(600_000) },
+        Event::NotificationRequested {
+            reason: NoticeReason::Failed,
+            document: Some("notifications/ops".to_owned()),
+            target: NoticeTarget::Mail {
+                to: vec!["ops@example.test".to_owned()],
+                subject: "etl/load failed".to_owned(),
+                body: "It failed.".to_owned(),
+                credential: "smtp".to_owned(),
+            },
+            problems: vec!["`subject`: no such value".to_owned()],
+        },
     ]
 }
 
@@ -176,6 +208,7 @@ fn commands() -> Vec<Event> {
     ]
 }
 
+#[allow(clippy::too_many_lines, reason = "one instance for each event")]
 fn others() -> Vec<Event> {
     vec![
         Event::ContextUpdated {
@@ -205,7 +238,10 @@ fn others() -> Vec<Event> {
         },
         Event::WaitOpened {
             command: COMMAND,
-            condition: WaitCondition::Signal { name: "payment".parse().expect("a name") },
+            condition: WaitCondition::Signal {
+                name: "payment".parse().expect("a name"),
+                key: Some("A-1001".parse().expect("a key")),
+            },
             on_timeout: WaitTimeout::Continue,
         },
         Event::SignalReceived {
@@ -213,7 +249,47 @@ fn others() -> Vec<Event> {
             body: Payload::inline(json!({ "amount": 12 })),
             sender: Some("shop".to_owned()),
             key: Some("order-7".to_owned()),
+            correlation: Some("A-1001".parse().expect("a key")),
+            actor: None,
         },
         Event::SignalDelivered { command: COMMAND, signal: Seq(9) },
+        Event::ApprovalRequested {
+            command: COMMAND,
+            request: Arc::new(ApprovalRequest {
+                title: "Release 1.4".to_owned(),
+                description: Some("Tests are green.".to_owned()),
+                form: Some(json!({ "properties": { "window": { "type": "string" } } })),
+                approvers: vec!["ada".to_owned()],
+                deadline: Some(Timestamp::from_millis(1_794_741_999_000)),
+                on_timeout: ApprovalTimeout::Reject,
+                on_reject: RejectionEffect::Continue,
+            }),
+        },
+        Event::ApprovalDecided {
+            command: COMMAND,
+            verdict: Verdict::Approved,
+            actor: Some("ada".to_owned()),
+            comment: Some("go".to_owned()),
+            values: Payload::inline(json!({ "window": "night" })),
+            timed_out: false,
+        },
+        Event::ExecutionPaused {
+            scope: PauseScope::Playbook,
+            actor: Some("ada".to_owned()),
+            reason: Some("repair".to_owned()),
+        },
+        Event::ExecutionResumed {
+            actor: Some("ada".to_owned()),
+            reason: Some("repaired".to_owned()),
+        },
+        Event::SlotRequested {
+            command: Some(COMMAND),
+            limit: LimitDefinition {
+                name: "crm".parse().expect("a name"),
+                amount: LimitAmount::Rate { count: 50, per_ms: 1000, burst: 10 },
+            },
+            on_conflict: OnConflict::CancelRunning,
+        },
+        Event::SlotGranted { command: Some(COMMAND), limit: "crm".parse().expect("a name") },
     ]
 }

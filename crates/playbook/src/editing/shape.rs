@@ -4,6 +4,7 @@
 use noetl_model::ToolKind;
 
 use super::outline::{Container, Outline, PathPart};
+use crate::words::inputs::INPUT;
 use crate::words::tools::{Form, ToolKeys, settings_of};
 use crate::words::{
     ADMIT_RULE, ALLOW, ARC, KeyStatus, KeyTable, KeyType, LanguageKey, NEXT, POLICY, RETRY, ROOT,
@@ -16,6 +17,8 @@ pub(super) enum Shape {
     Table(&'static KeyTable),
     /// A list of such maps.
     TablesIn(&'static KeyTable),
+    /// A map from names of the author to such maps.
+    TablesByName(&'static KeyTable),
     /// A tool, whose settings depend on its kind.
     Tool,
     ToolOrList,
@@ -90,7 +93,9 @@ impl Shape {
     fn below(self, key: Option<&str>, container: &Container) -> Self {
         match (self, key) {
             (Self::Table(table), Some(key)) => of_key(table, key),
-            (Self::TablesIn(table), None) => Self::Table(table),
+            (Self::TablesIn(table), None) | (Self::TablesByName(table), Some(_)) => {
+                Self::Table(table)
+            }
             (Self::Tool | Self::ToolOrList, Some(key)) => of_tool_key(container, key),
             (Self::ToolOrList, None) => Self::LabelledTool,
             (Self::LabelledTool, Some(key)) => {
@@ -114,6 +119,7 @@ impl Shape {
             (
                 Self::Table(_)
                 | Self::TablesIn(_)
+                | Self::TablesByName(_)
                 | Self::Tool
                 | Self::LabelledTool
                 | Self::Settings(_)
@@ -156,6 +162,7 @@ impl Shape {
                 vec![OfferedKey { name: "rules", about: None, opens: true, is_required: true }]
             }
             Self::TablesIn(_)
+            | Self::TablesByName(_)
             | Self::Words(_)
             | Self::Truth
             | Self::ToolKindName
@@ -172,6 +179,7 @@ impl Shape {
             Self::ToolKindName => tool_kinds(),
             Self::Table(_)
             | Self::TablesIn(_)
+            | Self::TablesByName(_)
             | Self::Tool
             | Self::ToolOrList
             | Self::LabelledTool
@@ -279,6 +287,8 @@ fn of_special(name: &str) -> Shape {
         "admit-else" => Shape::Else(ALLOW),
         "retry-or-count" => Shape::Table(RETRY),
         "workbook" => Shape::ToolOrList,
+        "inputs" => Shape::TablesByName(INPUT),
+        "input-or-type" => Shape::Table(INPUT),
         _ => Shape::Free,
     }
 }
@@ -302,6 +312,7 @@ fn of_form(form: Form) -> Shape {
         | Form::Duration(_)
         | Form::Time
         | Form::Map
+        | Form::DecisionSchema
         | Form::Texts
         | Form::TextOrMap
         | Form::TextOrList

@@ -170,7 +170,7 @@ fn words_fit_their_key() {
     check("kind: P¦", "P", &["Playbook"]);
     check(&after("  - step: more\n    tool:\n      kind: ht¦"), "ht", &["http"]);
     check(&after("  - step: more\n    tool: {kind: py¦}"), "py", &["python"]);
-    check(&after("  - step: more\n    tool: {kind: ¦"), "", &["agent", "artifact"]);
+    check(&after("  - step: more\n    tool: {kind: ¦"), "", &["agent", "approval", "artifact"]);
     check(&after("  - step: more\n    tool: {kind: http, method: ¦}"), "", &["GET", "POST"]);
     check(
         &after("  - step: more\n    tool:\n      kind: http\n      verify_ssl: ¦"),

@@ -4,19 +4,23 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use noetl_model::ErrorMode;
+use noetl_expr::{MissingValues, Template};
+use noetl_model::{ErrorMode, Label, Priority, check_label_key};
 use serde_json::{Map, Value};
 
 use super::DocumentReader;
 use super::foreign::ForeignTools;
 use super::secrets::SecretFields;
 use super::workbook::Workbook;
+use crate::analysis::{AnalysisLevel, RenderMoment, TemplateUses, analyse};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::graph::Graph;
-use crate::parse::TargetWorkers;
-use crate::playbook::{Metadata, Playbook, Step, StepIndex};
+use crate::inputs::DeclaredInputs;
+use crate::notification::NoticeRules;
+use crate::parse::ParseOptions;
+use crate::playbook::{Concurrency, Metadata, Playbook, Step, StepIndex};
 use crate::suggest::nearest;
-use crate::words::{EXECUTOR, EXECUTOR_SPEC, METADATA, ROOT};
+use crate::words::{EXECUTOR, EXECUTOR_SPEC, EXPECT, METADATA, ROOT};
 use crate::yaml::{YamlNode, to_object};
 
 /// The most steps in a playbook.
@@ -24,29 +28,54 @@ const STEPS_MAX: usize = 10_000;
 /// The most arcs of all steps together.
 const ARCS_MAX: usize = 50_000;
 /// The kinds of documents.
-pub(crate) const KINDS: &[&str] = &["Playbook", "Subscription", "Schedule"];
+pub(crate) const KINDS: &[&str] = &["Playbook", "Subscription", "Schedule", "Notification"];
 /// The default entry step.
 const START: &str = "start";
 
 const ERROR_MODES: &[(&str, ErrorMode)] =
     &[("strict", ErrorMode::Strict), ("lenient", ErrorMode::Lenient)];
 
+const UNDEFINED_MODES: &[(&str, MissingValues)] =
+    &[("empty", MissingValues::Empty), ("strict", MissingValues::Fail)];
+
+/// Returns the treatment of missing values that a document asks for; a wrong word is reported by
+/// [`DocumentReader::executor`].
+fn missing_values(root: &YamlNode) -> MissingValues {
+    let spec = root.get("executor").and_then(|executor| executor.get("spec"));
+    let word = spec.and_then(|spec| spec.get("undefined")).and_then(|word| word.text());
+    let known = UNDEFINED_MODES.iter().find(|(name, _)| Some(*name) == word);
+    known.map(|(_, missing)| *missing).unwrap_or_default()
+}
+
 /// Returns the playbook of a document; `None` if there is an error among the findings.
 pub(crate) fn read(
     root: &Rc<YamlNode>,
-    workers: TargetWorkers,
+    options: ParseOptions,
     findings: &mut Findings,
 ) -> Option<Playbook> {
     let mut reader = DocumentReader {
         findings,
         steps: BTreeMap::new(),
         workbook: Workbook::default(),
-        foreign: ForeignTools::of(workers),
+        foreign: ForeignTools::of(options.workers),
         secrets: SecretFields::default(),
+        secret_inputs: Vec::new(),
         bare_rule_sets: Vec::new(),
+        missing: MissingValues::Empty,
+        uses: TemplateUses::new(options.analysis),
     };
     let playbook = reader.document(root);
-    playbook.filter(|_| !findings.has_errors())
+    let uses = reader.uses;
+    let playbook = playbook.filter(|_| !findings.has_errors())?;
+    if options.analysis != AnalysisLevel::Off {
+        analyse(&playbook, &uses, findings);
+    }
+    (!findings.has_errors()).then_some(playbook)
+}
+
+fn secret_names(inputs: Option<&DeclaredInputs>) -> Vec<String> {
+    let secrets = inputs.into_iter().flat_map(DeclaredInputs::secrets);
+    secrets.map(|input| input.name.clone()).collect()
 }
 
 /// A step of the list, with its name.
@@ -63,6 +92,8 @@ struct Executor {
     no_next_is_error: bool,
     timeout: Option<Duration>,
     error_mode: Option<ErrorMode>,
+    priority: Option<Priority>,
+    concurrency: Option<Concurrency>,
 }
 
 impl DocumentReader<'_> {
@@ -72,10 +103,13 @@ impl DocumentReader<'_> {
             return None;
         }
         self.check_kind(root)?;
+        self.missing = missing_values(root);
         self.map(root, ROOT);
         self.check_version(root);
         let metadata = self.metadata(root);
-        let workload = self.workload(root);
+        let mut workload = self.workload(root);
+        let inputs = self.inputs(root, &mut workload);
+        self.secret_inputs = secret_names(inputs.as_ref());
         let keychain = self.keychain(root);
         self.secrets = SecretFields::of(&keychain);
         if let Some(workbook) = root.get("workbook") {
@@ -83,8 +117,13 @@ impl DocumentReader<'_> {
         }
         let named = self.names(root)?;
         let executor = self.executor(root);
-        let steps: Vec<Option<Step>> =
-            named.iter().map(|NamedStep { name, node }| self.step(name, node)).collect();
+        let mut steps: Vec<Option<Step>> = Vec::with_capacity(named.len());
+        for (index, NamedStep { name, node }) in named.iter().enumerate() {
+            self.uses.place.step = Some(StepIndex(index));
+            self.uses.step_names.push(node.get("step").map_or(&node.span, |it| &it.span).clone());
+            steps.push(self.step(name, node));
+        }
+        self.uses.place.step = None;
         let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
         self.check_arcs(root, &steps)?;
         let entry =
@@ -98,12 +137,21 @@ impl DocumentReader<'_> {
         Some(Playbook {
             metadata: metadata?,
             workload,
+            inputs,
             steps,
             entry,
             final_step: executor.final_step,
             no_next_is_error: executor.no_next_is_error,
             timeout: executor.timeout,
+            expected_within: self.expected_within(root),
+            on: match root.get("on").filter(|on| !on.is_null()) {
+                Some(on) => self.at(RenderMoment::Notice, |reader| reader.notice_rules(on)),
+                None => NoticeRules::new(),
+            },
             error_mode: executor.error_mode,
+            missing: self.missing,
+            priority: executor.priority,
+            concurrency: executor.concurrency,
             keychain,
             graph,
         })
@@ -141,7 +189,8 @@ impl DocumentReader<'_> {
             None | Some("noetl.io/v2") => return,
             Some("noetl.io/v10") => {
                 let message = "`noetl.io/v10` is read as `noetl.io/v2`";
-                Finding::warning(DiagnosticCode::ApiVersion, &version.span, message)
+                let finding = Finding::warning(DiagnosticCode::ApiVersion, &version.span, message);
+                finding.fix("noetl.io/v2")
             }
             Some(other) => {
                 let message = format!("`{other}` is not a version of the language");
@@ -167,7 +216,45 @@ impl DocumentReader<'_> {
             None => name.clone(),
         };
         let description = node.get("description").and_then(|text| text.text()).map(str::to_owned);
-        Some(Metadata { name, path, description, all: to_object(entries) })
+        let labels = node.get("labels").map(|labels| self.labels(labels)).unwrap_or_default();
+        Some(Metadata { name, path, description, labels, all: to_object(entries) })
+    }
+
+    /// Reads `metadata.labels`. A label that no execution can have is left out with a warning.
+    fn labels(&mut self, node: &YamlNode) -> Vec<(String, Template)> {
+        if node.is_null() {
+            return Vec::new();
+        }
+        let Some(entries) = node.entries() else {
+            let message = "`labels` is not a map, so executions get no labels from it";
+            let finding = Finding::warning(DiagnosticCode::BadValue, &node.span, message);
+            self.add(finding.help("write `labels: {team: ops}`"));
+            return Vec::new();
+        };
+        let mut labels = Vec::new();
+        for entry in entries {
+            let key = &entry.key.text;
+            let Some(template) = self.template(&entry.value) else { continue };
+            let fault = check_label_key(key).err().or_else(|| {
+                let is_fixed = template.variables().is_empty();
+                let value = template.source();
+                let has_code = |text: &str| text.contains("{{") || text.contains("{%");
+                let is_template = value.as_str().is_some_and(has_code);
+                (is_fixed && !is_template).then(|| Label::from_json(key, value).err()).flatten()
+            });
+            match fault {
+                None => labels.push((key.clone(), template)),
+                Some(fault) => {
+                    let message = format!("{fault}; executions do not get this label");
+                    self.add(Finding::warning(
+                        DiagnosticCode::BadValue,
+                        &entry.value.span,
+                        message,
+                    ));
+                }
+            }
+        }
+        labels
     }
 
     /// Returns `workload`, with missing keys added from the older `vars`.
@@ -280,7 +367,25 @@ impl DocumentReader<'_> {
         executor.timeout = given("timeout").and_then(|node| self.timeout(node));
         executor.error_mode =
             given("error_mode").and_then(|node| self.word(node, "`error_mode`", ERROR_MODES));
+        if let Some(node) = given("undefined") {
+            self.word(node, "`undefined`", UNDEFINED_MODES);
+        }
+        executor.priority = given("priority").and_then(|node| self.priority(node));
+        executor.concurrency = given("concurrency").and_then(|node| self.concurrency(node));
         executor
+    }
+
+    /// Reads `expect`: by when an execution should have ended.
+    fn expected_within(&mut self, root: &YamlNode) -> Option<Duration> {
+        let node = root.get("expect").filter(|node| !node.is_null())?;
+        self.map(node, EXPECT)?;
+        match node.get("within").filter(|within| !within.is_null()) {
+            Some(within) => self.timeout(within),
+            None => {
+                self.missing(node, "`expect`", "within");
+                None
+            }
+        }
     }
 
     fn find_unreachable(

@@ -6,6 +6,7 @@ use noetl_expr::Template;
 use noetl_model::{LoopMode, ToolKind};
 
 use super::DocumentReader;
+use crate::analysis::RenderMoment;
 use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::playbook::{FrameProcess, FrameSettings, Loop, LoopSource, Task};
 use crate::words::{CURSOR, FRAME, LOOP, LOOP_SPEC};
@@ -50,7 +51,7 @@ impl DocumentReader<'_> {
         if node.text() == Some("async") {
             let finding = "`async` is an old spelling of a loop's mode";
             let finding = Finding::warning(DiagnosticCode::OldSpelling, &node.span, finding);
-            self.add(finding.help("write `parallel`"));
+            self.add(finding.help("write `parallel`").fix("parallel"));
             return Some(LoopMode::Parallel);
         }
         self.word(node, "a loop's mode", MODES)
@@ -92,6 +93,7 @@ impl DocumentReader<'_> {
     }
 
     fn items(&mut self, node: &YamlNode) -> Option<Template> {
+        self.uses.note_loop(node);
         match &node.yaml {
             Yaml::Number(_) | Yaml::Text { .. } | Yaml::List(_) | Yaml::Map(_) => {
                 self.template(node)
@@ -124,7 +126,7 @@ impl DocumentReader<'_> {
         });
         let config = YamlNode::map(node.span.clone(), config.collect());
         self.tool_settings(tool, &config);
-        let config = self.template(&config)?;
+        let config = self.at(RenderMoment::Claim, |reader| reader.template(&config))?;
         let label = CLAIM_LABEL.to_owned();
         Some(Task { label, tool, config, set: Vec::new(), rules: Vec::new(), timeout: None })
     }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+use noetl_model::{Label, Labels};
 
 use super::DocumentReader;
 use super::foreign::ForeignTools;
 use super::secrets::SecretFields;
 use super::workbook::Workbook;
+use crate::analysis::{AnalysisLevel, TemplateUses};
 use crate::cron::Cron;
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::parse::TargetWorkers;
@@ -38,7 +40,10 @@ pub(crate) fn read_schedule(root: &YamlNode, findings: &mut Findings) -> Option<
         workbook: Workbook::default(),
         foreign: ForeignTools::of(TargetWorkers::Any),
         secrets: SecretFields::default(),
+        secret_inputs: Vec::new(),
         bare_rule_sets: Vec::new(),
+        missing: noetl_expr::MissingValues::Empty,
+        uses: TemplateUses::new(AnalysisLevel::Off),
     };
     let schedule = reader.schedule(root);
     schedule.filter(|_| !findings.has_errors())
@@ -76,6 +81,10 @@ impl DocumentReader<'_> {
             Some(it) => to_object(self.any_map(it, "`payload`")?),
             None => serde_json::Map::new(),
         };
+        let labels = match dispatch.get("labels").filter(|it| !it.is_null()) {
+            Some(it) => self.fixed_labels(it)?,
+            None => Labels::default(),
+        };
         self.check_jitter(spec, when.as_ref(), jitter);
         Some(Schedule {
             metadata: metadata?,
@@ -86,7 +95,26 @@ impl DocumentReader<'_> {
             playbook: playbook?,
             pool,
             payload,
+            labels,
         })
+    }
+
+    /// Reads the labels of the executions, which are values and not templates.
+    fn fixed_labels(&mut self, node: &YamlNode) -> Option<Labels> {
+        let mut labels = Vec::new();
+        for entry in self.any_map(node, "`labels`")? {
+            match Label::from_json(&entry.key.text, &entry.value.to_json()) {
+                Ok(label) => labels.extend(label),
+                Err(fault) => {
+                    let (span, message) = (&entry.value.span, fault.to_string());
+                    self.add(Finding::error(DiagnosticCode::BadValue, span, message));
+                }
+            }
+        }
+        let labels = Labels::default().with(labels).map_err(|fault| {
+            self.add(Finding::error(DiagnosticCode::BadValue, &node.span, fault.to_string()));
+        });
+        labels.ok()
     }
 
     /// Rejects a jitter longer than the interval, so that executions start in the order of their

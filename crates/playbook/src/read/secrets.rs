@@ -80,6 +80,27 @@ impl DocumentReader<'_> {
     }
 }
 
+impl DocumentReader<'_> {
+    /// Reports secret inputs in a condition: it is decided where only their sealed form is known.
+    pub(super) fn check_secret_inputs(&mut self, node: &YamlNode, variables: &BTreeSet<String>) {
+        let names = self.secret_inputs.iter();
+        let read = names.filter(|name| {
+            let below = |root: &str, path: &str| {
+                path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let qualified = format!("workload.{name}");
+            variables.iter().any(|path| below(name, path) || below(&qualified, path))
+        });
+        for name in read.cloned().collect::<Vec<String>>() {
+            let message = format!("a condition cannot read the secret input `{name}`");
+            let span = place_of(node, &name, &self.findings.source);
+            let span = span.unwrap_or_else(|| node.span.clone());
+            let finding = Finding::error(DiagnosticCode::BadTemplate, &span, message);
+            self.add(finding.help("let a tool compare it and return the result"));
+        }
+    }
+}
+
 /// Returns the place of the first text below a node that contains `words`.
 fn place_of(
     node: &YamlNode,

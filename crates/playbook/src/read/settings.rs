@@ -5,7 +5,10 @@ use std::rc::Rc;
 
 use noetl_model::{Timestamp, ToolKind};
 
+use serde_json::Value;
+
 use super::DocumentReader;
+use crate::DecisionForm;
 use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::parse::TargetWorkers;
 use crate::suggest::nearest;
@@ -15,6 +18,16 @@ use crate::yaml::{Yaml, YamlEntry, YamlKey, YamlNode};
 /// True if the value is known only after rendering.
 fn is_template(node: &YamlNode) -> bool {
     node.text().is_some_and(|text| text.contains("{{") || text.contains("{%"))
+}
+
+/// True if a template is in a value.
+fn has_template(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{{") || text.contains("{%"),
+        Value::Array(items) => items.iter().any(has_template),
+        Value::Object(map) => map.values().any(has_template),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// True if a key is present, or may be because a template is above it. Null counts as absent.
@@ -112,6 +125,18 @@ impl DocumentReader<'_> {
         }
     }
 
+    /// Checks the schema of a form, unless a template in it is known only later.
+    fn decision_form(&mut self, node: &YamlNode, title: &str) {
+        let schema = node.to_json();
+        if self.any_map(node, title).is_none() || has_template(&schema) {
+            return;
+        }
+        for problem in DecisionForm::parse(&schema).err().unwrap_or_default() {
+            let message = format!("{title}: {problem}");
+            self.add(Finding::error(DiagnosticCode::BadValue, &node.span, message));
+        }
+    }
+
     fn setting(&mut self, node: &Rc<YamlNode>, setting: &ToolKey, settings: &ToolKeys) {
         let title = format!("`{}` of {}", setting.name, settings.title);
         match setting.form {
@@ -122,6 +147,7 @@ impl DocumentReader<'_> {
             Form::Duration(max) => drop(self.duration(node, &title, 1.0, max)),
             Form::Time => self.time(node, &title),
             Form::Map => drop(self.any_map(node, &title)),
+            Form::DecisionSchema => self.decision_form(node, &title),
             Form::Texts => self.texts(node, &title),
             Form::TextOrMap => self.one_of(node, &title, &[is_scalar, is_map], "text or a map"),
             Form::TextOrList => self.one_of(node, &title, &[is_scalar, is_list], "text or a list"),

@@ -10,12 +10,16 @@ use serde_json::{Map, Value};
 use super::DocumentReader;
 use super::arcs::{ArcOrigin, MODES};
 use super::task::{StepTasks, TaskPosition};
+use crate::analysis::RenderMoment;
 use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::playbook::{
-    AssignmentScope, BodyForm, Loop, Rule, RuleAction, SetAssignment, Step, Task,
+    AssignmentScope, BodyForm, Loop, Rule, RuleAction, RunPromise, SetAssignment, Step, Task,
 };
 use crate::words::{KeyStatus, STEP, STEP_POLICY, STEP_SPEC};
 use crate::yaml::{YamlEntry, YamlNode};
+
+const RUN_PROMISES: &[(&str, RunPromise)] =
+    &[("at_least_once", RunPromise::AtLeastOnce), ("at_most_once", RunPromise::AtMostOnce)];
 
 impl DocumentReader<'_> {
     /// Reads a step whose name is already known.
@@ -37,17 +41,25 @@ impl DocumentReader<'_> {
         let body = body.map(|body| self.with_step_rules(body, node, policy));
         let mode = spec.and_then(|spec| spec.get("next_mode"));
         let mode = mode.and_then(|mode| self.word(mode, "`next_mode`", MODES));
-        let next = self.router(node.get("next"), &ArcOrigin { step: name, mode });
-        let input = self.step_input(node);
+        let next = self.at(RenderMoment::StepEnd, |reader| {
+            reader.router(node.get("next"), &ArcOrigin { step: name, mode })
+        });
+        let input = self.at(RenderMoment::TaskStart, |reader| reader.step_input(node));
         let when = node.get("when").filter(|when| !when.is_null());
-        let when = when.and_then(|when| self.condition(when));
+        let when = when.and_then(|when| self.at(RenderMoment::StepEntry, |it| it.condition(when)));
         let admit = policy.and_then(|policy| policy.get("admit"));
-        let admit = admit.map(|admit| self.admit(admit)).unwrap_or_default();
+        let admit =
+            admit.map(|admit| self.at(RenderMoment::StepEntry, |reader| reader.admit(admit)));
         let repeat = node.get("loop").filter(|repeat| !repeat.is_null());
-        let repeat = repeat.and_then(|repeat| self.repeat(repeat));
+        let repeat =
+            repeat.and_then(|repeat| self.at(RenderMoment::StepEntry, |it| it.repeat(repeat)));
         self.check_rule_sets(repeat.as_ref());
-        let set = self.step_set(node);
+        let set = self.at(RenderMoment::StepEnd, |reader| reader.step_set(node));
         let timeout = self.step_timeout(node);
+        let limit = node.get("limit").filter(|limit| !limit.is_null());
+        let limit = limit.and_then(|limit| self.limit(limit));
+        let run = node.get("run").filter(|run| !run.is_null());
+        let run = run.and_then(|run| self.word(run, "`run`", RUN_PROMISES)).unwrap_or_default();
         let output = self.step_output(node);
         let description = node.get("desc").or_else(|| node.get("description"));
         let description = description.and_then(|text| text.text()).map(str::to_owned);
@@ -56,7 +68,7 @@ impl DocumentReader<'_> {
             name: StepName::new(name),
             description,
             when,
-            admit,
+            admit: admit.unwrap_or_default(),
             input,
             tasks,
             form,
@@ -64,6 +76,8 @@ impl DocumentReader<'_> {
             set,
             next,
             timeout,
+            limit,
+            run,
             output,
         })
     }
@@ -163,11 +177,15 @@ impl DocumentReader<'_> {
     ) -> StepTasks {
         let labels: Vec<String> = body.tasks.iter().map(|task| task.label.clone()).collect();
         let rules = policy.and_then(|policy| policy.get("rules"));
-        let retry: Option<Rule> = node.get("retry").and_then(|retry| self.retry_rule(retry));
+        let retry = node.get("retry");
+        let retry: Option<Rule> =
+            retry.and_then(|retry| self.at(RenderMoment::Rule, |reader| reader.retry_rule(retry)));
         for (index, task) in body.tasks.iter_mut().enumerate() {
             let position = TaskPosition { labels: &labels, index };
             if let Some(rules) = rules.filter(|_| task.rules.is_empty()) {
-                task.rules = self.rules(rules, &position);
+                self.uses.place.task = Some(index);
+                task.rules = self.at(RenderMoment::Rule, |reader| reader.rules(rules, &position));
+                self.uses.place.task = None;
             }
             let retries = task.rules.iter().any(|rule| matches!(rule.action, RuleAction::Retry(_)));
             if !retries {

@@ -3,16 +3,22 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use noetl_expr::Template;
+use noetl_model::SignalName;
+use serde_json::Value;
+
 use super::DocumentReader;
 use super::foreign::ForeignTools;
 use super::secrets::SecretFields;
 use super::workbook::Workbook;
+use crate::analysis::{AnalysisLevel, TemplateUses};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::parse::TargetWorkers;
 use crate::playbook::Metadata;
 use crate::subscription::{
-    Activation, Controls, Directive, Dispatch, DispatchLimits, HeaderRules, IngressEndpoint,
-    MessageDelivery, MessageSource, PayloadFrom, Signed, Subscription, TraceRule, Verify,
+    Activation, Controls, Directive, Dispatch, DispatchLimits, DispatchTarget, HeaderRules,
+    IngressEndpoint, MessageDelivery, MessageSource, PayloadFrom, SignalDispatch, Signed,
+    Subscription, TraceRule, Verify,
 };
 use crate::words::subscription::{
     DEDUP, DIRECTIVE, DISPATCH, HEADERS, INGRESS, LIMITS, ROOT, SPEC, SPOOL, TRACE, VERIFY,
@@ -114,7 +120,10 @@ pub(crate) fn read_subscription(root: &YamlNode, findings: &mut Findings) -> Opt
         workbook: Workbook::default(),
         foreign: ForeignTools::of(TargetWorkers::Any),
         secrets: SecretFields::default(),
+        secret_inputs: Vec::new(),
         bare_rule_sets: Vec::new(),
+        missing: noetl_expr::MissingValues::Empty,
+        uses: TemplateUses::new(AnalysisLevel::Off),
     };
     let subscription = reader.subscription(root);
     subscription.filter(|_| !findings.has_errors())
@@ -180,7 +189,8 @@ impl DocumentReader<'_> {
             None => name.clone(),
         };
         let description = node.get("description").and_then(|text| text.text()).map(str::to_owned);
-        Some(Metadata { name, path, description, all: to_object(entries) })
+        let (labels, all) = (Vec::new(), to_object(entries));
+        Some(Metadata { name, path, description, labels, all })
     }
 
     /// Returns the value of a required key; reports a finding if it is missing.
@@ -319,7 +329,7 @@ impl DocumentReader<'_> {
         let node = self.needed(spec, "`spec`", "dispatch")?;
         self.map(node, DISPATCH)?;
         let given = |key| node.get(key).filter(|value| !value.is_null());
-        let playbook = self.needed_name(node, "`dispatch`", "playbook");
+        let target = self.dispatch_target(node);
         let payload_from =
             given("payload_from").map(|it| self.word(it, "`payload_from`", PAYLOADS));
         let pool = given("execution_pool").map(|it| self.name(it, "`execution_pool`"));
@@ -327,7 +337,7 @@ impl DocumentReader<'_> {
         let batch_max = given("batch_max").map(|it| self.count(it, "`batch_max`", BATCH_MAX));
         let batch_max = batch_max.unwrap_or(Some(BATCH_MAX))?;
         Some(Dispatch {
-            playbook: playbook?,
+            target: target?,
             payload_from: payload_from.unwrap_or(Some(PayloadFrom::Json))?,
             pool: match pool {
                 Some(pool) => Some(pool?),
@@ -335,6 +345,38 @@ impl DocumentReader<'_> {
             },
             batch_max: batched.unwrap_or(Some(false))?.then_some(batch_max),
         })
+    }
+
+    fn dispatch_target(&mut self, node: &YamlNode) -> Option<DispatchTarget> {
+        let given = |key| node.get(key).filter(|value| !value.is_null());
+        let Some(signal) = given("signal") else {
+            if let Some(key) = given("key") {
+                let message = "`key` belongs to a `signal`";
+                self.add(Finding::error(DiagnosticCode::Contradiction, &key.span, message));
+            }
+            return self.needed_name(node, "`dispatch`", "playbook").map(DispatchTarget::Playbook);
+        };
+        if let Some(playbook) = given("playbook") {
+            let message = "give `playbook` or `signal`, not both";
+            self.add(Finding::error(DiagnosticCode::Contradiction, &playbook.span, message));
+        }
+        let name = self.name(signal, "`signal`")?;
+        let name = match name.parse::<SignalName>() {
+            Ok(name) => name,
+            Err(error) => {
+                let message = error.to_string();
+                self.add(Finding::error(DiagnosticCode::BadValue, &signal.span, message));
+                return None;
+            }
+        };
+        let key = self.needed(node, "`dispatch` with `signal`", "key")?;
+        let text = self.text(key, "`key`")?;
+        if let Err(error) = Template::parse(Value::String(text.clone())) {
+            let message = error.to_string();
+            self.add(Finding::error(DiagnosticCode::BadTemplate, &key.span, message));
+            return None;
+        }
+        Some(DispatchTarget::Signal(SignalDispatch { name, key: text }))
     }
 
     fn headers(&mut self, spec: &YamlNode) -> HeaderRules {

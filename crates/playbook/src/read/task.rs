@@ -7,6 +7,7 @@ use std::time::Duration;
 use noetl_model::ToolKind;
 
 use super::DocumentReader;
+use crate::analysis::RenderMoment;
 use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::playbook::{BodyForm, Rule, Task};
 use crate::suggest::nearest;
@@ -158,10 +159,12 @@ impl DocumentReader<'_> {
         if let Some(tool) = tool {
             self.tool_settings(tool, &config);
         }
-        let rules = self.task_rules(&node, position);
-        let set = self.set_blocks(entries);
+        self.uses.place.task = Some(position.index);
+        let rules = self.at(RenderMoment::Rule, |reader| reader.task_rules(&node, position));
+        let set = self.at(RenderMoment::TaskEnd, |reader| reader.set_blocks(entries));
         let timeout = self.task_timeout(&node);
-        let config = self.template(&config);
+        let config = self.at(RenderMoment::TaskStart, |reader| reader.template(&config));
+        self.uses.place.task = None;
         let label = position.labels[position.index].clone();
         Some(Task { label, tool: tool?, config: config?, set, rules, timeout })
     }

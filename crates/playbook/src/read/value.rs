@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use noetl_expr::{Condition, ParseError, Template};
+use noetl_expr::{Condition, ParseError, Template, TemplateForm};
 use serde_json::Value;
 
 use super::DocumentReader;
@@ -155,8 +155,9 @@ impl DocumentReader<'_> {
     }
 
     pub(super) fn template(&mut self, node: &YamlNode) -> Option<Template> {
-        match Template::parse(node.to_json()) {
+        match Template::parse_with(node.to_json(), self.missing) {
             Ok(template) => {
+                self.uses.note(node, TemplateForm::Braces);
                 self.check_secrets(node, template.variables());
                 Some(template)
             }
@@ -204,8 +205,12 @@ impl DocumentReader<'_> {
             ));
             return None;
         }
-        match Condition::parse(node.to_json()) {
-            Ok(condition) => Some(condition),
+        match Condition::parse_with(node.to_json(), self.missing) {
+            Ok(condition) => {
+                self.uses.note(node, TemplateForm::Bare);
+                self.check_secret_inputs(node, condition.variables());
+                Some(condition)
+            }
             Err(error) => {
                 self.bad_template(node, error);
                 None

@@ -2,6 +2,7 @@
 
 mod flow;
 mod head;
+mod inputs;
 mod kinds;
 mod spellings;
 

@@ -11,9 +11,11 @@ fn document(spec: &str) -> Result<Schedule, String> {
     );
     match parse_document("s.yaml", yaml.as_bytes()) {
         Ok(CheckedDocument::Schedule(checked)) => Ok(checked.schedule),
-        Ok(CheckedDocument::Playbook(_) | CheckedDocument::Subscription(_)) => {
-            panic!("it is a schedule")
-        }
+        Ok(
+            CheckedDocument::Playbook(_)
+            | CheckedDocument::Subscription(_)
+            | CheckedDocument::Notification(_),
+        ) => panic!("it is a schedule"),
         Err(problems) => Err(problems.to_string()),
     }
 }
@@ -56,6 +58,18 @@ fn fields_are_lists_ranges_and_steps() {
     check("cron: '0 12 * * mon-fri'", "2026-11-13T12:00:00Z", &["2026-11-16T12:00Z"]);
     check("cron: '0 0 * jan,jul sun'", "2026-11-13T12:00:00Z", &["2027-01-03T00:00Z"]);
     check("cron: '@monthly'", "2026-11-13T12:00:00Z", &["2026-12-01T00:00Z", "2027-01-01T00:00Z"]);
+}
+
+#[test]
+fn labels_of_executions_are_read_and_checked() {
+    let labels = |labels: &str| {
+        let spec = format!("  {{every: 1h, dispatch: {{playbook: p, labels: {labels}}}}}");
+        let read = document(&spec).map(|it| it.labels.iter().map(ToString::to_string).collect());
+        read.unwrap_or_else(|problem: String| vec![problem])
+    };
+    assert_eq!(labels("{team: ops, tier: 2, empty: null}"), ["team:ops", "tier:2"]);
+    let [problem] = <[String; 1]>::try_from(labels("{team: [a]}")).expect("one problem");
+    assert!(problem.contains("label `team`"), "{problem}");
 }
 
 #[test]

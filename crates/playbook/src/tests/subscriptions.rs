@@ -16,7 +16,11 @@ fn check(spec: &str, expected: Expect) {
     );
     let said = match parse_document("s.yaml", yaml.as_bytes()) {
         Ok(CheckedDocument::Subscription(checked)) => checked.warnings.to_string(),
-        Ok(CheckedDocument::Playbook(_) | CheckedDocument::Schedule(_)) => {
+        Ok(
+            CheckedDocument::Playbook(_)
+            | CheckedDocument::Schedule(_)
+            | CheckedDocument::Notification(_),
+        ) => {
             panic!("it is a subscription")
         }
         Err(problems) => problems.to_string(),

@@ -39,5 +39,6 @@ pub(crate) const DISPATCH: &KeyTable = &table(
         now("playbook", KeyType::Text, "The path of the playbook that starts."),
         now("execution_pool", KeyType::Text, "The pool of workers that it runs on."),
         now("payload", KeyType::FreeMap, "What it is started with."),
+        now("labels", KeyType::FreeMap, "The labels of its executions."),
     ],
 );

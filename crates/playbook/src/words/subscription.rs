@@ -87,6 +87,8 @@ pub(crate) const DISPATCH: &KeyTable = &table(
     "`dispatch`",
     &[
         now("playbook", KeyType::Text, "The path of the playbook that a message starts."),
+        now("signal", KeyType::Text, "Instead of `playbook`: the signal that a message becomes."),
+        now("key", KeyType::Text, "The correlation key of that signal, a template."),
         now("payload_from", KeyType::Text, "message.json, message.body or message.attributes."),
         now("execution_pool", KeyType::Text, "The pool of workers that the execution runs on."),
         now("batch_dispatch", KeyType::Truth, "Whether messages are dispatched many at once."),

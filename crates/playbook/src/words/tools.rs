@@ -28,6 +28,8 @@ pub(crate) enum Form {
     /// A time such as `2026-01-31T09:30:00Z`, or seconds since 1970.
     Time,
     Map,
+    /// A JSON Schema of the values that a decision gives.
+    DecisionSchema,
     /// A map of texts.
     Texts,
     TextOrMap,
@@ -87,6 +89,7 @@ impl ToolKeys {
 /// Returns the settings of a built-in tool; `None` for other tools.
 pub(crate) const fn settings_of(tool: ToolKind) -> Option<&'static ToolKeys> {
     match tool {
+        ToolKind::Approval => Some(APPROVAL),
         ToolKind::Artifact | ToolKind::ResultFetch => Some(ARTIFACT),
         ToolKind::Duckdb => Some(DUCKDB),
         ToolKind::Http => Some(HTTP),
@@ -367,12 +370,31 @@ pub(crate) const WAIT: &ToolKeys = &ToolKeys {
             of("for", Form::Duration(WAIT_MAX)),
             of("until", Form::Time),
             of("signal", Form::Text),
+            of("key", Form::Text),
             of("on_timeout", Form::Word(&["fail", "continue"])),
         ],
         COMMON,
     ],
     needs: &[&["for", "until", "signal"]],
     exclusive: &[&["for", "until", "signal"]],
+    ..PLAIN
+};
+
+pub(crate) const APPROVAL: &ToolKeys = &ToolKeys {
+    title: "approval",
+    list: &[
+        &[
+            of("title", Form::Text),
+            of("description", Form::Text),
+            of("form", Form::DecisionSchema),
+            of("approvers", Form::TextOrList),
+            of("timeout", Form::Duration(WAIT_MAX)),
+            of("on_timeout", Form::Word(&["fail", "approve", "reject"])),
+            of("on_reject", Form::Word(&["fail", "continue"])),
+        ],
+        COMMON,
+    ],
+    needs: &[&["title"]],
     ..PLAIN
 };
 

@@ -127,6 +127,7 @@ fn the_part_after_a_fork_is_compared_by_the_ids_that_both_share() {
         workload: None,
         context: std::collections::BTreeMap::new(),
         again: Vec::new(),
+        actor: None,
     };
     let mut fork = vec![Recorded { event: forked, ..origin[0].clone() }];
     fork.extend(origin.iter().cloned().map(|it| Recorded { seq: Seq(it.seq.0 + 1), ..it }));

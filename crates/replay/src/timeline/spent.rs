@@ -1,6 +1,7 @@
-//! Time per activity. Of overlapping ones, the first of running, child, worker, timer counts.
+//! Time per activity. Of overlapping ones, the first of running, child, worker, signal, timer
+//! counts.
 
-use noetl_model::Timestamp;
+use noetl_model::{Timestamp, WaitCondition};
 use serde::{Serialize, Serializer};
 
 /// The microseconds spent on each activity.
@@ -15,7 +16,10 @@ pub struct Spent {
     /// A command waited for a worker.
     #[serde(rename = "waiting_for_worker_seconds", serialize_with = "seconds")]
     pub worker: u64,
-    /// A retry waited for its timer.
+    /// A step waited for a signal.
+    #[serde(rename = "waiting_for_signal_seconds", serialize_with = "seconds")]
+    pub signal: u64,
+    /// A retry or a step waited for a time.
     #[serde(rename = "waiting_for_timer_seconds", serialize_with = "seconds")]
     pub timer: u64,
     /// Everything else: decisions of the control plane, or waiting for other steps.
@@ -25,7 +29,7 @@ pub struct Spent {
 
 impl Spent {
     pub fn total(&self) -> u64 {
-        self.running + self.child + self.worker + self.timer + self.other
+        self.running + self.child + self.worker + self.signal + self.timer + self.other
     }
 }
 
@@ -44,7 +48,17 @@ pub(super) enum Activity {
     Running,
     Child,
     Worker,
+    Signal,
     Timer,
+}
+
+impl Activity {
+    pub(super) fn of_wait(condition: &WaitCondition) -> Self {
+        match condition {
+            WaitCondition::Time { .. } => Self::Timer,
+            WaitCondition::Signal { .. } => Self::Signal,
+        }
+    }
 }
 
 /// Sums the time per activity; open activities are counted.
@@ -54,13 +68,22 @@ pub(super) struct Meter {
     running: u32,
     child: u32,
     worker: u32,
+    signal: u32,
     timer: u32,
     pub(super) spent: Spent,
 }
 
 impl Meter {
     pub(super) fn from(at: Timestamp) -> Self {
-        Self { since: at, running: 0, child: 0, worker: 0, timer: 0, spent: Spent::default() }
+        Self {
+            since: at,
+            running: 0,
+            child: 0,
+            worker: 0,
+            signal: 0,
+            timer: 0,
+            spent: Spent::default(),
+        }
     }
 
     /// Adds the time up to `at` to the current activity. An earlier `at` adds nothing.
@@ -73,6 +96,8 @@ impl Meter {
             &mut spent.child
         } else if self.worker > 0 {
             &mut spent.worker
+        } else if self.signal > 0 {
+            &mut spent.signal
         } else if self.timer > 0 {
             &mut spent.timer
         } else {
@@ -101,6 +126,7 @@ impl Meter {
             Activity::Running => &mut self.running,
             Activity::Child => &mut self.child,
             Activity::Worker => &mut self.worker,
+            Activity::Signal => &mut self.signal,
             Activity::Timer => &mut self.timer,
         }
     }

@@ -14,7 +14,7 @@ fn a_tool_that_is_not_built_in_needs_a_worker_that_has_it() {
              --> t.yaml:5:32
             5 |   - {step: start, tool: {kind: snowflake, command: SELECT 1}}
               |                                ^^^^^^^^^
-              = help: if workers of your own bring it, write `executor: {requires: [snowflake]}`; built in are artifact, duckdb, http, nats, noop, playbook, postgres, python, result_fetch, rhai, script, secrets, shell, sqlite, subscription, transfer, wait
+              = help: if workers of your own bring it, write `executor: {requires: [snowflake]}`; built in are approval, artifact, duckdb, http, nats, noop, playbook, postgres, python, result_fetch, rhai, script, secrets, shell, sqlite, subscription, transfer, wait
         "#]],
     );
 }
@@ -86,7 +86,7 @@ fn kinds_that_are_no_tools() {
              --> t.yaml:8:28
             8 |   - {step: d, tool: {kind: fortran}, next: e}
               |                            ^^^^^^^
-              = help: it can be agent, artifact, container, duckdb, ducklake, gateway, gcs, http, mcp, nats, noop, playbook, postgres, python, result_fetch, rhai, script, secrets, shell, snowflake, sqlite, subscription, transfer, wait, wasm, workbook
+              = help: it can be agent, approval, artifact, container, duckdb, ducklake, gateway, gcs, http, mcp, nats, noop, playbook, postgres, python, result_fetch, rhai, script, secrets, shell, snowflake, sqlite, subscription, transfer, wait, wasm, workbook
             error[missing-key]: a tool needs `kind`
              --> t.yaml:9:21
             9 |   - {step: e, tool: {knd: http}, next: f}

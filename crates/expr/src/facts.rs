@@ -1,0 +1,152 @@
+//! Facts about a template for static checks: the names that it reads, the filters that it calls and
+//! the comparisons that it makes, each with its place in the source.
+//!
+//! The parser that rewrites templates (`syntax/guard.rs`) collects the facts; a template that does
+//! not parse has none.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::filters::{Arity, arity_of};
+use crate::syntax;
+use crate::{MissingValues, ParseError};
+
+/// The facts of one template string.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TemplateFacts {
+    pub names: Vec<NameUse>,
+    pub filters: Vec<FilterUse>,
+    pub comparisons: Vec<TemplateComparison>,
+}
+
+/// A name that a template reads, with its fixed attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameUse {
+    /// The name, then its attributes; never empty.
+    pub path: Vec<String>,
+    /// The byte range of the name and its attributes.
+    pub range: Range<usize>,
+    /// The end of each segment of `path`.
+    pub ends: Vec<usize>,
+    /// True if the template handles a missing value: by `default`, `is defined` or `or`.
+    pub is_optional: bool,
+    /// The filters applied to the value, in order.
+    pub filters: Vec<String>,
+}
+
+/// A call of a filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterUse {
+    pub name: String,
+    /// The byte range of the filter's name.
+    pub range: Range<usize>,
+    /// The number of arguments, positional and named; `None` if a list of arguments is unpacked.
+    pub arguments: Option<usize>,
+}
+
+/// A comparison of two operands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplateComparison {
+    pub left: Operand,
+    pub sign: ComparisonSign,
+    pub right: Operand,
+    pub range: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComparisonSign {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    In,
+    NotIn,
+}
+
+/// A side of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operand {
+    Literal(Value),
+    /// A name with its fixed attributes.
+    Path(Vec<String>),
+    /// The number of elements of a value: `x | length`.
+    Length,
+    Other,
+}
+
+/// The form in which an expression is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplateForm {
+    /// Text with expressions in braces.
+    Braces,
+    /// One expression without braces, as a condition may be written.
+    Bare,
+}
+
+impl TemplateFacts {
+    /// Returns the facts of a template; empty for text without a template.
+    pub fn of(text: &str, form: TemplateForm) -> Result<Self, ParseError> {
+        let reading = match form {
+            TemplateForm::Bare if !syntax::is_template(text) => {
+                syntax::read_bare(text, MissingValues::Empty)
+            }
+            TemplateForm::Bare | TemplateForm::Braces if syntax::is_template(text) => {
+                syntax::read(text, MissingValues::Empty)
+            }
+            TemplateForm::Bare | TemplateForm::Braces => return Ok(Self::default()),
+        };
+        reading.map(|parsed| parsed.facts).map_err(|fault| fault.at(""))
+    }
+
+    /// Moves all places to the left, for a source that was written behind a prefix.
+    pub(crate) fn moved(mut self, by: usize) -> Self {
+        let back = |range: &mut Range<usize>| {
+            *range = range.start.saturating_sub(by)..range.end.saturating_sub(by);
+        };
+        for name in &mut self.names {
+            back(&mut name.range);
+            name.ends.iter_mut().for_each(|end| *end = end.saturating_sub(by));
+        }
+        self.filters.iter_mut().for_each(|filter| back(&mut filter.range));
+        self.comparisons.iter_mut().for_each(|comparison| back(&mut comparison.range));
+        self
+    }
+}
+
+impl FilterUse {
+    /// Returns the fault of a call with too few or too many arguments.
+    pub fn fault(&self) -> Option<String> {
+        let given = self.arguments?;
+        let Arity { min, max } = arity_of(&self.name)?;
+        if (min..=max).contains(&given) {
+            return None;
+        }
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let wanted = match (min, max) {
+            (0, 0) => "no arguments".to_owned(),
+            (min, max) if min == max => format!("{min} argument{}", plural(min)),
+            (min, usize::MAX) => format!("at least {min} argument{}", plural(min)),
+            (0, max) => format!("at most {max} argument{}", plural(max)),
+            (min, max) => format!("{min} to {max} arguments"),
+        };
+        Some(format!("the filter `{}` takes {wanted}, this call has {given}", self.name))
+    }
+}
+
+impl ComparisonSign {
+    pub(crate) fn of(sign: &str) -> Self {
+        match sign {
+            "==" => Self::Equal,
+            "!=" => Self::NotEqual,
+            "<" => Self::Less,
+            "<=" => Self::LessOrEqual,
+            ">" => Self::Greater,
+            ">=" => Self::GreaterOrEqual,
+            "in" => Self::In,
+            _ => Self::NotIn,
+        }
+    }
+}

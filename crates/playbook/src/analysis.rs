@@ -1,0 +1,39 @@
+//! Static analysis of a playbook: names that cannot exist, calls that cannot work, steps that cannot
+//! run.
+//!
+//! The reader collects every template with its place ([`TemplateUses`]); the checks here run once the
+//! whole playbook is known. An error is certain whatever values a start gives; a finding that a value
+//! from outside could disprove is a warning.
+
+mod comparisons;
+mod flow;
+mod known_names;
+mod names;
+mod uses;
+
+pub(crate) use uses::{RenderMoment, TemplateUses};
+
+use crate::diagnostic::Findings;
+use crate::playbook::Playbook;
+
+/// The part of the static analysis that a parser reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AnalysisLevel {
+    /// No analysis: for playbooks that were checked before.
+    #[default]
+    Off,
+    /// All findings as warnings: the playbook is accepted.
+    Warn,
+    /// Findings that are certain are errors.
+    Full,
+}
+
+/// Adds the findings about a valid playbook.
+pub(crate) fn analyse(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
+    let was_mild = findings.is_mild;
+    findings.is_mild = was_mild || uses.level == AnalysisLevel::Warn;
+    names::check(playbook, uses, findings);
+    comparisons::check(playbook, uses, findings);
+    flow::check(playbook, uses, findings);
+    findings.is_mild = was_mild;
+}

@@ -1,0 +1,439 @@
+//! Checks the names that templates read, and the arguments of filters.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use noetl_expr::NameUse;
+use noetl_model::ToolKind;
+use serde_json::Value;
+
+use super::TemplateUses;
+use super::known_names::{ERROR_FIELDS, KnownNames, OUTPUTS, output_fields};
+use super::uses::{RenderMoment, RenderPlace, TemplateUse};
+use crate::diagnostic::{DiagnosticCode, Finding, Findings};
+use crate::playbook::{Playbook, StepIndex};
+use crate::suggest::nearest;
+
+/// The methods of a map, which may follow its name like keys.
+const METHODS: [&str; 4] = ["get", "items", "keys", "values"];
+/// The variables whose attributes are names of the playbook.
+const NAMESPACES: [&str; 9] =
+    ["workload", "ctx", "vars", "steps", "iter", "results", "output", "outcome", "result"];
+
+/// A name that cannot exist, or may not exist, at its place.
+struct MissingName {
+    message: String,
+    help: Option<String>,
+    /// The number of segments of the path up to and including the missing one.
+    depth: usize,
+    certainty: Certainty,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Certainty {
+    /// No execution has the value.
+    Certain,
+    /// A value given at the start of an execution could have the name.
+    Outside,
+}
+
+/// Adds the findings about names and filters.
+pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
+    let known = KnownNames::of(playbook);
+    let optional = optional_paths(uses);
+    let mut told: BTreeSet<(usize, usize)> = BTreeSet::new();
+    for used in &uses.list {
+        for filter in &used.facts.filters {
+            if let Some(fault) = filter.fault() {
+                let span = used.span(filter.range.clone(), &findings.source);
+                if told.insert((span.start, span.end)) {
+                    findings.add(Finding::error(DiagnosticCode::FilterArguments, &span, fault));
+                }
+            }
+        }
+        if used.place.moment == RenderMoment::Notice {
+            continue;
+        }
+        for name in used.facts.names.iter().filter(|name| !name.is_optional) {
+            if is_optional(&name.path, &optional) {
+                continue;
+            }
+            let Some(missing) = missing(&known, name, used.place) else { continue };
+            let span = span_of(used, name, missing.depth, findings);
+            if told.insert((span.start, span.end)) {
+                findings.add(missing.into_finding(&span));
+            }
+        }
+    }
+}
+
+impl MissingName {
+    fn into_finding(self, span: &Range<usize>) -> Finding {
+        let finding = match self.certainty {
+            Certainty::Certain => Finding::error,
+            Certainty::Outside => Finding::warning,
+        };
+        finding(DiagnosticCode::UnknownName, span, self.message).help_if(self.help)
+    }
+}
+
+/// Returns the place of the first `depth` segments of a name.
+fn span_of(used: &TemplateUse, name: &NameUse, depth: usize, findings: &Findings) -> Range<usize> {
+    let end = name.ends.get(depth.saturating_sub(1)).copied().unwrap_or(name.range.end);
+    used.span(name.range.start..end, &findings.source)
+}
+
+/// Returns the paths whose absence some template of the document handles.
+fn optional_paths(uses: &TemplateUses) -> BTreeSet<&[String]> {
+    let names = uses.list.iter().flat_map(|used| &used.facts.names);
+    names.filter(|name| name.is_optional).map(|name| name.path.as_slice()).collect()
+}
+
+fn is_optional(path: &[String], optional: &BTreeSet<&[String]>) -> bool {
+    let is_namespace = NAMESPACES.contains(&path[0].as_str());
+    let shortest = if is_namespace { 2 } else { 1 };
+    (shortest..=path.len()).any(|length| optional.contains(&path[..length]))
+}
+
+/// Returns the missing part of a name; `None` if the name can exist.
+fn missing(known: &KnownNames<'_>, name: &NameUse, place: RenderPlace) -> Option<MissingName> {
+    let path: Vec<&str> = name.path.iter().map(String::as_str).collect();
+    let root = path[0];
+    if !known.has(root, place) {
+        return Some(unknown_root(known, root, place));
+    }
+    let field = path.get(1).copied().filter(|field| !METHODS.contains(field))?;
+    let shadowed = is_shadowed(known, root, place);
+    match root {
+        _ if shadowed => of_step(known, root, field, place),
+        "workload" => of_workload(known, &path),
+        "ctx" | "vars" => of_context(known, root, field),
+        "steps" => of_steps(known, &path, place),
+        "iter" => of_item(known, field, place),
+        "results" => of_results(known, field, place),
+        "event" if place.moment == RenderMoment::StepEnd => {
+            fixed(&path, 1, &["name"], "`event` has only `name`")
+        }
+        "error" if matches!(place.moment, RenderMoment::StepEnd | RenderMoment::Rule) => {
+            of_error(&path, 1)
+        }
+        "job" => of_job(&path),
+        "output" | "outcome" if place.moment == RenderMoment::Rule => {
+            of_envelope(known, &path, place)
+        }
+        root if OUTPUTS.contains(&root) && place.moment == RenderMoment::StepEnd => {
+            let step = known.step_at(place)?;
+            unknown_output(known, step.name.as_str(), field, 2)
+        }
+        root => of_step(known, root, field, place),
+    }
+}
+
+/// True if a name of the playbook hides the built-in of the same name.
+fn is_shadowed(known: &KnownNames<'_>, root: &str, place: RenderPlace) -> bool {
+    let is_reserved = match place.moment {
+        RenderMoment::Rule | RenderMoment::StepEnd | RenderMoment::TaskEnd => {
+            OUTPUTS.contains(&root) || matches!(root, "event" | "error")
+        }
+        RenderMoment::Start
+        | RenderMoment::StepEntry
+        | RenderMoment::TaskStart
+        | RenderMoment::Claim
+        | RenderMoment::Notice => false,
+    };
+    let is_step = known.playbook.index_of(root).is_some();
+    !is_reserved && (is_step || known.in_context(root))
+}
+
+fn unknown_root(known: &KnownNames<'_>, root: &str, place: RenderPlace) -> MissingName {
+    let certainty = if known.is_closed() { Certainty::Certain } else { Certainty::Outside };
+    let (message, help) = if let Some(step) = known.playbook.index_of(root) {
+        never_ran(known, step, root, place)
+    } else if let Some(repeat) = iterator_elsewhere(known, root, place) {
+        let message = format!("`{root}` exists only inside the loop of step `{repeat}`");
+        (message, Some(format!("after the loop, `{repeat}.results` has the results of its items")))
+    } else if let Some(about) = out_of_place(root) {
+        (format!("`{root}` does not exist here: {about}"), None)
+    } else if let Some(step) = known.step_that_sets(root) {
+        let message = format!("`{root}` exists only while step `{step}` runs");
+        (message, Some(format!("write `set: {{ctx.{root}: …}}` there to keep it")))
+    } else {
+        let message = match certainty {
+            Certainty::Certain => format!("there is no `{root}` here"),
+            Certainty::Outside => {
+                format!("nothing in this playbook defines `{root}`; only a start could")
+            }
+        };
+        let near = nearest(root, known.candidates(place));
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "add `{root}` to `workload` or `inputs`, or write `{root} | default(…)` if it is \
+                 optional"
+            ),
+        };
+        (message, Some(help))
+    };
+    MissingName { message, help, depth: 1, certainty }
+}
+
+/// Returns the place of a built-in name that does not exist everywhere.
+fn out_of_place(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "output" | "outcome" => "it is the output of a task or step that has just ended",
+        "_prev" => "it is the output of the previous task of a pipeline",
+        "event" => "it is the end of a step, for its `set` and its arcs",
+        "error" => "it is the error of a task or step that has just failed",
+        "_index" | "_total" | "loop_index" => "it is a number of a loop, for the tasks in it",
+        "_task" | "_attempt" => "it is a fact about a task, for its settings",
+        "keychain" => "only the settings of a tool can read secrets",
+        "worker_id" | "server_url" | "command_id" | "node_name" | "action" => {
+            "only the settings of a tool can read it"
+        }
+        _ => return None,
+    })
+}
+
+fn never_ran(
+    known: &KnownNames<'_>,
+    step: StepIndex,
+    name: &str,
+    place: RenderPlace,
+) -> (String, Option<String>) {
+    if Some(step) == place.step {
+        let message = format!("step `{name}` has no output before it has run");
+        return (message, None);
+    }
+    let here = known.step_at(place).map_or("the start", |step| step.name.as_str());
+    let message =
+        format!("step `{name}` cannot have run before `{here}`: no arcs lead from it to there");
+    (message, None)
+}
+
+/// Returns the step whose iterator has this name, if the place is outside of its loop.
+fn iterator_elsewhere<'k>(
+    known: &KnownNames<'k>,
+    name: &str,
+    place: RenderPlace,
+) -> Option<&'k str> {
+    let has = |step: &&crate::playbook::Step| {
+        step.repeat.as_ref().is_some_and(|repeat| repeat.iterator == name)
+    };
+    let here = known.step_at(place).filter(has);
+    let step = here.or_else(|| known.playbook.steps.iter().find(has))?;
+    Some(step.name.as_str())
+}
+
+fn of_workload(known: &KnownNames<'_>, path: &[&str]) -> Option<MissingName> {
+    let field = path[1];
+    if !known.in_workload(field) {
+        let certainty = if known.is_closed() { Certainty::Certain } else { Certainty::Outside };
+        let near = nearest(field, known.workload_names());
+        let help = match near {
+            Some(near) => format!("did you mean `workload.{near}`?"),
+            None => format!(
+                "add it to `workload` or `inputs`, or write `workload.{field} | default(…)`"
+            ),
+        };
+        let message = match certainty {
+            Certainty::Certain => format!("`{field}` is neither an input nor in the workload"),
+            Certainty::Outside => {
+                format!("`workload` has no `{field}`; only a start could give it")
+            }
+        };
+        return Some(MissingName { message, help: Some(help), depth: 2, certainty });
+    }
+    misspelt_key(known.playbook.workload.get(field)?, &path[2..], "workload", &path[1..])
+}
+
+/// Returns a key below a map of the workload that is nearly the name of another key; other keys may
+/// come with the values of a start.
+fn misspelt_key(
+    value: &Value,
+    rest: &[&str],
+    namespace: &str,
+    path: &[&str],
+) -> Option<MissingName> {
+    let (map, key) = (value.as_object()?, *rest.first()?);
+    if map.contains_key(key) || METHODS.contains(&key) {
+        return None;
+    }
+    let near = nearest(key, map.keys().map(String::as_str))?;
+    let parent = format!("{namespace}.{}", path[0]);
+    Some(MissingName {
+        message: format!("`{parent}` has no `{key}`; only a start could give it"),
+        help: Some(format!("did you mean `{parent}.{near}`?")),
+        depth: 3,
+        certainty: Certainty::Outside,
+    })
+}
+
+fn of_context(known: &KnownNames<'_>, root: &str, field: &str) -> Option<MissingName> {
+    if known.in_context(field) {
+        return None;
+    }
+    let certainty = if known.is_closed() { Certainty::Certain } else { Certainty::Outside };
+    let help = match nearest(field, known.context_names()) {
+        Some(near) => format!("did you mean `{root}.{near}`?"),
+        None => {
+            format!("set it with `set: {{ctx.{field}: …}}`, or write `{root}.{field} | default(…)`")
+        }
+    };
+    let message = format!("nothing sets `{root}.{field}`, and the workload has no `{field}`");
+    Some(MissingName { message, help: Some(help), depth: 2, certainty })
+}
+
+fn of_steps(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option<MissingName> {
+    let name = path[1];
+    let Some(step) = known.playbook.index_of(name) else {
+        let names = known.playbook.steps.iter().map(|step| step.name.as_str());
+        let help = nearest(name, names).map(|near| format!("did you mean `steps.{near}`?"));
+        let message = format!("there is no step `{name}`");
+        return Some(MissingName { message, help, depth: 2, certainty: Certainty::Certain });
+    };
+    if !known.may_have_run(step, place) {
+        let (message, help) = never_ran(known, step, name, place);
+        return Some(MissingName { message, help, depth: 2, certainty: Certainty::Certain });
+    }
+    let field = path.get(2).copied().filter(|field| !METHODS.contains(field))?;
+    unknown_output(known, name, field, 3)
+}
+
+fn of_item(known: &KnownNames<'_>, field: &str, place: RenderPlace) -> Option<MissingName> {
+    let (index, step) = (place.step?, known.step_at(place)?);
+    let repeat = step.repeat.as_ref()?;
+    let is_inside = matches!(
+        place.moment,
+        RenderMoment::TaskStart | RenderMoment::TaskEnd | RenderMoment::Rule
+    );
+    if !is_inside || known.in_item(index, field) {
+        return None;
+    }
+    let names = [repeat.iterator.as_str(), "index", "total", "parent"];
+    let help = match nearest(field, names) {
+        Some(near) => format!("did you mean `iter.{near}`?"),
+        None => format!(
+            "the item is `iter.{}`; `set: {{iter.{field}: …}}` adds a value",
+            repeat.iterator
+        ),
+    };
+    let message = format!("the item of this loop has no `{field}`");
+    Some(MissingName { message, help: Some(help), depth: 2, certainty: Certainty::Certain })
+}
+
+fn of_results(known: &KnownNames<'_>, field: &str, place: RenderPlace) -> Option<MissingName> {
+    // Elsewhere the name could come from a start.
+    let is_inside = matches!(
+        place.moment,
+        RenderMoment::TaskStart | RenderMoment::TaskEnd | RenderMoment::Rule
+    );
+    let step = known.step_at(place).filter(|_| is_inside)?;
+    let labels: Vec<&str> = step.tasks.iter().map(|task| task.label.as_str()).collect();
+    if labels.contains(&field) {
+        return None;
+    }
+    let help = match nearest(field, labels.iter().copied()) {
+        Some(near) => format!("did you mean `results.{near}`?"),
+        None => format!("its tasks are {}", labels.join(", ")),
+    };
+    let message = format!("this step has no task `{field}`");
+    Some(MissingName { message, help: Some(help), depth: 2, certainty: Certainty::Certain })
+}
+
+/// Checks `output` in a rule: an envelope around the output of the task.
+fn of_envelope(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option<MissingName> {
+    let tool = known.step_at(place)?.tasks.get(place.task?).map(|task| task.tool);
+    let mut fields = vec!["status", "data", "result", "error", "meta", "ref"];
+    for (kind, field) in
+        [(ToolKind::Http, "http"), (ToolKind::Postgres, "pg"), (ToolKind::Python, "py")]
+    {
+        if tool == Some(kind) {
+            fields.push(field);
+        }
+    }
+    let about = format!("in a rule, `{}` has {}", path[0], fields.join(", "));
+    if let Some(missing) = fixed(path, 1, &fields, &about) {
+        let field = path[1];
+        let is_misspelt = nearest(field, fields.iter().copied()).is_some();
+        let help =
+            format!("the output of the tool is `{}.data`: write `{0}.data.{field}`", path[0]);
+        return Some(if is_misspelt {
+            missing
+        } else {
+            MissingName { help: Some(help), ..missing }
+        });
+    }
+    match path.get(1).copied() {
+        Some("error") if path.len() > 2 => of_error(path, 2),
+        Some("http") if path.len() > 2 => {
+            fixed(path, 2, &["status", "headers"], "`http` has `status` and `headers`")
+        }
+        Some("meta") if path.len() > 2 => {
+            fixed(path, 2, &["attempt", "duration_ms"], "`meta` has `attempt` and `duration_ms`")
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// Checks `job`, an old name of the execution. Other runtimes have more fields there, so a playbook
+/// that reads one may still be meant to run here.
+fn of_job(path: &[&str]) -> Option<MissingName> {
+    let missing = fixed(path, 1, &["uuid", "id"], "`job` has only `uuid` and `id`")?;
+    let help = (path[1] == "execution_id").then(|| "write `execution_id`".to_owned());
+    Some(MissingName { certainty: Certainty::Outside, help: help.or(missing.help), ..missing })
+}
+
+fn of_error(path: &[&str], at: usize) -> Option<MissingName> {
+    fixed(path, at, ERROR_FIELDS, "an error has kind, message, retryable, code, status and details")
+}
+
+/// Returns the segment at a place of the path if it is not one of the fields that always exist.
+fn fixed(path: &[&str], at: usize, fields: &[&str], about: &str) -> Option<MissingName> {
+    let field = path.get(at).copied()?;
+    if fields.contains(&field) || METHODS.contains(&field) {
+        return None;
+    }
+    let parent = path[..at].join(".");
+    let help = match nearest(field, fields.iter().copied()) {
+        Some(near) => format!("did you mean `{parent}.{near}`?"),
+        None => about.to_owned(),
+    };
+    let message = format!("`{parent}` never has `{field}`");
+    let certainty = Certainty::Certain;
+    Some(MissingName { message, help: Some(help), depth: at + 1, certainty })
+}
+
+fn of_step(
+    known: &KnownNames<'_>,
+    root: &str,
+    field: &str,
+    place: RenderPlace,
+) -> Option<MissingName> {
+    let is_hidden = known.in_context(root)
+        || known.step_at(place).is_some_and(|step| {
+            step.repeat.as_ref().is_some_and(|repeat| repeat.iterator == root)
+                || step.tasks.iter().any(|task| task.label == root)
+        });
+    if is_hidden { None } else { unknown_output(known, root, field, 2) }
+}
+
+/// Returns a field that the output of a step never has. Workers of others may return more fields, so
+/// it is never certain.
+fn unknown_output(
+    known: &KnownNames<'_>,
+    step: &str,
+    field: &str,
+    depth: usize,
+) -> Option<MissingName> {
+    let index = known.playbook.index_of(step)?;
+    let fields = output_fields(known.playbook.step(index))?;
+    if fields.contains(&field) {
+        return None;
+    }
+    let help = match nearest(field, fields.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it has {}", fields.iter().take(3).copied().collect::<Vec<_>>().join(", ")),
+    };
+    let message = format!("the output of step `{step}` has no `{field}`");
+    Some(MissingName { message, help: Some(help), depth, certainty: Certainty::Outside })
+}

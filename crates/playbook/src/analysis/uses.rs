@@ -1,0 +1,111 @@
+//! The templates of a document, each with the point of an execution at which it is rendered.
+
+use std::ops::Range;
+
+use noetl_expr::{TemplateFacts, TemplateForm};
+
+use super::AnalysisLevel;
+use crate::playbook::StepIndex;
+use crate::source::SourceText;
+use crate::yaml::{Yaml, YamlNode};
+
+/// The most templates of one document that are analysed.
+const TEMPLATES_MAX: usize = 20_000;
+
+/// The point of an execution at which a template is rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RenderMoment {
+    /// When the execution starts: labels, the key of a limit.
+    Start,
+    /// When a step is entered: `when`, `admit`, the items of a loop.
+    StepEntry,
+    /// When a task starts: its settings.
+    TaskStart,
+    /// When a cursor claims rows.
+    Claim,
+    /// When a task has succeeded: its `set`.
+    TaskEnd,
+    /// When a task has ended: its rules.
+    Rule,
+    /// When a step has ended: its `set` and its arcs.
+    StepEnd,
+    /// A notification, which has names of its own.
+    Notice,
+}
+
+/// The place of a template in the playbook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RenderPlace {
+    pub(crate) step: Option<StepIndex>,
+    /// The index of the task in its step.
+    pub(crate) task: Option<usize>,
+    pub(crate) moment: RenderMoment,
+}
+
+/// One template with its facts.
+#[derive(Debug)]
+pub(crate) struct TemplateUse {
+    pub(crate) place: RenderPlace,
+    /// The scalar that holds the template.
+    leaf: YamlNode,
+    pub(crate) facts: TemplateFacts,
+}
+
+impl TemplateUse {
+    /// Returns the place of a part of the template in the document.
+    pub(crate) fn span(&self, part: Range<usize>, source: &SourceText) -> Range<usize> {
+        self.leaf.locate(part, source)
+    }
+}
+
+/// The templates of a document.
+#[derive(Debug)]
+pub(crate) struct TemplateUses {
+    pub(crate) level: AnalysisLevel,
+    /// The place of the templates that are read next.
+    pub(crate) place: RenderPlace,
+    pub(crate) list: Vec<TemplateUse>,
+    /// The items of loops as written, with the step.
+    pub(crate) loops: Vec<(StepIndex, YamlNode)>,
+    /// The place of each step's name.
+    pub(crate) step_names: Vec<Range<usize>>,
+}
+
+impl TemplateUses {
+    pub(crate) fn new(level: AnalysisLevel) -> Self {
+        let place = RenderPlace { step: None, task: None, moment: RenderMoment::Start };
+        Self { level, place, list: Vec::new(), loops: Vec::new(), step_names: Vec::new() }
+    }
+
+    fn is_on(&self) -> bool {
+        match self.level {
+            AnalysisLevel::Off => false,
+            AnalysisLevel::Warn | AnalysisLevel::Full => self.list.len() < TEMPLATES_MAX,
+        }
+    }
+
+    /// Adds the templates below a node.
+    pub(crate) fn note(&mut self, node: &YamlNode, form: TemplateForm) {
+        if !self.is_on() {
+            return;
+        }
+        match &node.yaml {
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => {}
+            Yaml::Text { text, .. } => {
+                let Ok(facts) = TemplateFacts::of(text, form) else { return };
+                if facts != TemplateFacts::default() {
+                    self.list.push(TemplateUse { place: self.place, leaf: node.clone(), facts });
+                }
+            }
+            Yaml::List(items) => items.iter().for_each(|item| self.note(item, form)),
+            Yaml::Map(entries) => entries.iter().for_each(|entry| self.note(&entry.value, form)),
+        }
+    }
+
+    /// Adds the items of the current step's loop.
+    pub(crate) fn note_loop(&mut self, items: &YamlNode) {
+        if let Some(step) = self.place.step.filter(|_| self.is_on()) {
+            self.loops.push((step, items.clone()));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Finds secrets that are written in a document.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::diagnostic::{DiagnosticCode, Finding};
+use crate::source::SourceText;
+use crate::yaml::{Yaml, YamlEntry, YamlNode};
+
+/// The shortest text that is taken for a secret because of its key.
+const SECRET_CHARS_MIN: usize = 6;
+
+/// The ends of keys whose values are secrets.
+static SECRET_KEY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)(^|[_\-.])(password|passwd|passphrase|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key|client[_\-]?secret)$")
+        .expect("the pattern is valid")
+});
+
+/// Texts that are secrets wherever they stand, with what they are.
+static SECRET_TEXTS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
+    [
+        ("an access key of AWS", r"\b(AKIA|ASIA)[0-9A-Z]{16}\b"),
+        ("a private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
+        ("a token of GitHub", r"\b(ghp|gho|ghs|ghu)_[A-Za-z0-9]{36}\b"),
+        ("a token of Slack", r"\bxox[abprs]-[A-Za-z0-9-]{10,}"),
+        ("a key of Google", r"\bAIza[0-9A-Za-z_\-]{35}\b"),
+        (
+            "a JSON web token",
+            r"\beyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}",
+        ),
+        ("a password in a URL", r"[a-z][a-z0-9+]*://[^/\s:@{]+:[^/\s@{]+@"),
+    ]
+    .into_iter()
+    .map(|(what, pattern)| (what, Regex::new(pattern).expect("the pattern is valid")))
+    .collect()
+});
+
+/// Adds a warning for each secret below a node. Messages never quote the secret.
+pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Finding>) {
+    match &node.yaml {
+        Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => {}
+        Yaml::Text { text, .. } => {
+            for (what, pattern) in SECRET_TEXTS.iter() {
+                if let Some(found) = pattern.find(text) {
+                    let span = node.locate(found.range(), source);
+                    faults.push(finding(&span, &format!("the document contains {what}")));
+                }
+            }
+        }
+        Yaml::List(items) => items.iter().for_each(|item| check(item, source, faults)),
+        Yaml::Map(entries) => {
+            for entry in entries {
+                // Texts below `map` of a keychain entry name fields of other secrets, those below
+                // `verify` of a subscription name a credential.
+                let is_reference = matches!(entry.key.text.as_str(), "map" | "verify");
+                if is_secret(entry) {
+                    let message = format!("`{}` holds a secret in plain text", entry.key.text);
+                    faults.push(finding(&entry.value.span, &message));
+                } else if !is_reference {
+                    check(&entry.value, source, faults);
+                }
+            }
+        }
+    }
+}
+
+fn finding(span: &std::ops::Range<usize>, message: &str) -> Finding {
+    let finding = Finding::warning(DiagnosticCode::PlainSecret, span, message);
+    finding.help("store it with `noetl credential set`, and read it as `keychain.NAME.FIELD`")
+}
+
+fn is_secret(entry: &YamlEntry) -> bool {
+    let Some(text) = entry.value.text() else { return false };
+    let is_named = SECRET_KEY.is_match(&entry.key.text);
+    let is_placeholder = text.contains("{{")
+        || text.starts_with(['$', '<', '*'])
+        || text.contains(char::is_whitespace)
+        || ["example", "changeme", "redacted", "xxx"]
+            .iter()
+            .any(|it| text.to_lowercase().contains(it));
+    is_named && text.chars().count() >= SECRET_CHARS_MIN && !is_placeholder
+}

@@ -1,0 +1,168 @@
+//! The rules of `lint` that `validate` does not have: code, secrets, shell commands, suppression.
+
+use expect_test::{Expect, expect};
+
+use super::document;
+use crate::{CodeFault, CodeLanguage, LintedDocument, fixed, parse_document};
+
+#[track_caller]
+fn check(workflow: &str, expected: Expect) {
+    let linted = LintedDocument::new("t.yaml", document(workflow).as_bytes());
+    expected.assert_eq(&linted.finish().to_string());
+}
+
+#[test]
+fn values_in_shell_commands_need_quotes() {
+    check(
+        "  - step: start
+    tool:
+      kind: shell
+      command: |
+        echo {{ execution_id }} {{ path }}
+        echo {{ path | shell_quote }} {{ path | length }} {% if path %}x{% endif %}
+",
+        expect![[r#"
+            warning[shell-template]: the shell interprets the value of `path`
+             --> t.yaml:9:36
+            9 |         echo {{ execution_id }} {{ path }}
+              |                                    ^^^^
+              = help: write `{{ path | shell_quote }}` without quotes around it, or pass the value in `env`
+        "#]],
+    );
+    check(
+        "  - {step: start, tool: {kind: shell, cmds: ['ls {{ path }}', '{{ path }}'], env: {A: '{{ path }}'}}}
+",
+        expect![[r#"
+            warning[shell-template]: the shell interprets the value of `path`
+             --> t.yaml:5:53
+            5 |   - {step: start, tool: {kind: shell, cmds: ['ls {{ path }}', '{{ path }}'], env: {A: '{{ path }}'}}}
+              |                                                     ^^^^
+              = help: write `{{ path | shell_quote }}` without quotes around it, or pass the value in `env`
+        "#]],
+    );
+}
+
+#[test]
+fn secrets_are_found_by_key_and_by_form_and_never_quoted() {
+    let yaml = "apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: t}
+workload:
+  db_password: hunter22
+  password: '{{ x }}'
+  api_key: changeme-please
+  secret: short
+  url: postgres://app:s3cr3t@db/x
+  note: AKIAIOSFODNN7ABCDEFG
+keychain: [{name: reader, map: {password: warehouse.db_password}}]
+workflow: [{step: start, tool: {kind: noop}}]
+";
+    let said = LintedDocument::new("t.yaml", yaml.as_bytes()).finish();
+    let printed = format!("{said} {}", serde_json::to_string(&said).unwrap());
+    assert!(!printed.contains("hunter22") && !printed.contains("s3cr3t"), "{printed}");
+    let said: Vec<_> = said.diagnostics().iter().map(|it| (it.line, it.message.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (5, "`db_password` holds a secret in plain text"),
+            (9, "the document contains a password in a URL"),
+            (10, "the document contains an access key of AWS"),
+        ]
+    );
+}
+
+#[test]
+fn comments_suppress_rules() {
+    check(
+        "  - step: start
+    tool: {kind: noop, args: {a: 1}} # noetl: ignore[old-spelling]
+    next: [end]
+  # noetl: ignore[unknown-name, unkown-name]
+  - {step: end, tool: {kind: noop, result: '{{ steps.x }}', args: {a: 1}}}
+# noetl: ignore-file[unreachable-step]
+  - {step: lost, tool: {kind: noop}}
+",
+        expect![[r#"
+            warning[unknown-rule]: there is no rule `unkown-name`
+             --> t.yaml:8:33
+            8 |   # noetl: ignore[unknown-name, unkown-name]
+              |                                 ^^^^^^^^^^^
+              = help: did you mean `unknown-name`?
+            warning[old-spelling]: `args` is an old spelling
+             --> t.yaml:9:61
+            9 |   - {step: end, tool: {kind: noop, result: '{{ steps.x }}', args: {a: 1}}}
+              |                                                             ^^^^
+              = help: write `input`
+        "#]],
+    );
+    check(
+        "  - {step: start, tool: {kind: nop}} # noetl: ignore\n",
+        expect![[r#"
+        error[unknown-tool]: there is no tool `nop`
+         --> t.yaml:5:32
+        5 |   - {step: start, tool: {kind: nop}} # noetl: ignore
+          |                                ^^^
+          = help: did you mean `noop`?
+    "#]],
+    );
+}
+
+#[test]
+fn code_is_collected_with_the_places_of_its_lines() {
+    let yaml = document(
+        "  - step: start
+    tool:
+      - {name: a, kind: rhai, code: 'let x = {{ path }};'}
+      - name: b
+        kind: python
+        code: |
+          x = 1
+          y = '{{ path | default('x') }}'
+          z = (
+      - {name: c, kind: python, code: '{% if path %}x{% endif %}'}
+      - {name: d, kind: shell, shell: bash, command: 'a'}
+      - {name: e, kind: shell, command: [ls, '(']}
+",
+    );
+    let mut linted = LintedDocument::new("t.yaml", yaml.as_bytes());
+    let code: Vec<_> =
+        linted.code().iter().map(|code| (code.language, code.text.as_str())).collect();
+    assert_eq!(
+        code,
+        [
+            (CodeLanguage::Rhai, "let x = 0         ;"),
+            (CodeLanguage::Python, "x = 1\ny = '0                        '\nz = (\n"),
+        ]
+    );
+    linted.add_fault(1, &CodeFault { line: 3, message: "'(' was never closed".to_owned() });
+    let problems = linted.finish();
+    let found = problems.diagnostics().iter().find(|it| it.line == 13).unwrap();
+    assert_eq!(found.message, "Python cannot read this: '(' was never closed");
+    assert_eq!(&yaml[found.span.clone()], "z = (");
+}
+
+#[test]
+fn fixes_change_no_meaning() {
+    let yaml = document(
+        "  - step: start
+    tool: {kind: python, 'args': {a: 1}, code: 'result = a'}
+    loop: {in: [1], iterator: i, spec: {mode: async}}
+",
+    )
+    .replace("noetl.io/v2", "noetl.io/v10");
+    let warnings = parse_document("t.yaml", yaml.as_bytes()).unwrap().into_warnings();
+    let (changed, count) = fixed(&yaml, &warnings).unwrap();
+    assert_eq!(count, 3);
+    expect![[r#"
+        apiVersion: noetl.io/v2
+        kind: Playbook
+        metadata: {name: t}
+        workflow:
+          - step: start
+            tool: {kind: python, 'input': {a: 1}, code: 'result = a'}
+            loop: {in: [1], iterator: i, spec: {mode: parallel}}
+    "#]]
+    .assert_eq(&changed);
+    let left = parse_document("t.yaml", changed.as_bytes()).unwrap().into_warnings();
+    assert!(left.is_empty(), "{left}");
+}

@@ -1,0 +1,214 @@
+//! Recorded histories: replayed against a playbook, and written as tests.
+
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use noetl_model::{ExecutionId, Recorded, Seq};
+use noetl_playbook::Playbook;
+use noetl_playtest::{
+    PlaybookLibrary, RecordedTest, StoredValues, TestOutcome, record_test, replay_history, run_test,
+};
+use serde_json::{Value, json};
+
+use crate::examples::examples;
+use crate::files::{playbook, printed, run, test_file, workflow};
+
+/// Calls a function with every example, its library and the outcome of each of its tests.
+fn with_examples(mut see: impl FnMut(&Path, &Playbook, &PlaybookLibrary, &TestOutcome)) {
+    let read = |file: &Path| std::fs::read_to_string(file).expect("a readable file");
+    let files = examples();
+    let library: PlaybookLibrary = files
+        .iter()
+        .map(|file| playbook(&read(file)))
+        .map(|playbook| (playbook.metadata.path.clone(), playbook))
+        .collect();
+    for file in &files {
+        let playbook = playbook(&read(file));
+        for outcome in run(&playbook, &library, &read(&file.with_extension("test.yaml"))) {
+            // A refused start has no history.
+            if !outcome.log.is_empty() {
+                see(file, &playbook, &library, &outcome);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_history_of_every_example_is_the_same_when_it_is_replayed() {
+    let mut events = 0;
+    with_examples(|file, playbook, _, outcome| {
+        let replayed = replay_history(playbook, ExecutionId(1), &outcome.log, &StoredValues::new());
+        let replayed = replayed.expect("a history that can be replayed");
+        assert_eq!(replayed.divergence, None, "{}", file.display());
+        events += replayed.events;
+    });
+    assert!(events > 500, "only {events} events");
+}
+
+#[test]
+fn a_test_recorded_from_an_example_passes() {
+    with_examples(|file, playbook, library, outcome| {
+        let values = StoredValues::new();
+        let recorded = record_test(playbook, &outcome.log, &values, ("recorded", None));
+        let RecordedTest { document, is_partial, .. } = recorded.expect("a log with a start");
+        assert!(!is_partial, "{}", file.display());
+        let text = document.to_string();
+        let tests = test_file(playbook, library, &text);
+        let tests = tests.unwrap_or_else(|problems| panic!("{}: {problems}", file.display()));
+        let again = run_test(playbook, library, &tests.tests[0]);
+        assert!(again.has_passed(), "{}\n{text}\n{}", file.display(), printed(&again));
+    });
+}
+
+const STEPS: &str = "
+  - step: start
+    tool: {kind: http, url: 'http://x'}
+    next:
+      arcs:
+        - {step: good, when: '{{ output.n > 5 }}'}
+        - {step: bad}
+  - step: good
+    tool: {kind: noop, result: good}
+  - step: bad
+    tool: {kind: noop, result: bad}
+";
+
+/// Checks the first difference of a history when a part of its playbook is replaced.
+#[track_caller]
+fn check(part: &str, replacement: &str, expected: Expect) {
+    let file = "tests: [{name: t, mocks: {start: {output: {n: 7}}}}]";
+    let before = workflow(STEPS);
+    let outcome = run(&before, &PlaybookLibrary::new(), file).remove(0);
+    assert!(STEPS.contains(part));
+    let after = workflow(&STEPS.replace(part, replacement));
+    let replayed = replay_history(&after, ExecutionId(1), &outcome.log, &StoredValues::new());
+    let replayed = replayed.expect("a history that can be replayed");
+    let text = match replayed.divergence {
+        None => "the same".to_owned(),
+        Some(found) => {
+            let shown = |event| serde_json::to_string(&event).expect("an event is JSON");
+            format!("{}\n{}\n{}\n", found.seq, shown(found.recorded), shown(found.decided))
+        }
+    };
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_change_that_changes_nothing_is_no_difference() {
+    check("output.n > 5", "output.n > 6", expect![["the same"]]);
+    // Results of tools are those of the history.
+    check("http://x", "http://y", expect![["the same"]]);
+    check("result: good", "result: better", expect![["the same"]]);
+}
+
+#[test]
+fn the_first_event_that_differs_is_found() {
+    check(
+        "output.n > 5",
+        "output.n > 7",
+        expect![[r#"
+        7
+        {"type":"step.entered","run":1,"step":"good","from":["start"]}
+        {"type":"step.entered","run":1,"step":"bad","from":["start"]}
+    "#]],
+    );
+    check(
+        "- step: good\n    tool: {kind: noop, result: good}",
+        "- step: good\n    tool: {kind: noop, result: good}\n    next: {arcs: [{step: bad}]}",
+        expect![[r#"
+            12
+            {"type":"execution.completed","output":{"inline":"good"}}
+            {"type":"step.entered","run":2,"step":"bad","from":["good"]}
+        "#]],
+    );
+}
+
+#[test]
+fn a_recorded_test_names_attempts_items_and_masks_secrets() {
+    let steps = "
+  - step: start
+    tool:
+      kind: http
+      url: 'http://x'
+      spec: {policy: {rules: [{when: \"{{ output.status == 'error' }}\", then: {do: retry, attempts: 2}}]}}
+    next: {arcs: [{step: each}]}
+  - step: each
+    loop: {in: [1, 2], iterator: it}
+    tool: [{name: one, kind: http, url: 'http://y'}, {name: two, kind: python, code: x}]
+";
+    let file = "tests:
+  - name: t
+    workload: {api_key: abc}
+    mocks:
+      start: [{attempt: 1, error: {kind: timeout, message: slow}}, {output: {access_token: t, n: 1}}]
+      each: [{task: one, item: 0, output: a}, {task: one, output: b}, {task: two, output: c}]
+";
+    let playbook = workflow(steps);
+    let outcome = run(&playbook, &PlaybookLibrary::new(), file).remove(0);
+    let values = StoredValues::new();
+    let recorded = record_test(&playbook, &outcome.log, &values, ("again", Some("p.yaml")));
+    let recorded = recorded.expect("a log with a start");
+    assert_eq!(recorded.masked, 2);
+    let test = &recorded.document["tests"][0];
+    let expected = json!({
+        "start": [
+            { "attempt": 1, "error": { "kind": "timeout", "message": "slow" } },
+            { "attempt": 2, "output": { "access_token": "masked", "n": 1 } },
+        ],
+        "each": [
+            { "task": "one", "item": 0, "output": "a" },
+            { "task": "one", "item": 1, "output": "b" },
+            { "task": "two", "output": "c" },
+        ],
+    });
+    assert_eq!(test["mocks"], expected);
+    assert_eq!(recorded.document["playbook"], "p.yaml");
+    assert_eq!(test["workload"], json!({ "api_key": "masked" }));
+    assert_eq!(test["expect"]["executed"], json!(["each", "start"]));
+    assert_eq!(outcome.faults, []);
+}
+
+/// Reads a history that `noetl executions events --output jsonl` has printed.
+fn printed_history(text: &str) -> Vec<Recorded> {
+    let events = text.lines().map(|line| {
+        let mut line: Value = serde_json::from_str(line).expect("an event per line");
+        let fields = line.as_object_mut().expect("a map");
+        let mut taken = |key: &str| fields.remove(key).expect("a field of every event");
+        let (seq, id, at) = (taken("seq"), taken("event_id"), taken("at"));
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        Recorded {
+            seq: Seq(seq.as_u64().expect("a number")),
+            event_id: text(&id).parse().expect("an id"),
+            at: text(&at).parse().expect("a time"),
+            event: serde_json::from_value(line).expect("an event"),
+            prev: None,
+        }
+    });
+    events.collect()
+}
+
+/// Replays the histories in `tests/histories`: a directory for each version of noetl, with the
+/// playbooks `NAME.yaml` and the histories `NAME.ID.jsonl` that the version has written.
+#[test]
+fn histories_of_earlier_versions_are_the_same_with_this_one() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+    let files = |directory: &Path| {
+        let entries = directory.read_dir().expect("a directory");
+        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
+    };
+    let mut count = 0;
+    for file in files(&directory).iter().flat_map(|version| files(version)) {
+        let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+        let Some((stem, id)) = name.strip_suffix(".jsonl").and_then(|it| it.split_once('.')) else {
+            continue;
+        };
+        let read = |file: &Path| std::fs::read_to_string(file).expect("a readable file");
+        let playbook = playbook(&read(&file.with_file_name(format!("{stem}.yaml"))));
+        let log = printed_history(&read(&file));
+        let execution = id.parse().expect("the id of an execution");
+        let replayed = replay_history(&playbook, execution, &log, &StoredValues::new());
+        assert_eq!(replayed.expect("a complete history").divergence, None, "{name}");
+        count += 1;
+    }
+    assert!(count >= 20, "only {count} histories");
+}
