@@ -49,7 +49,7 @@ SELECT
     listed.execution_id, catalog_id, path, version, status, seq, started_at, ended_at,
     parent_execution_id, parent_command_id, current_step, steps_total, steps_running,
     steps_completed, steps_failed, items_total, items_completed, items_failed, error::text AS error,
-    head_digest, fork_execution_id, fork_seq
+    head_digest, fork_execution_id, fork_seq, labels::text AS labels, actor
 FROM found
 CROSS JOIN LATERAL (
     -- The limit keeps the plan a lookup of one row.

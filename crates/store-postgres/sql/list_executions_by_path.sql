@@ -4,7 +4,7 @@ SELECT
     listed.execution_id, catalog_id, path, version, listed.status, seq, started_at, ended_at,
     parent_execution_id, parent_command_id, current_step, steps_total, steps_running,
     steps_completed, steps_failed, items_total, items_completed, items_failed, error::text AS error,
-    head_digest, fork_execution_id, fork_seq
+    head_digest, fork_execution_id, fork_seq, labels::text AS labels, actor
 FROM unnest($4::text[]) AS wanted (status)
 CROSS JOIN LATERAL (
     SELECT *

@@ -5,6 +5,7 @@ SELECT
     command.pool,
     command.step_name,
     command.attempt,
+    command.priority,
     command.status,
     command.worker_id,
     command.lease_until,

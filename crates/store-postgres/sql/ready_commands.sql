@@ -1,14 +1,39 @@
--- Selects at most $3 commands of pool $1 that can be leased now ($2, or the database clock), in
--- rounds: one of every execution, then a second of every execution, and so on. A round visits
--- executions by id, from the first after $4, and wraps around; within an execution, commands with
--- expired leases come first. Takes one index lookup for each execution and each command,
--- independent of the number of waiting commands.
-WITH RECURSIVE ahead (execution_id, place) AS (
+-- Selects at most $3 commands of pool $1 that can be leased now ($2, or the database clock), of the
+-- highest priority below $5 that has any, in rounds: one of every execution, then a second of every
+-- execution, and so on. A round visits executions by id, from the first after $4, and wraps around;
+-- within an execution, commands with expired leases come first. `is_last` is true if no lower
+-- priority has a command. Takes one index lookup for each execution and each command, independent of
+-- the number of waiting commands.
+WITH RECURSIVE level (priority) AS (
+    SELECT greatest(
+        (
+            SELECT priority
+            FROM noetl.command
+            WHERE status = 'ISSUED' AND pool = $1 AND priority < $5
+            ORDER BY pool DESC, priority DESC
+            LIMIT 1
+        ),
+        (
+            SELECT max(priority)
+            FROM noetl.command
+            WHERE
+                status = 'CLAIMED'
+                AND pool = $1
+                AND lease_until <= coalesce($2, statement_timestamp())
+                AND priority < $5
+        )
+    )
+),
+ahead (execution_id, place) AS (
     (
         SELECT execution_id, 1
         FROM noetl.command
-        WHERE status = 'ISSUED' AND pool = $1 AND execution_id > $4
-        ORDER BY pool, execution_id, position
+        WHERE
+            status = 'ISSUED'
+            AND pool = $1
+            AND priority = (SELECT priority FROM level)
+            AND execution_id > $4
+        ORDER BY pool, priority, execution_id, position
         LIMIT 1
     )
     UNION ALL
@@ -20,8 +45,9 @@ WITH RECURSIVE ahead (execution_id, place) AS (
         WHERE
             command.status = 'ISSUED'
             AND command.pool = $1
+            AND command.priority = (SELECT priority FROM level)
             AND command.execution_id > ahead.execution_id
-        ORDER BY command.pool, command.execution_id, command.position
+        ORDER BY command.pool, command.priority, command.execution_id, command.position
         LIMIT 1
     ) AS following
     WHERE ahead.place < $3
@@ -30,8 +56,12 @@ behind (execution_id, place) AS (
     (
         SELECT execution_id, 1
         FROM noetl.command
-        WHERE status = 'ISSUED' AND pool = $1 AND execution_id <= $4
-        ORDER BY pool, execution_id, position
+        WHERE
+            status = 'ISSUED'
+            AND pool = $1
+            AND priority = (SELECT priority FROM level)
+            AND execution_id <= $4
+        ORDER BY pool, priority, execution_id, position
         LIMIT 1
     )
     UNION ALL
@@ -43,9 +73,10 @@ behind (execution_id, place) AS (
         WHERE
             command.status = 'ISSUED'
             AND command.pool = $1
+            AND command.priority = (SELECT priority FROM level)
             AND command.execution_id > behind.execution_id
             AND command.execution_id <= $4
-        ORDER BY command.pool, command.execution_id, command.position
+        ORDER BY command.pool, command.priority, command.execution_id, command.position
         LIMIT 1
     ) AS following
     WHERE behind.place < $3
@@ -66,8 +97,9 @@ rounds (execution_id, command_id, attempt, position) AS (
             WHERE
                 command.status = 'ISSUED'
                 AND command.pool = $1
+                AND command.priority = (SELECT priority FROM level)
                 AND command.execution_id = chosen.execution_id
-            ORDER BY command.pool, command.execution_id, command.position
+            ORDER BY command.pool, command.priority, command.execution_id, command.position
             LIMIT 1
         ) AS earliest
     )
@@ -80,9 +112,10 @@ rounds (execution_id, command_id, attempt, position) AS (
         WHERE
             command.status = 'ISSUED'
             AND command.pool = $1
+            AND command.priority = (SELECT priority FROM level)
             AND command.execution_id = rounds.execution_id
             AND command.position > rounds.position
-        ORDER BY command.pool, command.execution_id, command.position
+        ORDER BY command.pool, command.priority, command.execution_id, command.position
         LIMIT 1
     ) AS following
 ),
@@ -96,10 +129,36 @@ lost AS (
         status = 'CLAIMED'
         AND pool = $1
         AND lease_until <= coalesce($2, statement_timestamp())
+        AND priority = (SELECT priority FROM level)
     ORDER BY lease_until, position
     LIMIT $3
 )
-SELECT execution_id, command_id, attempt, round
+SELECT
+    execution_id,
+    command_id,
+    attempt,
+    round,
+    (SELECT priority FROM level) AS priority,
+    -- In the order of the index, so that its first row answers.
+    (
+        SELECT priority
+        FROM noetl.command
+        WHERE
+            status = 'ISSUED'
+            AND pool = $1
+            AND priority < (SELECT priority FROM level)
+        ORDER BY pool DESC, priority DESC
+        LIMIT 1
+    ) IS NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM noetl.command
+        WHERE
+            status = 'CLAIMED'
+            AND pool = $1
+            AND lease_until <= coalesce($2, statement_timestamp())
+            AND priority < (SELECT priority FROM level)
+    ) AS is_last
 FROM (
     SELECT
         ready.execution_id,

@@ -5,7 +5,10 @@
 WITH fresh AS (
     SELECT outbox_id
     FROM noetl.outbox
-    WHERE taken_until IS NULL AND message ->> 'type' <> 'command_ready'
+    WHERE
+        taken_until IS NULL
+        AND message ->> 'type' <> 'command_ready'
+        AND NOT is_notification
     ORDER BY outbox_id
     LIMIT $3
     FOR UPDATE SKIP LOCKED
@@ -16,6 +19,7 @@ due AS (
     WHERE
         taken_until <= coalesce($1, statement_timestamp())
         AND message ->> 'type' <> 'command_ready'
+        AND NOT is_notification
     ORDER BY taken_until, outbox_id
     LIMIT $3
     FOR UPDATE SKIP LOCKED

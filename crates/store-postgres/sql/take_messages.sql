@@ -1,11 +1,11 @@
--- Takes $3 messages for $2 microseconds from now ($1, or the database clock): never-tried ones,
--- oldest first, and ones due for a retry, of which $4 go first and the others last. A message that
--- has been taken $5 times becomes dead. The commit does not wait for the disk: a lost update is
--- repeated.
+-- Takes $3 messages other than notifications about executions for $2 microseconds from now ($1, or
+-- the database clock): never-tried ones, oldest first, and ones due for a retry, of which $4 go first
+-- and the others last. A message that has been taken $5 times becomes dead. The commit does not wait
+-- for the disk: a lost update is repeated.
 WITH fresh AS (
     SELECT outbox_id
     FROM noetl.outbox
-    WHERE taken_until IS NULL
+    WHERE taken_until IS NULL AND NOT is_notification
     ORDER BY outbox_id
     LIMIT $3
     FOR UPDATE SKIP LOCKED
@@ -13,7 +13,7 @@ WITH fresh AS (
 due AS (
     SELECT outbox_id, taken_until
     FROM noetl.outbox
-    WHERE taken_until <= coalesce($1, statement_timestamp())
+    WHERE taken_until <= coalesce($1, statement_timestamp()) AND NOT is_notification
     ORDER BY taken_until, outbox_id
     LIMIT $3
     FOR UPDATE SKIP LOCKED

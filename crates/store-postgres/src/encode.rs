@@ -1,11 +1,14 @@
 //! Encoding of a plan as the arguments of the append statement: an array of rows for each table,
 //! in the order of `sql/functions/append.sql`, with the field order of the composite types in
-//! `migrations/083_append_rows.sql` and `migrations/096_append_under_keys.sql`.
+//! `migrations/083_append_rows.sql`, `migrations/096_append_under_keys.sql`,
+//! `migrations/160_index.sql`, `migrations/161_labels.sql` and `migrations/180_priority.sql`.
 
 use std::borrow::Cow;
 
-use noetl_model::{Digest, EventTag, ExecutionId, Parent, Recorded, Summary, Timestamp};
-use noetl_store::to_row::{stored, to_json};
+use noetl_model::{
+    Actor, Digest, EventTag, ExecutionId, IndexEntry, Parent, Recorded, Summary, Timestamp,
+};
+use noetl_store::to_row::{index_command, stored, to_json};
 use noetl_store::{CommandKey, ExecutionChange, Holder, KeptKey, KeyName, OpenCommand, Plan};
 use sqlx::postgres::{PgArguments, PgHasArrayType, PgTypeInfo};
 use sqlx::query::Query;
@@ -59,6 +62,14 @@ pub(crate) fn bound(
             sha256: bytes(digest),
             body,
         })))
+        .bind(rows(
+            plan.removed_index()
+                .map(|(execution, entry)| EncodeIndexRow::of(execution, entry, None)),
+        ))
+        .bind(rows(
+            plan.added_index()
+                .map(|(execution, entry, at)| EncodeIndexRow::of(execution, entry, Some(at))),
+        ))
         .bind(Instant(now))
         .bind(footing == PlanBasis::Assumed)
 }
@@ -92,16 +103,17 @@ macro_rules! composite {
 
 composite! {
     EncodeProgress<'_> = "noetl.progress";
-    StartColumns<'_> = "noetl.started_execution";
+    StartColumns<'_> = "noetl.new_execution";
     ChangedExecution<'_> = "noetl.changed_execution";
     AppendedEvent<'_> = "noetl.appended_event";
     StartedChild = "noetl.started_child";
-    OpenedCommand<'_> = "noetl.opened_command";
+    OpenedCommand<'_> = "noetl.queued_command";
     SetTimer = "noetl.set_timer";
     EndedWork = "noetl.ended_work";
     PostedMessage = "noetl.posted_message";
     PayloadColumns<'_> = "noetl.kept_payload";
     TakenKey<'_> = "noetl.kept_key";
+    EncodeIndexRow<'_> = "noetl.index_row";
 }
 
 #[derive(sqlx_macros::Encode)]
@@ -178,12 +190,14 @@ struct StartColumns<'a> {
     parent_command_id: Option<i64>,
     fork_execution_id: Option<i64>,
     fork_seq: Option<i64>,
+    labels: Option<String>,
+    actor: Option<&'a str>,
     reached: EncodeProgress<'a>,
 }
 
 impl<'a> StartColumns<'a> {
     fn of((execution, change): (&ExecutionId, &ExecutionChange<'a>)) -> Self {
-        let Summary { playbook, started_at, parent, fork, .. } = change.summary;
+        let Summary { playbook, started_at, parent, fork, labels, actor, .. } = change.summary;
         Self {
             execution_id: execution.0,
             catalog_id: playbook.catalog_id.0,
@@ -195,6 +209,8 @@ impl<'a> StartColumns<'a> {
             parent_command_id: parent.and_then(Parent::command).map(|it| stored(it.command.0)),
             fork_execution_id: fork.map(|fork| fork.execution.0),
             fork_seq: fork.map(|fork| stored(fork.seq.0)),
+            labels: (!labels.is_empty()).then(|| to_json(labels)),
+            actor: actor.as_ref().map(Actor::as_str),
             reached: EncodeProgress::of(change),
         }
     }
@@ -273,6 +289,7 @@ struct OpenedCommand<'a> {
     status: &'static str,
     worker_id: Option<Cow<'a, str>>,
     lease_until: Option<Instant>,
+    priority: i64,
 }
 
 impl<'a> OpenedCommand<'a> {
@@ -293,6 +310,7 @@ impl<'a> OpenedCommand<'a> {
             status,
             worker_id,
             lease_until,
+            priority: i64::from(open.priority.level()),
         }
     }
 }
@@ -328,4 +346,25 @@ struct PayloadColumns<'a> {
     execution_id: i64,
     sha256: &'a [u8],
     body: &'a [u8],
+}
+
+#[derive(sqlx_macros::Encode)]
+struct EncodeIndexRow<'a> {
+    kind: &'static str,
+    key: &'a str,
+    execution_id: i64,
+    command_id: i64,
+    created_at: Option<Instant>,
+}
+
+impl<'a> EncodeIndexRow<'a> {
+    fn of(execution: ExecutionId, entry: &'a IndexEntry, at: Option<Timestamp>) -> Self {
+        Self {
+            kind: entry.kind.as_str(),
+            key: entry.key.as_str(),
+            execution_id: execution.0,
+            command_id: index_command(entry.command),
+            created_at: at.map(Instant),
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod outbox;
 mod ports;
 mod reachability;
 mod records;
+mod step_logs;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

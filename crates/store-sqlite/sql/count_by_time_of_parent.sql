@@ -1,5 +1,5 @@
 -- Counts executions like count_by_time.sql, for the children of ?11, with a path that
--- contains ?8, path ?9 and version ?10 (NULL for any).
+-- contains ?8, path ?9, version ?10, labels ?12 and actor ?13 (NULL for any).
 WITH RECURSIVE bucket (number) AS (
     SELECT 0
     UNION ALL
@@ -21,6 +21,16 @@ SELECT
                 AND (?8 IS NULL OR instr(one.path_folded, ?8) > 0)
                 AND (?9 IS NULL OR one.path = ?9)
                 AND (?10 IS NULL OR one.catalog_id = ?10)
+                AND NOT EXISTS (
+                    SELECT 1
+                    FROM json_each(coalesce(?12, '{}')) AS label
+                    WHERE NOT EXISTS (
+                        SELECT 1
+                        FROM json_each(coalesce(one.labels, '{}')) AS had
+                        WHERE had.key = label.key AND had.value = label.value
+                    )
+                )
+                AND (?13 IS NULL OR one.actor = ?13)
             LIMIT +?6
         )
     ) AS count

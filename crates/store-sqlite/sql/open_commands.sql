@@ -1,5 +1,6 @@
 -- Selects the open commands of an execution.
 SELECT
-    execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until, created_at
+    execution_id, command_id, pool, step_name, attempt, priority, status, worker_id, lease_until,
+    created_at
 FROM command
 WHERE execution_id = ?1

@@ -1,10 +1,10 @@
 -- Inserts or updates summaries; ?1 is a JSON array of rows. The identity of an execution (playbook,
--- start, parent) does not change.
+-- start, parent, labels) does not change.
 INSERT INTO execution (
     execution_id, catalog_id, path, path_folded, version, status, seq, last_event_at, started_at,
     ended_at, parent_execution_id, parent_command_id, current_step, steps_total, steps_running,
     steps_completed, steps_failed, items_total, items_completed, items_failed, error,
-    head_digest, fork_execution_id, fork_seq
+    head_digest, fork_execution_id, fork_seq, labels, actor
 )
 SELECT
     value ->> 'execution_id',
@@ -30,7 +30,9 @@ SELECT
     value ->> 'error',
     unhex(value ->> 'head_digest'),
     value ->> 'fork_execution_id',
-    value ->> 'fork_seq'
+    value ->> 'fork_seq',
+    value ->> 'labels',
+    value ->> 'actor'
 FROM json_each(?1)
 WHERE true
 ON CONFLICT (execution_id) DO UPDATE SET

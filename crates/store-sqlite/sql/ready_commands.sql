@@ -1,28 +1,39 @@
--- Selects at most ?3 commands of pool ?1 that can be leased at ?2, in rounds: one of every
--- execution, then a second of every execution, and so on. A round visits executions by id, from the
--- first after ?4, and wraps around; within an execution, commands with expired leases come first.
+-- Selects at most ?3 commands of pool ?1 that can be leased at ?2, of the highest priority below ?5
+-- that has any, in rounds: one of every execution, then a second of every execution, and so on. A
+-- round visits executions by id, from the first after ?4, and wraps around; within an execution,
+-- commands with expired leases come first. `is_last` is true if no lower priority has a command.
 -- Takes one index lookup for each execution and each command, independent of the number of waiting
 -- commands.
 WITH RECURSIVE
+level (priority) AS (
+    SELECT max(
+        coalesce(
+            (
+                SELECT max(priority)
+                FROM command INDEXED BY command_issued
+                WHERE status = 'ISSUED' AND pool = ?1 AND priority < ?5
+            ),
+            -1
+        ),
+        coalesce(
+            (
+                SELECT max(priority)
+                FROM command INDEXED BY command_lease
+                WHERE
+                    status = 'CLAIMED' AND pool = ?1 AND lease_until <= ?2 AND priority < ?5
+            ),
+            -1
+        )
+    )
+),
 ahead (execution_id, place) AS (
     SELECT min(execution_id), 1
     FROM command
-    WHERE status = 'ISSUED' AND pool = ?1 AND execution_id > ?4
-    UNION ALL
-    SELECT
-        (
-            SELECT min(command.execution_id)
-            FROM command
-            WHERE status = 'ISSUED' AND pool = ?1 AND command.execution_id > ahead.execution_id
-        ),
-        place + 1
-    FROM ahead
-    WHERE execution_id IS NOT NULL AND place < ?3
-),
-behind (execution_id, place) AS (
-    SELECT min(execution_id), 1
-    FROM command
-    WHERE status = 'ISSUED' AND pool = ?1 AND execution_id <= ?4
+    WHERE
+        status = 'ISSUED'
+        AND pool = ?1
+        AND priority = (SELECT priority FROM level)
+        AND execution_id > ?4
     UNION ALL
     SELECT
         (
@@ -31,6 +42,30 @@ behind (execution_id, place) AS (
             WHERE
                 status = 'ISSUED'
                 AND pool = ?1
+                AND priority = (SELECT priority FROM level)
+                AND command.execution_id > ahead.execution_id
+        ),
+        place + 1
+    FROM ahead
+    WHERE execution_id IS NOT NULL AND place < ?3
+),
+behind (execution_id, place) AS (
+    SELECT min(execution_id), 1
+    FROM command
+    WHERE
+        status = 'ISSUED'
+        AND pool = ?1
+        AND priority = (SELECT priority FROM level)
+        AND execution_id <= ?4
+    UNION ALL
+    SELECT
+        (
+            SELECT min(command.execution_id)
+            FROM command
+            WHERE
+                status = 'ISSUED'
+                AND pool = ?1
+                AND priority = (SELECT priority FROM level)
                 AND command.execution_id > behind.execution_id
                 AND command.execution_id <= ?4
         ),
@@ -42,7 +77,11 @@ fresh (round, is_behind, execution_id, position) AS (
     SELECT 1, is_behind, chosen.execution_id, (
         SELECT min(position)
         FROM command
-        WHERE status = 'ISSUED' AND pool = ?1 AND command.execution_id = chosen.execution_id
+        WHERE
+            status = 'ISSUED'
+            AND pool = ?1
+            AND priority = (SELECT priority FROM level)
+            AND command.execution_id = chosen.execution_id
     )
     FROM (
         SELECT 0 AS is_behind, execution_id FROM ahead WHERE execution_id IS NOT NULL
@@ -59,6 +98,7 @@ fresh (round, is_behind, execution_id, position) AS (
             WHERE
                 status = 'ISSUED'
                 AND pool = ?1
+                AND command.priority = (SELECT priority FROM level)
                 AND command.execution_id = fresh.execution_id
                 AND command.position > fresh.position
         )
@@ -68,11 +108,31 @@ fresh (round, is_behind, execution_id, position) AS (
 lost (execution_id, command_id, attempt, lease_until, position) AS (
     SELECT execution_id, command_id, attempt, lease_until, position
     FROM command
-    WHERE status = 'CLAIMED' AND pool = ?1 AND lease_until <= ?2
+    WHERE
+        status = 'CLAIMED'
+        AND pool = ?1
+        AND lease_until <= ?2
+        AND priority = (SELECT priority FROM level)
     ORDER BY lease_until, position
     LIMIT +?3
 )
-SELECT execution_id, command_id, attempt, round
+SELECT
+    execution_id,
+    command_id,
+    attempt,
+    round,
+    (SELECT priority FROM level) AS priority,
+    NOT EXISTS (
+        SELECT 1
+        FROM command INDEXED BY command_issued
+        WHERE status = 'ISSUED' AND pool = ?1 AND priority < (SELECT priority FROM level)
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM command INDEXED BY command_lease
+        WHERE
+            status = 'CLAIMED' AND pool = ?1 AND lease_until <= ?2 AND priority < (SELECT priority FROM level)
+    ) AS is_last
 FROM (
     SELECT
         ready.*,

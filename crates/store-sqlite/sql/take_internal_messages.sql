@@ -13,7 +13,10 @@ WHERE outbox_id IN (
         SELECT * FROM (
             SELECT outbox_id, 1 AS turn, outbox_id AS place
             FROM outbox
-            WHERE taken_until IS NULL AND message ->> 'type' <> 'command_ready'
+            WHERE
+                taken_until IS NULL
+                AND message ->> 'type' <> 'command_ready'
+                AND message ->> 'type' <> 'notification'
             ORDER BY outbox_id
             LIMIT +?3
         )
@@ -28,6 +31,7 @@ WHERE outbox_id IN (
                     taken_until IS NOT NULL
                     AND taken_until <= ?1
                     AND message ->> 'type' <> 'command_ready'
+                    AND message ->> 'type' <> 'notification'
                 ORDER BY taken_until, outbox_id
                 LIMIT +?3
             )

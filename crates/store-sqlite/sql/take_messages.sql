@@ -1,4 +1,4 @@
--- Takes ?3 messages at ?1 until ?2: never-tried ones, oldest first, and ones due for a retry, of
+-- Takes ?3 messages other than notifications about executions at ?1 until ?2: never-tried ones, oldest first, and ones due for a retry, of
 -- which ?4 go first and the others last. A message that has been taken ?5 times becomes dead.
 UPDATE outbox
 SET
@@ -12,7 +12,7 @@ WHERE outbox_id IN (
         SELECT * FROM (
             SELECT outbox_id, 1 AS turn, outbox_id AS place
             FROM outbox
-            WHERE taken_until IS NULL
+            WHERE taken_until IS NULL AND message ->> 'type' <> 'notification'
             ORDER BY outbox_id
             LIMIT +?3
         )
@@ -23,7 +23,10 @@ WHERE outbox_id IN (
             FROM (
                 SELECT outbox_id, taken_until
                 FROM outbox
-                WHERE taken_until IS NOT NULL AND taken_until <= ?1
+                WHERE
+                    taken_until IS NOT NULL
+                    AND taken_until <= ?1
+                    AND message ->> 'type' <> 'notification'
                 ORDER BY taken_until, outbox_id
                 LIMIT +?3
             )

@@ -1,9 +1,10 @@
 //! The event log on SQLite. The rows that a batch touches are read, then the batch is planned and
 //! written table by table, in two calls to the database.
 
-use noetl_model::{CommandId, EventId, ExecutionId, Timestamp};
+use noetl_model::{CommandId, EventId, ExecutionId, IndexEntry, Timestamp};
 use noetl_store::from_row::{self, Columns as _};
 use noetl_store::sql::SqlDatabase as _;
+use noetl_store::to_row::index_command;
 use noetl_store::{
     Append, AppendError, CommandKey, Plan, StartKey, StoreError, StoredRows, store_payloads,
 };
@@ -131,14 +132,21 @@ async fn write(
     Ok(())
 }
 
+/// Returns the primary key of an index entry.
+fn index_key(execution: ExecutionId, entry: &IndexEntry) -> (&str, &str, ExecutionId, i64) {
+    (entry.kind.as_str(), entry.key.as_str(), execution, index_command(entry.command))
+}
+
 /// Returns the statements that write a plan, in order, each with its rows.
-fn tables(plan: &Plan<'_>) -> [(&'static str, String); 9] {
+fn tables(plan: &Plan<'_>) -> [(&'static str, String); 11] {
     let executions =
         plan.executions.iter().map(|(execution, change)| ExecutionRow::of(*execution, change));
     let events = plan.events.iter().map(|(execution, event)| EventRow::of(*execution, event));
     let places = plan.events.iter().map(|(execution, event)| (execution, event.seq));
     let open = plan.open_commands().map(|(key, open)| CommandRow::of(key, open));
     let set = plan.set_timers().map(|((execution, timer), due_at)| (execution, timer, due_at));
+    let removed = plan.removed_index().map(|(execution, entry)| index_key(execution, entry));
+    let added = plan.added_index().map(|(execution, entry, at)| (index_key(execution, entry), at));
     let keys = plan.keys.iter().map(|(name, kept)| KeyRow::of(name, kept));
     [
         (include_str!("../sql/put_executions.sql"), array(executions)),
@@ -150,5 +158,7 @@ fn tables(plan: &Plan<'_>) -> [(&'static str, String); 9] {
         (include_str!("../sql/remove_timers.sql"), array(plan.ended_timers())),
         (include_str!("../sql/put_messages.sql"), array(&plan.messages)),
         (include_str!("../sql/put_start_keys.sql"), array(keys)),
+        (include_str!("../sql/remove_index.sql"), array(removed)),
+        (include_str!("../sql/put_index.sql"), array(added)),
     ]
 }

@@ -1,8 +1,8 @@
 //! Rows as arguments of the statements: JSON objects with column names as keys.
 
 use noetl_model::{
-    Digest, Event, EventId, EventTag, ExecutionId, Parent, Recorded, Seq, StepName, Timestamp,
-    ToolError,
+    Actor, Digest, Event, EventId, EventTag, ExecutionId, Labels, Parent, Recorded, Seq, StepName,
+    Timestamp, ToolError,
 };
 use noetl_store::{CommandKey, ExecutionChange, Holder, OpenCommand};
 use serde::Serialize;
@@ -61,6 +61,8 @@ pub(crate) struct ExecutionRow<'a> {
     head_digest: Option<Digest>,
     fork_execution_id: Option<ExecutionId>,
     fork_seq: Option<Seq>,
+    labels: Option<&'a Labels>,
+    actor: Option<&'a Actor>,
 }
 
 impl<'a> ExecutionRow<'a> {
@@ -91,6 +93,8 @@ impl<'a> ExecutionRow<'a> {
             head_digest: summary.head,
             fork_execution_id: summary.fork.map(|fork| fork.execution),
             fork_seq: summary.fork.map(|fork| fork.seq),
+            labels: Some(&summary.labels).filter(|labels| !labels.is_empty()),
+            actor: summary.actor.as_ref(),
         }
     }
 }
@@ -102,6 +106,7 @@ pub(crate) struct CommandRow<'a> {
     pool: &'a str,
     step_name: &'a str,
     attempt: u32,
+    priority: u8,
     status: &'static str,
     worker_id: Option<&'a str>,
     lease_until: Option<Timestamp>,
@@ -122,6 +127,7 @@ impl<'a> CommandRow<'a> {
             pool: open.pool.as_str(),
             step_name: &open.step,
             attempt: open.attempt.0,
+            priority: open.priority.level(),
             status,
             worker_id,
             lease_until,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
-    Attempt, CommandId, Digest, ExecutionId, ForkPoint, Message, Parent, Pool, Recorded, Seq,
-    Summary, TimerId, Timestamp, WorkerId,
+    Attempt, CommandId, Digest, ExecutionId, ForkPoint, IndexChange, Message, Parent, Pool,
+    Priority, Recorded, Seq, Summary, TimerId, Timestamp, WorkerId,
 };
 
 use crate::{CommandKey, KeyHolder, StartKey, StoreError};
@@ -25,6 +25,8 @@ pub struct Append {
     pub queue: Vec<QueueChange>,
     pub timers: Vec<TimerChange>,
     pub outbox: Vec<Message>,
+    /// Changes to the index entries of the execution, in order.
+    pub index: Vec<IndexChange>,
     /// Large values that the events refer to, as JSON bytes by digest. Storing a value twice is
     /// allowed.
     pub payloads: Vec<(Digest, Arc<Vec<u8>>)>,
@@ -39,7 +41,7 @@ impl Append {
     }
 
     /// True if the append can be written without reading other rows: no start key, no start of a
-    /// child or a fork, and no lease, park or expiry of a command that this append does not add.
+    /// child or a fork, and no lease, park, unpark or expiry of a command that this append does not add.
     pub fn needs_no_rows(&self) -> bool {
         self.start_key_used().is_none() && self.needs_only_its_key()
     }
@@ -57,6 +59,7 @@ impl Append {
             }
             QueueChange::Lease { command, .. }
             | QueueChange::Park { command }
+            | QueueChange::Unpark { command }
             | QueueChange::Expire { command, .. } => added.contains(command),
             QueueChange::Remove { .. } => true,
         })
@@ -99,15 +102,18 @@ impl Append {
 /// A change to the queue of open commands.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QueueChange {
-    /// Adds a command that can be leased at once; `step` is for display. Conflicts if the command
-    /// exists.
-    Add { command: CommandId, pool: Pool, step: String },
+    /// Adds a command, which can be leased at once unless it is parked; `step` is for display.
+    /// Conflicts if the command exists.
+    Add { command: CommandId, pool: Pool, step: String, priority: Priority, is_parked: bool },
     /// Leases the command to a worker for `lease` from now on, by the store's clock. Conflicts
     /// unless the row's attempt is `attempt - 1` and no lease on the command is active.
     Lease { command: CommandId, attempt: Attempt, worker: WorkerId, lease: Duration },
     /// Makes the command unavailable for leases while it waits for something else, such as a child
     /// execution. Conflicts if the command is not open.
     Park { command: CommandId },
+    /// Makes a parked command that was never leased available for leases from now on. Conflicts if
+    /// the command is not parked or was leased.
+    Unpark { command: CommandId },
     /// Gives up the command because the lease of this attempt has expired. Conflicts if that lease
     /// is active or is not the latest.
     Expire { command: CommandId, attempt: Attempt },
@@ -122,6 +128,7 @@ impl QueueChange {
             QueueChange::Add { command, .. }
             | QueueChange::Lease { command, .. }
             | QueueChange::Park { command }
+            | QueueChange::Unpark { command }
             | QueueChange::Expire { command, .. }
             | QueueChange::Remove { command } => command,
         }

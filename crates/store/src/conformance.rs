@@ -13,9 +13,11 @@ pub mod events;
 pub mod executions;
 pub mod feed;
 pub mod given;
+pub mod index;
 pub mod intake;
 pub mod keys;
 pub mod layout;
+pub mod limits;
 pub mod log;
 pub mod outbox;
 pub mod outbox_delivery;
@@ -24,6 +26,8 @@ pub mod queue;
 pub mod records;
 pub mod schedule;
 pub mod secrets;
+pub mod sent_signals;
+pub mod step_logs;
 pub mod subscription;
 pub mod timers;
 
@@ -82,10 +86,21 @@ macro_rules! conformance {
             queue::changes_to_a_command_that_is_not_there_are_refused,
             queue::a_removed_command_is_gone_and_removing_it_again_is_fine,
             queue::exhausted_lists_only_expired_leases_with_enough_attempts,
+            queue::a_command_added_parked_is_ready_once_it_is_unparked,
+            queue::a_higher_priority_is_ready_first_and_rounds_are_within_one,
             queue::ready_goes_round_the_executions_of_a_pool,
+            limits::slots_are_granted_by_the_rule_and_free_again_when_they_are_released,
+            limits::the_newest_playbook_version_says_how_many_slots_there_are,
+            limits::a_grant_is_unanswered_until_it_is_acknowledged,
+            limits::a_request_that_does_not_wait_is_dropped,
+            limits::a_rate_is_due_again_by_the_clock_of_the_store,
+            limits::an_idle_limit_of_a_playbook_is_forgotten_and_a_named_one_is_listed,
+            limits::concurrent_requests_are_never_granted_more_than_there_is,
+            limits::a_pause_is_kept_with_its_caller_until_it_is_removed,
             queue::an_execution_with_many_commands_does_not_keep_others_waiting,
             queue::executions_that_wait_are_counted_up_to_a_limit,
             queue::the_pools_with_a_command_to_lease_are_listed_once,
+            queue::leases_and_the_oldest_command_of_a_pool_are_listed,
             queue::a_fresh_command_is_ready_even_if_the_clock_goes_back,
             timers::the_time_is_that_of_the_stores_clock,
             timers::timers_come_due_in_order,
@@ -106,6 +121,8 @@ macro_rules! conformance {
             outbox_delivery::dead_messages_are_tried_again_or_dropped_on_request_only,
             outbox_delivery::publishers_are_given_notifications_in_the_order_of_each_execution,
             outbox_delivery::an_internal_relay_leaves_notifications_to_publishers,
+            outbox_delivery::only_the_notifier_takes_notifications_about_executions,
+            outbox_delivery::a_message_that_no_attempt_can_deliver_is_dead_at_once,
             outbox_delivery::a_reminder_is_added_unless_a_notification_of_its_command_is_pending,
             outbox_delivery::consumers_at_the_same_time_never_share_a_message,
             feed::a_feed_shows_every_event_once_in_the_order_of_its_execution,
@@ -128,6 +145,7 @@ macro_rules! conformance {
             catalog::paths_are_listed_at_their_newest_version_without_contents,
             catalog::an_archived_path_is_hidden_and_kept_until_it_is_restored,
             catalog::registering_at_an_archived_path_restores_it,
+            catalog::documents_are_listed_by_their_kind,
             catalog::paths_are_selected_by_a_text_of_their_newest_content,
             catalog::snapshots_never_go_back,
             catalog::the_furthest_replay_within_a_bound_is_found,
@@ -137,10 +155,17 @@ macro_rules! conformance {
             executions::a_part_is_found_in_few_paths_and_in_many,
             executions::a_version_is_listed_with_its_path_and_with_no_other,
             executions::executions_are_counted_by_time_and_status,
+            executions::executions_are_listed_and_counted_by_labels_and_actor,
+            executions::a_status_moves_the_index_entries_of_labels,
             executions::a_histogram_counts_up_to_a_limit_and_within_its_span,
             executions::stalled_finds_only_executions_with_nothing_under_way,
             executions::one_child_per_parent_command,
             executions::any_number_of_executions_may_name_one_above_them,
+            index::an_entry_is_found_by_its_kind_and_key_until_it_is_removed,
+            index::entries_of_a_key_are_listed_in_both_directions_a_page_at_a_time,
+            index::open_entries_of_a_kind_are_listed_oldest_first,
+            index::changes_of_one_batch_follow_each_other,
+            index::a_refused_append_changes_no_entry,
             keys::a_key_starts_one_execution,
             keys::a_key_tells_what_was_asked_for,
             keys::a_key_is_free_once_it_is_no_longer_kept,
@@ -148,11 +173,22 @@ macro_rules! conformance {
             keys::one_batch_takes_a_key_once,
             keys::concurrent_starts_under_one_key_admit_exactly_one,
             keys::a_key_starts_one_fork,
+            sent_signals::signals_are_kept_in_order_of_their_numbers,
+            sent_signals::a_deduplication_key_stores_one_signal,
+            sent_signals::a_signal_is_assigned_once_and_settled_or_released,
+            sent_signals::expired_signals_are_forgotten_unless_they_are_being_delivered,
             bulk::a_job_is_what_was_recorded_last,
             bulk::of_two_that_change_a_job_at_once_one_comes_too_late,
             bulk::a_key_creates_one_job,
             bulk::results_are_listed_by_execution_and_by_outcome,
             bulk::jobs_that_ended_long_ago_are_forgotten_with_their_results,
+            step_logs::chunks_are_read_in_the_order_of_their_arrival,
+            step_logs::a_repeated_delivery_of_chunks_changes_nothing,
+            step_logs::logs_of_a_superseded_or_ended_attempt_are_kept_and_marked,
+            step_logs::logs_have_limits_by_command_and_by_execution,
+            step_logs::logs_are_read_by_page_and_by_filter,
+            step_logs::logs_are_forgotten_by_age,
+            step_logs::positions_of_concurrent_writers_become_visible_in_order,
             layout::executions_are_counted_by_status_up_to_a_limit,
             layout::no_table_is_missing_and_connections_add_up,
             layout::a_store_with_room_can_be_written,

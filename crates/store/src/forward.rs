@@ -48,6 +48,8 @@ macro_rules! each_port {
                 Read across shared exhausted(attempts: u32, limit: usize) -> Vec<Held>;
                 Read across shared ready_pools() -> Vec<Pool>;
                 Read across shared ready_count(pool: &Pool) -> u64;
+                Read across shared oldest_ready(pool: &Pool) -> Option<Timestamp>;
+                Read across shared leased(limit: usize) -> Vec<LeasedCommand>;
                 Read across shared waiting_executions(pool: &Pool, count_max: u64) -> u64;
                 Read across shared due(now: Timestamp, limit: usize) -> Vec<TimerRow>;
                 Read across shared next_due() -> Option<Timestamp>;
@@ -73,6 +75,16 @@ macro_rules! each_port {
                     parent: ExecutionId,
                     command: CommandId
                 ) -> Option<ExecutionId>;
+                Read across shared indexed(
+                    kind: IndexKind,
+                    key: &IndexKey,
+                    page: IndexPage
+                ) -> Vec<IndexRow>;
+                Read across shared open_index(
+                    kind: IndexKind,
+                    after: Option<&OpenIndexPlace>,
+                    limit: usize
+                ) -> Vec<IndexRow>;
             }
             sync {}
         }
@@ -85,6 +97,7 @@ macro_rules! each_port {
                 ) -> Option<CatalogEntry>;
                 Read cluster shared by_id(catalog_id: CatalogId) -> Option<CatalogEntry>;
                 Read cluster shared by_path(path: &str, version: Option<u32>) -> Option<CatalogEntry>;
+                Read cluster shared entries_of_kind(kind: &str, state: EntryState) -> Vec<CatalogEntry>;
                 Read cluster shared paths(query: &CatalogQuery) -> Vec<CatalogEntry>;
             }
             sync {}
@@ -169,6 +182,46 @@ macro_rules! each_port {
             }
             sync {}
         }
+        SentSignals {
+            async {
+                Write cluster shared add_signal(signal: &StoredSignal) -> StoredSignal;
+                Read cluster shared kept_signals(
+                    index_key: &IndexKey,
+                    limit: usize
+                ) -> Vec<StoredSignal>;
+                Read cluster shared open_signals(after: i64, limit: usize) -> Vec<StoredSignal>;
+                Write cluster shared assign_signal(id: i64, target: SignalTarget) -> bool;
+                Write cluster shared release_signal(id: i64, target: SignalTarget) -> bool;
+                Write cluster shared settle_signal(id: i64, target: SignalTarget) -> bool;
+                Read cluster shared count_signals(max: u64) -> u64;
+                Maintenance cluster shared forget_signals(before: Timestamp, limit: usize) -> u64;
+            }
+            sync {}
+        }
+        Pauses {
+            async {
+                Write cluster shared put_pause(pause: &PauseRow) -> PauseRow;
+                Write cluster shared remove_pause(kind: PausedKind, name: &str) -> bool;
+                Read cluster shared pauses() -> Vec<PauseRow>;
+            }
+            sync {}
+        }
+        SlotLimits {
+            async {
+                Write cluster shared change_limit(change: &LimitChange, rule: GrantRule) -> LimitOutcome;
+                Write cluster shared acknowledge_slots(slots: &[SlotKey]) -> ();
+                Read cluster shared due_limits(limit: usize) -> Vec<LimitName>;
+                Read cluster shared next_limit() -> Option<Timestamp>;
+                Read cluster shared unanswered_slots(before: Timestamp, limit: usize) -> Vec<SlotRow>;
+                Read cluster shared held_slots(after: Option<&SlotKey>, limit: usize) -> Vec<SlotRow>;
+                Read cluster shared limits(after: Option<&LimitName>, limit: usize) -> Vec<LimitFigures>;
+                Read cluster shared limit(name: &LimitName) -> Option<LimitFigures>;
+                Read cluster shared slot_holders(name: &LimitName, limit: usize) -> Vec<SlotRow>;
+                Read cluster shared slot_queue(name: &LimitName, limit: usize) -> Vec<SlotRow>;
+                Read cluster shared slot_place(key: &SlotKey) -> Option<u64>;
+            }
+            sync {}
+        }
         Secrets {
             async {
                 Write cluster shared put_credential(credential: &Credential) -> Option<Credential>;
@@ -210,6 +263,21 @@ macro_rules! each_port {
                 Write cluster shared record_bulk(job: &BulkJob, items: &[BulkItem]) -> bool;
                 Read cluster shared bulk_items(job: i64, page: BulkItemPage) -> Vec<BulkItem>;
                 Maintenance cluster shared forget_bulk_jobs(before: Timestamp, limit: usize) -> u64;
+            }
+            sync {}
+        }
+        StepLogs {
+            async {
+                Write across shared append_logs(
+                    batches: &[LogBatch],
+                    limits: LogLimits
+                ) -> Vec<LogAnswer>;
+                Read shard shared read_logs(execution: ExecutionId, page: &LogRead) -> Vec<StoredLog>;
+                Read shard shared log_sources(
+                    execution: ExecutionId,
+                    commands: &[CommandId]
+                ) -> Vec<Held>;
+                Maintenance across shared forget_logs(before: Timestamp, limit: usize) -> u64;
             }
             sync {}
         }

@@ -1,6 +1,7 @@
 //! Conversion of database rows to model types. The meaning of the columns is the same in every
 //! database; only the access to a value differs.
 
+mod index;
 mod log;
 mod records;
 mod work;
@@ -14,6 +15,7 @@ use thiserror::Error;
 
 use crate::StoreError;
 
+pub use index::index_row;
 pub use log::{
     FeedRows, LogRows, catalog_entry, feed_cursor, fork_origin, kept_key, log_end, named_feed,
     recorded, replay_mark, saved_replay, snapshot, summary,
@@ -23,8 +25,8 @@ pub use records::{
     runtime, sealed, variable,
 };
 pub use work::{
-    held, listed, open_command, outbox_row, schedule_record, schedule_row, subscription_record,
-    subscription_row, taken_messages,
+    held, listed, open_command, outbox_row, priority, schedule_record, schedule_row,
+    subscription_record, subscription_row, taken_messages,
 };
 
 /// Access to a row by column name. A missing or impossible value in a required column is a
@@ -130,7 +132,7 @@ fn named(column: &str) -> String {
     format!("column {column}")
 }
 
-fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {
+pub(crate) fn corrupt(what: String, source: impl Error + Send + Sync + 'static) -> StoreError {
     StoreError::Corrupt { what, source: Box::new(source) }
 }
 

@@ -17,11 +17,14 @@ mod feed;
 mod forward;
 pub mod from_row;
 mod histogram;
+mod index;
 mod key;
 mod layout;
+mod limit;
 mod memory;
 mod open_work;
 mod outbox;
+mod pause;
 mod plan;
 mod port;
 mod queue;
@@ -29,10 +32,12 @@ mod records;
 mod room;
 mod row;
 mod schedule;
+mod sent_signal;
 mod shared;
 #[doc(hidden)]
 pub mod signature;
 pub mod sql;
+mod step_logs;
 mod subscription;
 pub mod to_row;
 mod wrapper;
@@ -47,20 +52,25 @@ pub use feed::{
     NotACursor,
 };
 pub use histogram::{HISTOGRAM_ROWS_MAX, HistogramBar, HistogramSpan, merged_bars};
+pub use index::{IndexOrder, IndexPage, IndexPlace, IndexRow, OpenIndexPlace};
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use layout::{ConnectionFigures, Tables, WRITE_CHECK_LEN};
+pub use limit::{
+    LIMIT_QUEUE_MAX, LimitChange, LimitFigures, LimitOutcome, SlotKey, SlotRequest, SlotRow,
+};
 pub use memory::{MemoryBackup, MemoryStore};
 pub use noetl_model::Held;
 pub use open_work::OpenWork;
 pub use outbox::{
     AttemptOutcome, Failure, ListedMessage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_ERROR_MAX,
     OUTBOX_TAKE_MAX, OutboxConsumer, OutboxListing, Sent, Take, UnknownMessageState,
-    attempt_outcomes, backoff, missing_ids, ready_command,
+    attempt_outcomes, backoff, is_execution_notice, missing_ids, ready_command,
 };
+pub use pause::{PauseProgress, PauseRow, PausedKind, UnknownPauseWord};
 pub use plan::{CommandKey, ExecutionChange, KeyName, LogEnd, Plan, StoredRows, TimerKey};
 pub use port::{
-    BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Records, Secrets, Store,
-    Triggers, WorkQueue,
+    BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Pauses, Records, Secrets,
+    SentSignals, SlotLimits, StepLogs, Store, Triggers, WorkQueue,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
@@ -74,11 +84,16 @@ pub use records::{
 };
 pub use room::{PageSpace, READ_BYTES_MAX, json_len};
 pub use row::{
-    CatalogEntry, CatalogQuery, EntryContents, EntryState, ExecutionFilter, HeldAnswer, Lookup,
-    NewPlaybook, OutboxRow, Page, PathFilter, ReadyCommand, RegisteredVersion, ReplayBound,
-    ReplayMark, SavedReplay, Snapshot, TimerRow,
+    CatalogEntry, CatalogQuery, EntryContents, EntryState, ExecutionFilter, HeldAnswer,
+    LeasedCommand, Lookup, NewPlaybook, OutboxRow, Page, PathFilter, ReadyCommand,
+    RegisteredVersion, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
 };
 pub use schedule::{ScheduleRecord, ScheduleRow};
+pub use sent_signal::{KeyedSignal, SignalState, SignalTarget, StoredSignal};
+pub use step_logs::{
+    LOG_COMMAND_BYTES_DEFAULT, LOG_EXECUTION_BYTES_DEFAULT, LOG_READ_MAX, LogLimits, LogOrder,
+    LogPlan, LogProgress, LogRead, LogTotal, StoredLogTotals,
+};
 pub use subscription::{SubscriptionRecord, SubscriptionRow};
 pub use wrapper::{Access, Wrapper};
 

@@ -7,13 +7,16 @@ mod bytes;
 mod catalog;
 mod executions;
 mod feed;
+mod index;
 mod layout;
+mod limits;
 mod open_work;
 mod outbox;
 mod ports;
 mod queue;
 mod records;
 mod schedule;
+mod step_logs;
 mod subscription;
 mod timers;
 
@@ -24,13 +27,17 @@ use noetl_model::{Digest, EventId, ExecutionId, Recorded, Seq, Summary, TimerId,
 
 use crate::{
     Append, AppendError, CatalogEntry, Clock, CommandKey, KeptKey, KeyName, OwnEvents, PageSpace,
-    SavedReplay, Snapshot, StartKey, StoreError, TimerChange, json_len, read_shared,
+    PauseRow, PausedKind, SavedReplay, Snapshot, StartKey, StoreError, TimerChange, json_len,
+    read_shared,
 };
 use feed::FeedTable;
+use index::IndexTable;
+use limits::LimitTable;
 use outbox::OutboxTable;
 use queue::CommandTable;
 use records::RecordTables;
 use schedule::ScheduleTable;
+use step_logs::LogTable;
 use subscription::SubscriptionTable;
 
 /// An in-memory store. Its contents end with the process.
@@ -64,6 +71,7 @@ struct MemoryTables {
     children: HashMap<CommandKey, ExecutionId>,
     commands: CommandTable,
     timers: BTreeMap<(ExecutionId, TimerId), Timestamp>,
+    index: IndexTable,
     outbox: OutboxTable,
     feed: FeedTable,
     subscriptions: SubscriptionTable,
@@ -74,7 +82,10 @@ struct MemoryTables {
     snapshots: HashMap<ExecutionId, Snapshot>,
     replays: BTreeMap<(ExecutionId, String, Seq), SavedReplay>,
     keys: HashMap<KeyName, KeptKey>,
+    pauses: BTreeMap<(PausedKind, String), PauseRow>,
+    limits: LimitTable,
     records: RecordTables,
+    step_logs: BTreeMap<ExecutionId, LogTable>,
 }
 
 #[derive(Clone)]
@@ -124,6 +135,7 @@ impl MemoryTables {
                 }
             }
         }
+        self.index.change(append.execution, &append.index);
         for message in &append.outbox {
             self.outbox.add(append.execution, message.clone(), now);
         }

@@ -24,7 +24,8 @@ const RETRY_SHARE: usize = 4;
 /// The program that takes messages, which selects the messages it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutboxConsumer {
-    /// The control plane's relay loop: all messages, fresh ones first, in no guaranteed order.
+    /// The control plane's relay loop: all messages but notifications about executions, fresh ones
+    /// first, in no guaranteed order.
     Relay,
     /// The relay loop where an external program publishes the notifications: all other messages,
     /// taken like those of [`OutboxConsumer::Relay`].
@@ -32,6 +33,8 @@ pub enum OutboxConsumer {
     /// An external program that publishes notifications: only notifications, and in order within
     /// one execution.
     Publisher,
+    /// The sender of notifications about executions: only those, which no other consumer takes.
+    Notifier,
 }
 
 /// A request for messages to send.
@@ -125,6 +128,8 @@ pub struct Failure {
     pub attempts: Option<u32>,
     /// The maximum wait before the next attempt.
     pub delay_max: Duration,
+    /// True if no attempt can succeed: the message is dead at once.
+    pub is_final: bool,
 }
 
 /// The consequence of a failed attempt for its message.
@@ -141,7 +146,7 @@ pub enum AttemptOutcome {
 impl Failure {
     /// Returns the consequence for a message that has been taken `taken` times.
     pub fn outcome(&self, taken: u32) -> AttemptOutcome {
-        if taken >= OUTBOX_ATTEMPTS_MAX {
+        if self.is_final || taken >= OUTBOX_ATTEMPTS_MAX {
             return AttemptOutcome::Dead;
         }
         AttemptOutcome::RetryIn(backoff(self.attempts.unwrap_or(taken), self.delay_max))
@@ -207,11 +212,23 @@ pub struct Sent {
 pub fn ready_command(message: &Message) -> Option<CommandId> {
     match message {
         Message::CommandReady { command, .. } => Some(*command),
-        Message::CommandCancelled { .. }
+        Message::CommandUnparked { .. }
+        | Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
         | Message::CancelChild { .. }
-        | Message::CancelLinked { .. } => None,
+        | Message::CancelLinked { .. }
+        | Message::SignalAwaited { .. }
+        | Message::PauseChild { .. }
+        | Message::ResumeChild { .. }
+        | Message::RequestSlot { .. }
+        | Message::ReleaseSlot { .. }
+        | Message::Notification { .. } => None,
     }
+}
+
+/// True for a notification about an execution, which only the notifier sends.
+pub fn is_execution_notice(message: &Message) -> bool {
+    matches!(message, Message::Notification { .. })
 }
 
 #[cfg(test)]
@@ -241,7 +258,7 @@ mod tests {
 
     fn failure(attempts: Option<u32>) -> Failure {
         let error = "é".repeat(OUTBOX_ERROR_MAX + 1);
-        Failure { id: 1, error, attempts, delay_max: Duration::from_secs(300) }
+        Failure { id: 1, error, attempts, delay_max: Duration::from_secs(300), is_final: false }
     }
 
     #[test]
@@ -254,6 +271,12 @@ mod tests {
     fn after_the_last_attempt_a_message_is_dead_whatever_its_sender_says() {
         assert_eq!(failure(Some(1)).outcome(OUTBOX_ATTEMPTS_MAX), AttemptOutcome::Dead);
         assert_ne!(failure(Some(100)).outcome(OUTBOX_ATTEMPTS_MAX - 1), AttemptOutcome::Dead);
+    }
+
+    #[test]
+    fn a_message_that_no_attempt_can_deliver_is_dead_at_once() {
+        let failure = Failure { is_final: true, ..failure(None) };
+        assert_eq!(failure.outcome(1), AttemptOutcome::Dead);
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use noetl_model::{
-    CommandId, Digest, EventId, ExecutionId, ForkPoint, Message, Recorded, Seq, Summary, TimerId,
-    Timestamp,
+    CommandId, Digest, EventId, ExecutionId, ForkPoint, IndexChange, IndexEntry, Message, Recorded,
+    Seq, Summary, TimerId, Timestamp,
 };
 
 use crate::{Append, AppendError, KeptKey, OpenCommand, TimerChange, stage};
@@ -72,6 +72,8 @@ pub struct Plan<'a> {
     commands: Vec<(CommandKey, Option<OpenCommand>)>,
     /// The touched timers; `None` for ended ones.
     timers: BTreeMap<TimerKey, Option<Timestamp>>,
+    /// The touched index entries; `None` for removed ones.
+    index: BTreeMap<(ExecutionId, &'a IndexEntry), Option<Timestamp>>,
     pub messages: Vec<(ExecutionId, &'a Message)>,
     /// The large values, each once for its execution.
     pub payloads: Vec<(ExecutionId, &'a Digest, &'a [u8])>,
@@ -161,6 +163,16 @@ impl<'a> Plan<'a> {
         self.timers.iter().filter(|(_, due_at)| due_at.is_none()).map(|(key, _)| *key)
     }
 
+    /// Returns the added index entries with their times, ordered by execution.
+    pub fn added_index(&self) -> impl Iterator<Item = (ExecutionId, &'a IndexEntry, Timestamp)> {
+        self.index.iter().filter_map(|((execution, entry), at)| Some((*execution, *entry, (*at)?)))
+    }
+
+    /// Returns the removed index entries, ordered by execution.
+    pub fn removed_index(&self) -> impl Iterator<Item = (ExecutionId, &'a IndexEntry)> {
+        self.index.iter().filter(|(_, at)| at.is_none()).map(|(key, _)| *key)
+    }
+
     fn accept(
         &mut self,
         append: &'a Append,
@@ -204,6 +216,10 @@ impl<'a> Plan<'a> {
         self.timers.extend(append.timers.iter().map(|change| match *change {
             TimerChange::Set { timer, due_at } => ((execution, timer), Some(due_at)),
             TimerChange::Remove { timer } => ((execution, timer), None),
+        }));
+        self.index.extend(append.index.iter().map(|change| match change {
+            IndexChange::Add { entry, at } => ((execution, entry), Some(*at)),
+            IndexChange::Remove { entry } => ((execution, entry), None),
         }));
         self.messages.extend(append.outbox.iter().map(|message| (execution, message)));
         for (digest, bytes) in &append.payloads {

@@ -1,6 +1,10 @@
 //! The storage ports, one for each consumer of stored data.
 
+mod limits;
+
 use async_trait::async_trait;
+
+pub use limits::{Pauses, SlotLimits};
 
 use crate::signature::*;
 
@@ -93,6 +97,12 @@ pub trait WorkQueue: Send + Sync {
     /// Returns the number of commands of a pool that can be leased now.
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError>;
 
+    /// Returns the time since which the oldest never-leased command of a pool waits.
+    async fn oldest_ready(&self, pool: &Pool) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Returns commands that workers hold now, those with the latest end of the lease first.
+    async fn leased(&self, limit: usize) -> Result<Vec<LeasedCommand>, StoreError>;
+
     /// Returns the number of executions with a never-leased command in a pool, counting at most
     /// `count_max`, which bounds the cost.
     async fn waiting_executions(&self, pool: &Pool, count_max: u64) -> Result<u64, StoreError>;
@@ -136,6 +146,23 @@ pub trait Executions: Send + Sync {
         command: CommandId,
     ) -> Result<Option<ExecutionId>, StoreError>;
 
+    /// Returns the index entries with a kind and a key, ordered by execution and command.
+    async fn indexed(
+        &self,
+        kind: IndexKind,
+        key: &IndexKey,
+        page: IndexPage,
+    ) -> Result<Vec<IndexRow>, StoreError>;
+
+    /// Returns the index entries of a kind that have a command, which are open waits, oldest first,
+    /// at most `limit` (and at most `PAGE_MAX`).
+    async fn open_index(
+        &self,
+        kind: IndexKind,
+        after: Option<&OpenIndexPlace>,
+        limit: usize,
+    ) -> Result<Vec<IndexRow>, StoreError>;
+
     /// Returns the number of executions with a status, counting at most `max`.
     async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError>;
 
@@ -174,6 +201,14 @@ pub trait Catalog: Send + Sync {
         path: &str,
         version: Option<u32>,
     ) -> Result<Option<CatalogEntry>, StoreError>;
+
+    /// Returns the paths whose newest version is of a kind other than `Playbook`, ordered by path, with
+    /// their contents, at most [`PAGE_MAX`](crate::PAGE_MAX).
+    async fn entries_of_kind(
+        &self,
+        kind: &str,
+        state: EntryState,
+    ) -> Result<Vec<CatalogEntry>, StoreError>;
 
     /// Returns the newest versions that a query selects, ordered by path.
     async fn paths(&self, query: &CatalogQuery) -> Result<Vec<CatalogEntry>, StoreError>;
@@ -441,6 +476,43 @@ pub trait Secrets: Send + Sync {
     ) -> Result<Vec<AuditEntry>, StoreError>;
 }
 
+/// Signals that are sent by a correlation key, kept until a wait takes them.
+#[async_trait]
+pub trait SentSignals: Send + Sync {
+    /// Stores a signal. Returns the signal that was stored under the same deduplication key instead,
+    /// if there is one.
+    async fn add_signal(&self, signal: &StoredSignal) -> Result<StoredSignal, StoreError>;
+
+    /// Lists the signals for an index key that no wait has taken, by number, at most `limit` (and
+    /// `PAGE_MAX`).
+    async fn kept_signals(
+        &self,
+        index_key: &IndexKey,
+        limit: usize,
+    ) -> Result<Vec<StoredSignal>, StoreError>;
+
+    /// Lists the signals after a number that are not delivered, by number, at most `limit` (and
+    /// `PAGE_MAX`).
+    async fn open_signals(&self, after: i64, limit: usize)
+    -> Result<Vec<StoredSignal>, StoreError>;
+
+    /// Assigns a signal that is kept to a wait. Returns false if it is not kept any more.
+    async fn assign_signal(&self, id: i64, target: SignalTarget) -> Result<bool, StoreError>;
+
+    /// Keeps a signal again that is assigned to this wait. Returns false if it is not.
+    async fn release_signal(&self, id: i64, target: SignalTarget) -> Result<bool, StoreError>;
+
+    /// Marks a signal as delivered that is assigned to this wait. Returns false if it is not.
+    async fn settle_signal(&self, id: i64, target: SignalTarget) -> Result<bool, StoreError>;
+
+    /// Returns the number of signals that no wait has taken, counting at most `max`.
+    async fn count_signals(&self, max: u64) -> Result<u64, StoreError>;
+
+    /// Deletes signals that expired before an instant, at most `limit`, except those that are being
+    /// delivered. Returns their number.
+    async fn forget_signals(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
+}
+
 /// Jobs that act on many executions, and the results for each of them.
 #[async_trait]
 pub trait BulkJobs: Send + Sync {
@@ -472,9 +544,41 @@ pub trait BulkJobs: Send + Sync {
     async fn forget_bulk_jobs(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }
 
+/// The output that tools print while they run. It is not part of the event log: a power loss may
+/// drop the last chunks, and it is deleted by age.
+#[async_trait]
+pub trait StepLogs: Send + Sync {
+    /// Stores chunks within limits and returns an answer for each batch, in order. A chunk whose
+    /// attempt has stored it or a later one is skipped, so a repeated call changes nothing. Positions
+    /// of an execution become visible in order.
+    async fn append_logs(
+        &self,
+        batches: &[LogBatch],
+        limits: LogLimits,
+    ) -> Result<Vec<LogAnswer>, StoreError>;
+
+    /// Returns a page of the chunks of an execution.
+    async fn read_logs(
+        &self,
+        execution: ExecutionId,
+        page: &LogRead,
+    ) -> Result<Vec<StoredLog>, StoreError>;
+
+    /// Returns the attempts of some commands whose output is stored, in any order.
+    async fn log_sources(
+        &self,
+        execution: ExecutionId,
+        commands: &[CommandId],
+    ) -> Result<Vec<Held>, StoreError>;
+
+    /// Deletes the output of executions that have printed nothing since `before`, at most `limit`
+    /// executions. Returns their number.
+    async fn forget_logs(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
+}
+
 /// Records outside the event log that can be changed and deleted.
 #[async_trait]
-pub trait Records: Secrets + Triggers + BulkJobs {
+pub trait Records: Secrets + Triggers + BulkJobs + StepLogs {
     /// Sets variables of an execution atomically, replacing existing ones including their counters.
     async fn put_variables(
         &self,
@@ -629,11 +733,31 @@ pub trait Layout: Send + Sync {
 
 /// All ports that the control plane needs.
 pub trait Store:
-    EventLog + WorkQueue + Executions + Catalog + Outbox + Feeds + Triggers + Layout
+    EventLog
+    + WorkQueue
+    + Executions
+    + Catalog
+    + Outbox
+    + Feeds
+    + Triggers
+    + SentSignals
+    + Pauses
+    + SlotLimits
+    + Layout
 {
 }
 
 impl<T> Store for T where
-    T: EventLog + WorkQueue + Executions + Catalog + Outbox + Feeds + Triggers + Layout
+    T: EventLog
+        + WorkQueue
+        + Executions
+        + Catalog
+        + Outbox
+        + Feeds
+        + Triggers
+        + SentSignals
+        + Pauses
+        + SlotLimits
+        + Layout
 {
 }

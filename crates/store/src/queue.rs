@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use noetl_model::{Attempt, CommandId, Pool, Timestamp, WorkerId};
+use noetl_model::{Attempt, CommandId, Pool, Priority, Timestamp, WorkerId};
 
 use crate::{AppendError, HeldAnswer, QueueChange};
 
@@ -12,6 +12,7 @@ pub struct OpenCommand {
     pub pool: Pool,
     /// The name of the step, for display.
     pub step: String,
+    pub priority: Priority,
     /// The number of times the command has been leased.
     pub attempt: Attempt,
     pub holder: Holder,
@@ -87,12 +88,16 @@ fn changed(
     now: Timestamp,
 ) -> Result<Option<OpenCommand>, AppendError> {
     match (change, current) {
-        (QueueChange::Add { command: _, pool, step }, None) => Ok(Some(OpenCommand {
-            pool: pool.clone(),
-            step: step.clone(),
-            attempt: Attempt(0),
-            holder: Holder::Nobody { since: now },
-        })),
+        (QueueChange::Add { command: _, pool, step, priority, is_parked }, None) => {
+            let holder = if *is_parked { Holder::Parked } else { Holder::Nobody { since: now } };
+            Ok(Some(OpenCommand {
+                pool: pool.clone(),
+                step: step.clone(),
+                priority: *priority,
+                attempt: Attempt(0),
+                holder,
+            }))
+        }
         (QueueChange::Lease { command: _, attempt, worker, lease }, Some(open))
             if open.attempt.next() == *attempt && open.ready_since(now).is_some() =>
         {
@@ -102,6 +107,11 @@ fn changed(
         (QueueChange::Park { .. }, Some(open)) => {
             Ok(Some(OpenCommand { holder: Holder::Parked, ..open.clone() }))
         }
+        (QueueChange::Unpark { .. }, Some(open))
+            if open.holder == Holder::Parked && open.attempt == Attempt(0) =>
+        {
+            Ok(Some(OpenCommand { holder: Holder::Nobody { since: now }, ..open.clone() }))
+        }
         (QueueChange::Expire { command: _, attempt }, Some(open))
             if open.attempt == *attempt && open.ready_since(now).is_some() =>
         {
@@ -109,7 +119,10 @@ fn changed(
         }
         (QueueChange::Remove { .. }, _) => Ok(None),
         (QueueChange::Add { .. }, Some(_))
-        | (QueueChange::Lease { .. } | QueueChange::Expire { .. }, _)
+        | (
+            QueueChange::Lease { .. } | QueueChange::Unpark { .. } | QueueChange::Expire { .. },
+            _,
+        )
         | (QueueChange::Park { .. }, None) => Err(AppendError::Conflict),
     }
 }

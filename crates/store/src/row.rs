@@ -1,8 +1,10 @@
 //! Row types that stores return.
 
+use std::collections::BTreeMap;
+
 use noetl_model::{
-    Attempt, CatalogId, CommandId, EventId, ExecutionId, ExecutionStatus, Message, Pool, Seq,
-    Summary, TimerId, Timestamp,
+    Actor, Attempt, CatalogId, CommandId, EventId, ExecutionId, ExecutionStatus, IndexKind, Label,
+    Message, Pool, Priority, Seq, Summary, TimerId, Timestamp, WorkerId,
 };
 
 use crate::PAGE_MAX;
@@ -15,6 +17,20 @@ pub struct ReadyCommand {
     pub pool: Pool,
     /// The number of times the command has been leased.
     pub attempt: Attempt,
+    pub priority: Priority,
+}
+
+/// A command that a worker holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeasedCommand {
+    pub execution: ExecutionId,
+    pub command: CommandId,
+    pub pool: Pool,
+    /// The name of the step, for display.
+    pub step: String,
+    pub attempt: Attempt,
+    pub worker: WorkerId,
+    pub lease_until: Timestamp,
 }
 
 /// The answer to a request to extend a lease.
@@ -187,12 +203,18 @@ pub struct ExecutionFilter {
     pub path: Option<PathFilter>,
     pub catalog_id: Option<CatalogId>,
     pub parent: Option<ExecutionId>,
+    /// Labels that the execution has, all of them.
+    pub labels: Vec<Label>,
+    /// The actor that requested the start.
+    pub actor: Option<Actor>,
 }
 
 /// The index that a listing uses; the other conditions are checked row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
     Parent,
+    /// The first label or, without labels, the actor.
+    Property,
     Catalog,
     /// The complete path.
     Path,
@@ -205,14 +227,33 @@ pub enum Lookup {
 impl ExecutionFilter {
     /// Returns the most selective index for the filter.
     pub fn lookup(&self) -> Lookup {
+        let property = self.property();
         match (&self.parent, &self.catalog_id, &self.path, &self.status) {
             (Some(_), ..) => Lookup::Parent,
+            (None, ..) if property.is_some() => Lookup::Property,
             (None, Some(_), ..) => Lookup::Catalog,
             (None, None, Some(PathFilter::Whole(_)), _) => Lookup::Path,
             (None, None, Some(PathFilter::Part(_)), _) => Lookup::Part,
             (None, None, None, Some(_)) => Lookup::Status,
             (None, None, None, None) => Lookup::All,
         }
+    }
+
+    /// Returns the property with an index entry for each status that leads the search: its kind, and
+    /// the part of its key before the status.
+    pub fn property(&self) -> Option<(IndexKind, String)> {
+        let label = self.labels.first().map(|label| (IndexKind::Label, label.to_string()));
+        label.or(self.actor.as_ref().map(|actor| (IndexKind::Actor, actor.to_string())))
+    }
+
+    /// Returns the wanted labels by key; `None` if a key has two values, which no execution has.
+    pub fn wanted_labels(&self) -> Option<BTreeMap<&str, &str>> {
+        let mut wanted = BTreeMap::new();
+        let is_possible = self
+            .labels
+            .iter()
+            .all(|label| *wanted.entry(label.key()).or_insert(label.value()) == label.value());
+        is_possible.then_some(wanted)
     }
 
     /// Returns the statuses that the listing includes.

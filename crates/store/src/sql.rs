@@ -8,14 +8,18 @@ mod bulk;
 mod catalog;
 mod executions;
 mod feeds;
+mod index;
 mod layout;
+mod limits;
 mod log;
 mod outbox;
 mod projected;
 mod queue;
 mod records;
 mod secrets;
+mod signals;
 mod statement;
+mod step_logs;
 mod triggers;
 
 use std::borrow::Cow;
@@ -27,12 +31,17 @@ pub use argument::{SqlArgument, SqlColumn};
 pub use bulk::{
     add_bulk_job, bulk_items, bulk_job, bulk_jobs, forget_bulk_jobs, open_bulk_jobs, record_bulk,
 };
-pub use catalog::{by_id, by_path, paths, register, set_archived};
+pub use catalog::{by_id, by_path, entries_of_kind, paths, register, set_archived};
 pub use executions::{child_of, count, histogram, list, stalled, stalled_with_times, summary};
 pub use feeds::{
     add_feed, feed, feed_point, find_feed, list_feeds, move_feed, put_feed_delivery, remove_feed,
 };
+pub use index::{indexed, open_index};
 pub use layout::{check_writable, tables};
+pub use limits::{
+    acknowledge_slots, change_limit, due_limits, held_slots, limit, limits, next_limit, pauses,
+    put_pause, remove_pause, slot_holders, slot_place, slot_queue, unanswered_slots,
+};
 pub use log::{
     find, furthest_replay, latest, own_events, payload, read, save, save_replay, saved_replays,
 };
@@ -44,8 +53,8 @@ pub use projected::{
     projected_within, unfolded_imports,
 };
 pub use queue::{
-    due, exhausted, exhausted_with_times, extend, next_due, open_work, ready, ready_count,
-    ready_in_rounds, ready_pools, release, renew, waiting_executions,
+    due, exhausted, exhausted_with_times, extend, leased, next_due, oldest_ready, open_work, ready,
+    ready_count, ready_in_rounds, ready_pools, release, renew, waiting_executions,
 };
 pub use records::{
     collect, collect_blobs, heard_runtime, object, put_object, put_runtime, put_variables,
@@ -57,7 +66,12 @@ pub use secrets::{
     put_credential, put_keychain_entry, remove_credential, remove_keychain_entry, rewrap,
     sealed_otherwise,
 };
+pub use signals::{
+    add_signal, assign_signal, count_signals, forget_signals, kept_signals, open_signals,
+    release_signal, settle_signal,
+};
 pub use statement::{NamedStatement, SqlStatements, StatementKind};
+pub use step_logs::{append_logs, forget_logs, log_sources, read_logs};
 pub use triggers::{
     acquire_lock, due_schedules, failed_among, failed_message, failed_messages, list_schedules,
     next_schedule, put_failed_message, release_lock, remove_failed_messages, schedule,

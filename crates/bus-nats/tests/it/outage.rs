@@ -139,14 +139,14 @@ async fn while_nats_is_gone_executions_go_on_and_every_notification_arrives_afte
         async move { control.run(stop).await }
     });
 
-    soon(run_some(&control)).await;
+    Box::pin(soon(run_some(&control))).await;
     nats.kill();
-    soon(run_some(&control)).await;
+    Box::pin(soon(run_some(&control))).await;
     assert!(store.owed().await.unwrap() > 0, "without NATS something is owed");
     nats.start_again();
     connected(&bus).await;
     clock.seconds.fetch_add(3600, Ordering::Relaxed);
-    soon(run_some(&control)).await;
+    Box::pin(soon(run_some(&control))).await;
 
     let worker = Worker::new(&nats, "noetl.commands.shared.>").await;
     let mut commands = BTreeSet::new();

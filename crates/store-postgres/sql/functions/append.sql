@@ -1,4 +1,4 @@
--- Version 3 of the append function: writes all rows of a batch in one call. Returns false, and
+-- Version 4 of the append function: writes all rows of a batch in one call. Returns false, and
 -- writes nothing, if one of `keys` is held.
 --
 -- The function runs only the statements that have rows to write; an array without rows is NULL.
@@ -12,20 +12,23 @@
 --
 -- Servers create this version at start-up and call it by its number. Every change of this file needs
 -- the next number, here, in `append.sql` and in `functions.rs`: servers of both versions run during a
--- rolling upgrade. The argument types are part of the schema (migrations 083 and 096).
-CREATE OR REPLACE FUNCTION noetl.append_v3(
+-- rolling upgrade. The argument types are part of the schema (migrations 083, 096, 160, 161 and
+-- 180).
+CREATE OR REPLACE FUNCTION noetl.append_v4(
     keys noetl.kept_key[],
     changed_executions noetl.changed_execution[],
-    started_executions noetl.started_execution[],
+    started_executions noetl.new_execution[],
     events noetl.appended_event[],
     children noetl.started_child[],
-    opened_commands noetl.opened_command[],
+    opened_commands noetl.queued_command[],
     commands_are_new boolean,
     ended_commands noetl.ended_work[],
     set_timers noetl.set_timer[],
     ended_timers noetl.ended_work[],
     messages noetl.posted_message[],
     payloads noetl.kept_payload[],
+    removed_index noetl.index_row[],
+    added_index noetl.index_row[],
     instant timestamptz,
     by_own_clock boolean
 ) RETURNS boolean
@@ -114,13 +117,15 @@ BEGIN
     IF started_executions IS NOT NULL THEN
         INSERT INTO noetl.execution (
             execution_id, catalog_id, path, path_folded, version, started_at, parent_execution_id,
-            parent_command_id, fork_execution_id, fork_seq, status, seq, last_event_at, ended_at,
+            parent_command_id, fork_execution_id, fork_seq, labels, actor, status, seq,
+            last_event_at, ended_at,
             current_step, steps_total, steps_running, steps_completed, steps_failed, items_total,
             items_completed, items_failed, error, head_digest
         )
         SELECT
             execution_id, catalog_id, path, path_folded, version, started_at, parent_execution_id,
-            parent_command_id, fork_execution_id, fork_seq, (reached).status, (reached).seq,
+            parent_command_id, fork_execution_id, fork_seq, labels::json, actor,
+            (reached).status, (reached).seq,
             (reached).last_event_at, (reached).ended_at, (reached).current_step,
             (reached).steps_total, (reached).steps_running, (reached).steps_completed,
             (reached).steps_failed, (reached).items_total, (reached).items_completed,
@@ -164,15 +169,21 @@ BEGIN
     IF opened_commands IS NOT NULL THEN
         INSERT INTO noetl.command (
             execution_id, command_id, pool, step_name, attempt, status, worker_id, lease_until,
-            created_at
+            created_at, priority
         )
         SELECT
             execution_id, command_id, pool, step_name, attempt, status, worker_id,
-            lease_until + lag, instant + lag
+            lease_until + lag, instant + lag, priority
         FROM unnest(opened_commands) WITH ORDINALITY
         ORDER BY ordinality
         ON CONFLICT (execution_id, command_id) DO UPDATE SET
             attempt = excluded.attempt,
+            -- A command waits for a worker since it is no longer parked.
+            created_at = CASE
+                WHEN command.status = 'PARKED' AND excluded.status = 'ISSUED'
+                    THEN excluded.created_at
+                ELSE command.created_at
+            END,
             status = excluded.status,
             worker_id = excluded.worker_id,
             lease_until = excluded.lease_until
@@ -209,6 +220,28 @@ BEGIN
         FROM unnest(payloads)
         ON CONFLICT (execution_id, sha256) DO UPDATE SET loose_since = NULL
         WHERE result_store.loose_since IS NOT NULL;
+    END IF;
+
+    IF removed_index IS NOT NULL THEN
+        DELETE FROM noetl.execution_index AS entry
+        USING unnest(removed_index) AS removed
+        WHERE
+            entry.kind = removed.kind
+            AND entry.key = removed.key
+            AND entry.execution_id = removed.execution_id
+            AND entry.command_id = removed.command_id
+            -- Selects the partition.
+            AND entry.execution_id BETWEEN
+                (removed_index[1]).execution_id
+                AND (removed_index[cardinality(removed_index)]).execution_id;
+    END IF;
+
+    IF added_index IS NOT NULL THEN
+        INSERT INTO noetl.execution_index (kind, key, execution_id, command_id, created_at)
+        SELECT kind, key, execution_id, command_id, created_at
+        FROM unnest(added_index)
+        ON CONFLICT (kind, key, execution_id, command_id)
+        DO UPDATE SET created_at = excluded.created_at;
     END IF;
 
     RETURN true;

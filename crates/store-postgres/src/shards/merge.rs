@@ -1,15 +1,18 @@
 //! Queries about all executions: every shard is queried in parallel, and the answers are merged in
 //! order.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_model::{CommandId, Digest, ExecutionId, Pool, Summary, Timestamp, WorkerId};
+use noetl_model::{
+    CommandId, Digest, ExecutionId, IndexKey, IndexKind, Pool, Summary, Timestamp, WorkerId,
+};
 use noetl_store::sql;
 use noetl_store::{
-    Clock, ExecutionFilter, Held, HeldAnswer, HistogramBar, HistogramSpan, PAGE_MAX, Page,
-    ReadyCommand, StoreError, TimerRow, merged_bars,
+    Clock, ExecutionFilter, Held, HeldAnswer, HistogramBar, HistogramSpan, IndexPage, IndexRow,
+    LeasedCommand, OpenIndexPlace, PAGE_MAX, Page, ReadyCommand, StoreError, TimerRow, merged_bars,
 };
 
 use super::Shards;
@@ -25,7 +28,8 @@ impl Shards {
             self.answering(|shard| sql::ready_in_rounds(shard, pool, after, limit)).await?;
         let mut ready = waiting.concat();
         ready.sort_by_key(|(round, row)| {
-            (*round, after.is_some_and(|after| row.execution <= after), row.execution)
+            let is_behind = after.is_some_and(|after| row.execution <= after);
+            (Reverse(row.priority), *round, is_behind, row.execution)
         });
         ready.truncate(limit.min(PAGE_MAX));
         Ok(ready.into_iter().map(|(_, row)| row).collect())
@@ -97,6 +101,18 @@ impl Shards {
         Ok(counts.into_iter().sum::<u64>().min(count_max))
     }
 
+    pub(crate) async fn oldest_ready(&self, pool: &Pool) -> Result<Option<Timestamp>, StoreError> {
+        let oldest = self.answering(|shard| sql::oldest_ready(shard, pool)).await?;
+        Ok(oldest.into_iter().flatten().min())
+    }
+
+    pub(crate) async fn leased(&self, limit: usize) -> Result<Vec<LeasedCommand>, StoreError> {
+        let mut leased = self.answering(|shard| sql::leased(shard, limit)).await?.concat();
+        leased.sort_by_key(|it| (Reverse(it.lease_until), it.execution, it.command));
+        leased.truncate(limit.min(PAGE_MAX));
+        Ok(leased)
+    }
+
     pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         Ok(self.all(|shard| sql::ready_count(shard, pool)).await?.into_iter().sum())
     }
@@ -160,6 +176,30 @@ impl Shards {
         command: CommandId,
     ) -> Result<Option<ExecutionId>, StoreError> {
         self.any(|shard| sql::child_of(shard, parent, command)).await
+    }
+}
+
+impl Shards {
+    pub(crate) async fn indexed(
+        &self,
+        kind: IndexKind,
+        key: &IndexKey,
+        page: IndexPage,
+    ) -> Result<Vec<IndexRow>, StoreError> {
+        Ok(page.of(self.all(|shard| sql::indexed(shard, kind, key, page)).await?))
+    }
+
+    pub(crate) async fn open_index(
+        &self,
+        kind: IndexKind,
+        after: Option<&OpenIndexPlace>,
+        limit: usize,
+    ) -> Result<Vec<IndexRow>, StoreError> {
+        let open = self.all(|shard| sql::open_index(shard, kind, after, limit)).await?;
+        let mut open = open.concat();
+        open.sort_by_cached_key(IndexRow::open_place);
+        open.truncate(limit.min(PAGE_MAX));
+        Ok(open)
     }
 }
 

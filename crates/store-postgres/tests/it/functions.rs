@@ -12,11 +12,13 @@ use crate::statements::{filled, plan_of, walks_of};
 
 /// The last migration of the version that called `noetl.append`.
 const LAST_OF_VERSION_2: i64 = 96;
-const CURRENT: &str = "append_v3";
+const CURRENT: &str = "append_v4";
 
-/// Appends the first event of execution 7 as version 2 does.
-const APPEND_AS_VERSION_2: &str = "
-    SELECT noetl.append(
+const PREVIOUS: &str = "append_v3";
+
+/// Appends the first event of execution 7 by a function with the arguments of version 2.
+const APPEND_AS_PREVIOUS: &str = "
+    SELECT noetl.append_v3(
         NULL,
         ARRAY[ROW(7, 1, 'tests/hello', 'tests/hello', 1, now(), NULL, NULL, NULL, NULL,
             ROW('RUNNING', 1, now(), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL))
@@ -45,6 +47,24 @@ async fn of_version_2() -> Database {
     database
 }
 
+/// Creates a database as an upgrade from version 2 to the previous version leaves it. The function of
+/// the previous version is that of version 2 with its own name.
+async fn of_previous_version() -> Database {
+    let database = of_version_2().await;
+    let mut connection = database.connect().await;
+    let definition: String = query_scalar(
+        "SELECT pg_get_functiondef(oid) FROM pg_proc
+        WHERE pronamespace = 'noetl'::regnamespace AND proname = 'append'
+            AND prosrc ~ 'INSERT INTO noetl.event\\M'",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .expect("version 2 has its function");
+    let previous = definition.replacen("noetl.append(", &format!("noetl.{PREVIOUS}("), 1);
+    execute(&mut connection, &previous).await;
+    database
+}
+
 #[tokio::test]
 async fn a_new_database_has_one_append_function() {
     let database = Database::empty().await;
@@ -61,11 +81,11 @@ async fn a_new_database_has_one_append_function() {
 
 #[tokio::test]
 async fn servers_of_the_previous_version_append_during_an_upgrade() {
-    let database = of_version_2().await;
+    let database = of_previous_version().await;
     let store = database.open(TestClock::default()).await;
     let mut connection = database.connect().await;
-    assert_eq!(writers(&mut connection).await, ["append", CURRENT]);
-    execute(&mut connection, APPEND_AS_VERSION_2).await;
+    assert_eq!(writers(&mut connection).await, [PREVIOUS, CURRENT]);
+    execute(&mut connection, APPEND_AS_PREVIOUS).await;
     let seq: i64 = query_scalar("SELECT seq FROM noetl.event WHERE execution_id = 7")
         .fetch_one(&mut connection)
         .await
@@ -81,17 +101,9 @@ async fn servers_of_the_previous_version_append_during_an_upgrade() {
 #[tokio::test]
 async fn an_upgrade_drops_the_versions_before_the_previous_one() {
     let database = of_version_2().await;
-    database.open(TestClock::default()).await.close().await;
     let mut connection = database.connect().await;
-    let old: Vec<String> = query_scalar(include_str!("../../sql/list_old_appends.sql"))
-        .bind(3_i64)
-        .fetch_all(&mut connection)
-        .await
-        .expect("the server answers");
-    assert_eq!(old.len(), 2, "{old:?}");
-    for function in old {
-        execute(&mut connection, &format!("DROP FUNCTION {function}")).await;
-    }
+    assert_eq!(writers(&mut connection).await, ["append", "append"]);
+    database.open(TestClock::default()).await.close().await;
     assert_eq!(writers(&mut connection).await, [CURRENT]);
 }
 
@@ -112,6 +124,8 @@ const TABLES: &[&str] = &[
     "timer",
     "outbox",
     "result_store",
+    "execution_index",
+    "execution_index",
 ];
 
 #[tokio::test]

@@ -140,8 +140,10 @@ async fn a_name_that_postgres_cannot_hold_spoils_nobodys_batch() {
     let store = database.open(TestClock::default()).await;
     let mut odd = start(A);
     odd.summary.current_step = Some(StepName::new("a\0b"));
-    let QueueChange::Add { command, pool, .. } = add(1) else { panic!("it adds") };
-    odd.queue = vec![QueueChange::Add { command, pool, step: "a\0b".into() }];
+    let QueueChange::Add { command, pool, priority, is_parked, .. } = add(1) else {
+        panic!("it adds")
+    };
+    odd.queue = vec![QueueChange::Add { command, pool, step: "a\0b".into(), priority, is_parked }];
     append(&store, odd).await;
     let summary = store.summary(A).await.unwrap().unwrap();
     assert_eq!(summary.current_step, Some(StepName::new("a␀b")));

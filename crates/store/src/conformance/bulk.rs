@@ -14,6 +14,7 @@ fn job(id: i64) -> BulkJob {
         status: Some(ExecutionStatus::Failed),
         path: Some("team/*".into()),
         started_after: Some(at(1)),
+        labels: vec!["team:größe".parse().expect("a label")],
         ..BulkFilter::default()
     };
     BulkJob {
@@ -21,6 +22,7 @@ fn job(id: i64) -> BulkJob {
         seq: Seq(1),
         action: BulkAction::Retry,
         reason: Some("größe".into()),
+        actor: noetl_model::Actor::new("ada").ok(),
         selection: BulkSelection::Filter { filter, before: ExecutionId(i64::MAX) },
         key: None,
         state: BulkState::Running,

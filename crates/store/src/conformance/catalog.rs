@@ -217,3 +217,34 @@ pub async fn saved_replays_are_listed(subject: Subject) {
         listed.iter().map(|mark| (mark.projection.as_str(), mark.seq.0, mark.shape)).collect();
     assert_eq!(listed, [("all", 10, 1), ("all", 20, 2), ("loop", 10, 1)]);
 }
+
+pub async fn documents_are_listed_by_their_kind(subject: Subject) {
+    let add = async |id, path: &str, kind: &str| {
+        let (path, kind, content) = (path.into(), kind.into(), format!("{id}: ü"));
+        let (catalog_id, created_at) = (CatalogId(id), at(5));
+        let document = NewPlaybook { catalog_id, path, kind, content, created_at };
+        subject.store.register(document).await.expect("the store keeps documents");
+    };
+    for (id, path, kind) in [
+        (1, "b", "Notification"),
+        (2, "a", "Notification"),
+        (3, "c", "Playbook"),
+        (4, "b", "Notification"),
+        (5, "d", "Notification"),
+        // Another kind of document takes the place of this one.
+        (6, "d", "Schedule"),
+    ] {
+        add(id, path, kind).await;
+    }
+    let listed = async |state| {
+        let entries = subject.store.entries_of_kind("Notification", state).await;
+        let entries = entries.expect("the store lists documents").into_iter();
+        entries.map(|it| (it.path, it.version, it.content)).collect::<Vec<_>>()
+    };
+    let (a, b) = (("a".into(), 1, "2: ü".into()), ("b".into(), 2, "4: ü".into()));
+    assert_eq!(listed(EntryState::Active).await, [a.clone(), b.clone()]);
+    assert_eq!(listed(EntryState::Archived).await, []);
+    subject.store.set_archived("a", Some(at(6))).await.expect("the store archives");
+    assert_eq!(listed(EntryState::Active).await, [b]);
+    assert_eq!(listed(EntryState::Archived).await, [a]);
+}

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Message, Parent, Pool, Seq, TimerId};
+use noetl_model::{
+    CommandId, ExecutionId, ExecutionStatus, IndexChange, IndexEntry, IndexKey, IndexKind, Message,
+    Parent, Pool, Seq, TimerId,
+};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::given::{T0, add, add_to, at, events_after, held, lease, park, remove};
 use super::{Subject, TestClock};
 use crate::{
-    Append, Clock as _, ExecutionFilter, Failure, Held, ListedMessage, MemoryStore, OutboxConsumer,
-    OutboxListing, OutboxRow, Records, Store, Take, TimerChange,
+    Append, Clock as _, ExecutionFilter, Failure, Held, IndexOrder, IndexPage, ListedMessage,
+    MemoryStore, OutboxConsumer, OutboxListing, OutboxRow, Records, Store, Take, TimerChange,
 };
 
 const EXECUTIONS: u8 = 3;
@@ -65,6 +68,7 @@ struct Intent {
     events: u64,
     queue: Vec<QueueIntent>,
     timers: Vec<TimerChange>,
+    index: Vec<IndexChange>,
     messages: u64,
     status: ExecutionStatus,
 }
@@ -98,6 +102,18 @@ fn timer_change() -> impl Strategy<Value = TimerChange> {
     ]
 }
 
+fn index_change() -> impl Strategy<Value = IndexChange> {
+    let entry = || {
+        let kind = prop_oneof![Just(IndexKind::Label), Just(IndexKind::Signal)];
+        let command = prop::option::of((1u64..3).prop_map(CommandId));
+        (kind, "[ab]", command).prop_map(|(kind, key, command)| IndexEntry::new(kind, key, command))
+    };
+    prop_oneof![
+        2 => (entry(), 0u64..100).prop_map(|(entry, s)| IndexChange::Add { entry, at: at(s) }),
+        1 => entry().prop_map(|entry| IndexChange::Remove { entry }),
+    ]
+}
+
 fn intent() -> impl Strategy<Value = Intent> {
     let off_by = prop_oneof![8 => Just(0i8), 1 => Just(-1i8), 1 => Just(1i8)];
     let status =
@@ -108,17 +124,12 @@ fn intent() -> impl Strategy<Value = Intent> {
         1u64..4,
         prop::collection::vec(queue_intent(), 0..4),
         prop::collection::vec(timer_change(), 0..3),
+        prop::collection::vec(index_change(), 0..3),
         0u64..3,
         status,
     )
-        .prop_map(|(execution, off_by, events, queue, timers, messages, status)| Intent {
-            execution,
-            off_by,
-            events,
-            queue,
-            timers,
-            messages,
-            status,
+        .prop_map(|(execution, off_by, events, queue, timers, index, messages, status)| {
+            Intent { execution, off_by, events, queue, timers, index, messages, status }
         })
 }
 
@@ -181,6 +192,7 @@ fn append_of(intent: &Intent, sketch: &mut Sketch) -> Append {
         })
         .collect();
     append.timers = intent.timers.clone();
+    append.index = intent.index.clone();
     append.outbox = (0..intent.messages)
         .map(|command| Message::CommandCancelled { command: CommandId(command) })
         .collect();
@@ -215,6 +227,7 @@ async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
                 error: "no broker".to_owned(),
                 attempts: None,
                 delay_max: visibility,
+                is_final: false,
             });
             let failures: Vec<Failure> = failures.collect();
             format!("{:?} {:?}", nameless(taken), store.failed(&failures).await)
@@ -235,6 +248,12 @@ async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
     seen.push(format!("{:?}", store.exhausted(2, 10).await));
     seen.push(format!("{:?} {:?}", store.due(now, 10).await, store.next_due().await));
     seen.push(format!("{} {:?}", subject.owed().await, store.stalled(at(1), 10).await));
+    for (kind, key) in [(IndexKind::Label, "a"), (IndexKind::Signal, "a"), (IndexKind::Signal, "b")]
+    {
+        let page = IndexPage { order: IndexOrder::NewestFirst, after: None, limit: 10 };
+        seen.push(format!("{:?}", store.indexed(kind, &IndexKey::new(key), page).await));
+        seen.push(format!("{:?}", store.open_index(kind, None, 10).await));
+    }
     let page = OutboxListing { state: None, after: 0, limit: 10 };
     let listed = store.list_messages(page).await.expect("the store lists messages").into_iter();
     let listed: Vec<ListedMessage> =

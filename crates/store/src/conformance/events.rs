@@ -1,12 +1,16 @@
 //! One sample event of every variant, with data that is easily damaged in storage.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use noetl_model::{
-    Attempt, Bindings, CatalogId, ChildExecutions, CommandId, Digest, ErrorKind, ErrorMode, Event,
-    EventTag, ExecutionId, ForkPoint, ItemSource, Logs, LoopMode, Origin, Payload, PayloadRef,
-    Place, PlaybookRef, Pool, RunId, ScopeTarget, Seq, SignalName, SkipReason, StepName,
-    TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind, WaitCondition, WaitTimeout, WorkerId,
+    Actor, ApprovalRequest, ApprovalTimeout, Attempt, Bindings, CatalogId, ChildExecutions,
+    CommandId, Digest, ErrorKind, ErrorMode, Event, EventTag, ExecutionId, ForkPoint, ItemSource,
+    Label, Labels, LimitAmount, LimitDefinition, Logs, LoopMode, NoticeOrigin, NoticeReason,
+    NoticeTarget, OnConflict, Origin, PauseScope, Payload, PayloadRef, Place, PlaybookRef, Pool,
+    Priority, RejectionEffect, RunId, ScopeTarget, Seq, SignalName, SkipReason, StartPause,
+    StepName, TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind, Verdict, WaitCondition,
+    WaitTimeout, Webhook, WorkerId,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +22,8 @@ const FIRST: Attempt = Attempt(1);
 
 /// Returns one event of every variant.
 pub fn every_event() -> Vec<Event> {
-    let events = [executions(), steps(), loops(), commands(), attempts(), waits()].concat();
+    let events =
+        [executions(), holds(), steps(), loops(), commands(), attempts(), waits()].concat();
     let mut tags: Vec<EventTag> = events.iter().map(Event::tag).collect();
     tags.sort();
     tags.dedup();
@@ -60,6 +65,51 @@ fn task(place: Place) -> TaskAddress {
     TaskAddress { run: RUN, place, retry: 2 }
 }
 
+fn holds() -> Vec<Event> {
+    vec![
+        Event::ExecutionPaused {
+            scope: PauseScope::Parent,
+            actor: Some("größe".into()),
+            reason: Some("repair".into()),
+        },
+        Event::ExecutionPaused { scope: PauseScope::Execution, actor: None, reason: None },
+        Event::ExecutionResumed { actor: Some("ada".into()), reason: None },
+        Event::SlotRequested {
+            command: Some(COMMAND),
+            limit: LimitDefinition {
+                name: "crm".parse().expect("a name"),
+                amount: LimitAmount::Slots { max: 3 },
+            },
+            on_conflict: OnConflict::Queue,
+        },
+        Event::SlotRequested {
+            command: None,
+            limit: LimitDefinition {
+                name: "crm".parse().expect("a name"),
+                amount: LimitAmount::Rate { count: 50, per_ms: 1000, burst: 10 },
+            },
+            on_conflict: OnConflict::CancelRunning,
+        },
+        Event::SlotGranted { command: Some(COMMAND), limit: "crm".parse().expect("a name") },
+        Event::SlotGranted { command: None, limit: "crm".parse().expect("a name") },
+    ]
+}
+
+fn actor() -> Actor {
+    Actor::new("Ada \"Countess\" \\ Lovelace ä").expect("a name")
+}
+
+fn labels() -> Labels {
+    let label = |key, value| Label::new(key, value).expect("a label");
+    let labels = [label("team", "ops"), label("a.b/c", "it's \"quoted\" \\ 東京")];
+    Labels::default().with(labels).expect("few labels")
+}
+
+fn notice() -> NoticeOrigin {
+    let (execution, event) = (ExecutionId(i64::MAX), Seq(9));
+    NoticeOrigin { execution, event, document: Some("größe".into()), depth: 2 }
+}
+
 fn executions() -> Vec<Event> {
     let playbook =
         PlaybookRef { catalog_id: CatalogId(i64::MAX), path: "demo/hello".into(), version: 4 };
@@ -69,7 +119,12 @@ fn executions() -> Vec<Event> {
         origin,
         error_mode,
         pool: Pool::shared(),
+        priority: Priority::HIGHEST,
+        paused: Some(StartPause { actor: Some("ada".into()), reason: None }),
         trace,
+        notice: Some(notice()),
+        labels: labels(),
+        actor: Some(actor()),
     };
     let parent = Origin::Parent {
         execution: ExecutionId(9),
@@ -98,11 +153,30 @@ fn executions() -> Vec<Event> {
                 place: Place::Item { index: 4, task: 0 },
                 retry: 0,
             }],
+            actor: Some(actor()),
         },
-        Event::ExecutionCompleted { output: large() },
-        Event::ExecutionFailed { error: error(), steps: vec![step()] },
-        Event::ExecutionCancelled { reason: "enough".into(), below: ChildExecutions::Cancelled },
-        Event::ExecutionCancelled { reason: "enough".into(), below: ChildExecutions::Kept },
+        Event::ExecutionCompleted { output: large(), actor: None },
+        Event::ExecutionFailed { error: error(), steps: vec![step()], actor: Some(actor()) },
+        Event::ExecutionCancelled {
+            reason: "enough".into(),
+            below: ChildExecutions::Cancelled,
+            actor: Some(actor()),
+        },
+        Event::ExecutionCancelled {
+            reason: "enough".into(),
+            below: ChildExecutions::Kept,
+            actor: None,
+        },
+        Event::ExecutionLate { due_at: at(60) },
+        Event::NotificationRequested {
+            reason: NoticeReason::Failed,
+            document: Some("notifications/größe".into()),
+            target: NoticeTarget::Slack {
+                webhook: Webhook::Credential("chat".into()),
+                text: "größe".into(),
+            },
+            problems: vec!["`text`".into()],
+        },
         Event::ExecutionStalled { detail: "nothing is under way".into() },
         Event::ExecutionRewound { seen: Seq(41), found: Seq(7) },
         Event::Reported { name: "custom.thing".into(), step: Some(step()), body: fragile() },
@@ -162,6 +236,7 @@ fn commands() -> Vec<Event> {
         .collect()
 }
 
+#[allow(clippy::too_many_lines, reason = "one short arm per event")]
 fn attempts() -> Vec<Event> {
     let worker = WorkerId::new("worker-1");
     vec![
@@ -180,7 +255,10 @@ fn attempts() -> Vec<Event> {
         },
         Event::WaitOpened {
             command: COMMAND,
-            condition: WaitCondition::Signal { name: signal_name() },
+            condition: WaitCondition::Signal {
+                name: signal_name(),
+                key: Some("größe 1".parse().expect("a key")),
+            },
             on_timeout: WaitTimeout::Fail,
         },
         Event::SignalReceived {
@@ -188,8 +266,30 @@ fn attempts() -> Vec<Event> {
             body: output(),
             sender: Some("shop".into()),
             key: Some("order-7".into()),
+            correlation: Some("größe 1".parse().expect("a key")),
+            actor: Some(actor()),
         },
         Event::SignalDelivered { command: COMMAND, signal: Seq(9) },
+        Event::ApprovalRequested {
+            command: COMMAND,
+            request: Arc::new(ApprovalRequest {
+                title: "Release".to_owned(),
+                description: Some("Tests are green.".to_owned()),
+                form: Some(fragile()),
+                approvers: vec!["ada".to_owned()],
+                deadline: Some(at(60)),
+                on_timeout: ApprovalTimeout::Approve,
+                on_reject: RejectionEffect::Continue,
+            }),
+        },
+        Event::ApprovalDecided {
+            command: COMMAND,
+            verdict: Verdict::Rejected,
+            actor: Some("ada".to_owned()),
+            comment: Some("not today".to_owned()),
+            values: output(),
+            timed_out: true,
+        },
         Event::CommandCompleted {
             command: COMMAND,
             attempt: FIRST,
@@ -237,6 +337,8 @@ fn waits() -> Vec<Event> {
         set(TimerPurpose::WaitEnd { task: task(Place::Task(1)) }),
         set(TimerPurpose::TaskTimeout { task: task(Place::Item { index: 2, task: 0 }) }),
         set(TimerPurpose::ExecutionTimeout),
+        set(TimerPurpose::HeldStart),
+        set(TimerPurpose::Late),
         Event::TimerFired { timer },
         Event::TimerCancelled { timer },
     ]

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use noetl_model::{
-    CatalogId, CommandId, ErrorKind, ExecutionId, ExecutionStatus, ItemCounts, Message, Parent,
-    Seq, StepCounts, StepName, Summary, TimerId, ToolError, first_id_at,
+    Actor, CatalogId, CommandId, ErrorKind, ExecutionId, ExecutionStatus, IndexChange, ItemCounts,
+    Label, Labels, Message, Parent, Seq, StepCounts, StepName, Summary, TimerId, ToolError,
+    first_id_at,
 };
 use serde_json::json;
 
@@ -96,6 +97,7 @@ pub async fn summaries_list_newest_first_with_filters_and_cursor(subject: Subjec
         path: Some(PathFilter::Part("HELLO".into())),
         catalog_id: Some(CatalogId(0)),
         parent: Some(ExecutionId(1)),
+        ..ExecutionFilter::default()
     };
     assert_eq!(subject.list(both, None, 10).await, [2]);
     let ended = ExecutionFilter { status: Some(ExecutionStatus::Cancelled), ..path("hello") };
@@ -330,4 +332,107 @@ pub async fn any_number_of_executions_may_name_one_above_them(subject: Subject) 
     assert_eq!(kept.parent, Some(Parent::Named { execution: A }));
     let child = subject.store.child_of(A, CommandId(0)).await;
     assert_eq!(child.expect("the store answers"), None, "no command waits");
+}
+
+fn label(text: &str) -> Label {
+    text.parse().expect("a label")
+}
+
+/// Starts an execution with labels and an actor, and with their index entries.
+fn with_labels(id: i64, status: ExecutionStatus, labels: &[&str], actor: &str) -> Append {
+    let mut append = start(ExecutionId(id));
+    let labels = Labels::default().with(labels.iter().map(|text| label(text)));
+    let (labels, actor) = (labels.expect("few labels"), Actor::new(actor).expect("a name"));
+    let entries = labels.iter().map(|label| label.index_entry(status));
+    let entries = entries.chain([actor.index_entry(status)]);
+    append.index = entries.map(|entry| IndexChange::Add { entry, at: at(1) }).collect();
+    (append.summary.labels, append.summary.actor) = (labels, Some(actor));
+    append.summary.status = status;
+    append
+}
+
+pub async fn executions_are_listed_and_counted_by_labels_and_actor(subject: Subject) {
+    use ExecutionStatus::{Completed, Failed, Running};
+    let quoted = r#"note:it's "a" \\ b"#;
+    let mut child = with_labels(6, Running, &["team:ops"], "bob");
+    child.summary.parent = Some(Parent::of(ExecutionId(1), None));
+    child.summary.playbook.path = "other/path".into();
+    let batch = [
+        with_labels(1, Completed, &["team:ops", "env:prod"], "ada"),
+        with_labels(2, Failed, &["team:ops", "env:test"], "ada"),
+        with_labels(3, Running, &["team:dev", "env:prod"], "bob"),
+        with_labels(4, Running, &["team:ops", "env:prod", quoted], "ada"),
+        start(ExecutionId(5)),
+        child,
+    ];
+    assert!(subject.append_all(&batch).await.iter().all(Result::is_ok));
+    let stored = subject.store.summary(ExecutionId(4)).await.expect("the store answers");
+    assert_eq!(stored.as_ref(), Some(&batch[3].summary));
+
+    let of = |labels: &[&str]| ExecutionFilter {
+        labels: labels.iter().map(|text| label(text)).collect(),
+        ..Default::default()
+    };
+    let ada = ExecutionFilter { actor: Actor::new("ada").ok(), ..Default::default() };
+    let span = HistogramSpan { from: 0, until: 100, origin: 0, width: 100, buckets: 1 };
+    for (filter, expected) in [
+        (of(&["team:ops"]), vec![6, 4, 2, 1]),
+        (of(&["team:ops", "env:prod"]), vec![4, 1]),
+        (of(&["env:prod", "team:ops", quoted]), vec![4]),
+        (of(&["team:ops", "team:dev"]), vec![]),
+        (of(&["team:op"]), vec![]),
+        (ExecutionFilter { status: Some(Failed), ..of(&["team:ops"]) }, vec![2]),
+        (ExecutionFilter { status: Some(Running), ..of(&["team:ops"]) }, vec![6, 4]),
+        (ExecutionFilter { parent: Some(ExecutionId(1)), ..of(&["team:ops"]) }, vec![6]),
+        (ExecutionFilter { parent: Some(ExecutionId(1)), ..of(&["team:dev"]) }, vec![]),
+        (ExecutionFilter { parent: Some(ExecutionId(1)), ..ada.clone() }, vec![]),
+        (
+            ExecutionFilter {
+                path: Some(PathFilter::Whole("other/path".into())),
+                ..of(&["team:ops"])
+            },
+            vec![6],
+        ),
+        (
+            ExecutionFilter { path: Some(PathFilter::Part("HELLO".into())), ..of(&["env:prod"]) },
+            vec![4, 3, 1],
+        ),
+        (ada.clone(), vec![4, 2, 1]),
+        (ExecutionFilter { labels: vec![label("env:prod")], ..ada.clone() }, vec![4, 1]),
+        (ExecutionFilter { status: Some(Completed), ..ada }, vec![1]),
+    ] {
+        assert_eq!(subject.list(filter.clone(), None, 10).await, expected, "{filter:?}");
+        let first: Vec<i64> = expected.iter().take(1).copied().collect();
+        assert_eq!(subject.list(filter.clone(), None, 1).await, first, "{filter:?}");
+        let rest: Vec<i64> = expected.iter().filter(|id| **id < 4).copied().collect();
+        let before = Some(ExecutionId(4));
+        assert_eq!(subject.list(filter.clone(), before, 10).await, rest, "{filter:?}");
+        let bars = subject.store.histogram(&filter, &span, 100).await.expect("the store counts");
+        let count: u64 = bars.iter().map(|bar| bar.count).sum();
+        assert_eq!(usize::try_from(count), Ok(expected.len()), "{filter:?}: {bars:?}");
+    }
+}
+
+pub async fn a_status_moves_the_index_entries_of_labels(subject: Subject) {
+    use ExecutionStatus::{Failed, Running};
+    let started = with_labels(1, Running, &["team:ops"], "ada");
+    assert_eq!(subject.append(started.clone()).await, Ok(()));
+    let labels = started.summary.labels.clone();
+    let mut ended = after(ExecutionId(1), 1);
+    ended.summary = Summary { status: Failed, seq: Seq(2), ..started.summary };
+    ended.index = labels
+        .iter()
+        .flat_map(|label| {
+            let (old, new) = (label.index_entry(Running), label.index_entry(Failed));
+            [IndexChange::Remove { entry: old }, IndexChange::Add { entry: new, at: at(2) }]
+        })
+        .collect();
+    assert_eq!(subject.append(ended).await, Ok(()));
+    let of = |status| ExecutionFilter {
+        status: Some(status),
+        labels: vec![label("team:ops")],
+        ..Default::default()
+    };
+    assert!(subject.list(of(Running), None, 10).await.is_empty());
+    assert_eq!(subject.list(of(Failed), None, 10).await, [1]);
 }

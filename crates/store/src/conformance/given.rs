@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use noetl_model::{
     Attempt, CatalogId, CommandId, Event, EventId, ExecutionId, ExecutionStatus, ItemCounts,
-    PlaybookRef, Pool, Recorded, Seq, StepCounts, StepName, Summary, Timestamp, WorkerId,
+    Labels, PlaybookRef, Pool, Priority, Recorded, Seq, StepCounts, StepName, Summary, Timestamp,
+    WorkerId,
 };
 use serde_json::Value;
 
@@ -39,6 +40,8 @@ pub fn summary(execution: ExecutionId, seq: Seq) -> Summary {
         error: None,
         head: None,
         fork: None,
+        labels: Labels::default(),
+        actor: None,
     }
 }
 
@@ -70,6 +73,7 @@ pub fn events_after(execution: ExecutionId, expected: Seq, count: u64) -> Append
         queue: Vec::new(),
         timers: Vec::new(),
         outbox: Vec::new(),
+        index: Vec::new(),
         payloads: Vec::new(),
         key: None,
     }
@@ -110,7 +114,39 @@ pub fn add(command: u64) -> QueueChange {
 }
 
 pub fn add_to(pool: Pool, command: u64) -> QueueChange {
-    QueueChange::Add { command: CommandId(command), pool, step: "fetch".into() }
+    QueueChange::Add {
+        command: CommandId(command),
+        pool,
+        step: "fetch".into(),
+        priority: Priority::default(),
+        is_parked: false,
+    }
+}
+
+/// Adds a command of the shared pool with a priority.
+pub fn add_with(priority: u8, command: u64) -> QueueChange {
+    QueueChange::Add {
+        command: CommandId(command),
+        pool: Pool::shared(),
+        step: "fetch".into(),
+        priority: Priority::try_from(priority).expect("a priority"),
+        is_parked: false,
+    }
+}
+
+/// Adds a parked command of the shared pool.
+pub fn add_parked(command: u64) -> QueueChange {
+    QueueChange::Add {
+        command: CommandId(command),
+        pool: Pool::shared(),
+        step: "fetch".into(),
+        priority: Priority::default(),
+        is_parked: true,
+    }
+}
+
+pub fn unpark(command: u64) -> QueueChange {
+    QueueChange::Unpark { command: CommandId(command) }
 }
 
 /// Leases a command as the given attempt, for some seconds.

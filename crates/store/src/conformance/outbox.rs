@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
-    CommandId, ErrorKind, EventId, ExecutionStatus, Message, Payload, Pool, StepName, ToolError,
+    CatalogId, CommandId, ErrorKind, EventId, ExecutionStatus, LimitAmount, LimitDefinition,
+    Message, OnConflict, Payload, Pool, Priority, StepName, ToolError,
 };
 use serde_json::json;
 
 use super::Subject;
-use super::given::{A, B, C, after, start};
+use super::given::{A, B, C, T0, after, start};
 use crate::{Append, AppendError, OutboxConsumer, OutboxRow, Take};
 
 const VISIBILITY: Duration = Duration::from_secs(10);
@@ -25,7 +26,14 @@ fn commands(rows: &[OutboxRow]) -> Vec<(u64, u32)> {
             Message::CommandReady { .. }
             | Message::ChildEnded { .. }
             | Message::CancelChild { .. }
-            | Message::CancelLinked { .. } => panic!("nobody wrote {:?}", row.message),
+            | Message::CancelLinked { .. }
+            | Message::SignalAwaited { .. }
+            | Message::CommandUnparked { .. }
+            | Message::PauseChild { .. }
+            | Message::ResumeChild { .. }
+            | Message::RequestSlot { .. }
+            | Message::ReleaseSlot { .. }
+            | Message::Notification { .. } => panic!("nobody wrote {:?}", row.message),
         })
         .collect()
 }
@@ -77,6 +85,25 @@ pub async fn messages_are_taken_oldest_first_as_they_were_written(subject: Subje
         ended(Payload::null(), Some(ToolError::new(ErrorKind::Timeout, "too slow"))),
         Message::CancelChild { child: C, reason: "the parent was cancelled".into() },
         Message::CancelLinked { reason: "the parent was cancelled".into() },
+        Message::SignalAwaited {
+            name: "payment".parse().expect("a name"),
+            key: "A-1001".parse().expect("a key"),
+        },
+        Message::CommandUnparked { command: CommandId(3), pool: Pool::shared() },
+        Message::PauseChild { child: C, actor: Some("ada".into()), reason: None },
+        Message::ResumeChild { child: C, actor: None, reason: Some("repaired".into()) },
+        Message::RequestSlot {
+            command: Some(CommandId(4)),
+            limit: LimitDefinition {
+                name: "crm".parse().expect("a name"),
+                amount: LimitAmount::Rate { count: 50, per_ms: 1000, burst: 10 },
+            },
+            on_conflict: OnConflict::CancelRunning,
+            priority: Priority::HIGHEST,
+            defined_by: CatalogId(7),
+            at: T0,
+        },
+        Message::ReleaseSlot { command: None, limit: "crm".parse().expect("a name") },
     ];
     assert_eq!(subject.append(Append { outbox: outbox.clone(), ..start(A) }).await, Ok(()));
     let rows = subject.take(VISIBILITY).await;

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use noetl_model::{CommandId, EventId, ExecutionId, Message, Pool, StepName};
+use noetl_model::{
+    CommandId, EventId, ExecutionId, Message, NoticeReason, NoticeTarget, Pool, Seq, StepName,
+};
+use serde_json::Map;
 
 use super::Subject;
 use super::given::{A, B, C, after, start};
@@ -50,7 +53,7 @@ async fn fail(subject: &Subject, rows: &[OutboxRow]) -> Vec<AttemptOutcome> {
 
 fn failure(id: i64) -> Failure {
     let delay_max = Duration::from_secs(300);
-    Failure { id, error: format!("no broker for {id}"), attempts: None, delay_max }
+    Failure { id, error: format!("no broker for {id}"), attempts: None, delay_max, is_final: false }
 }
 
 /// Returns the commands of the messages.
@@ -60,9 +63,16 @@ fn commands(rows: &[OutboxRow]) -> Vec<u64> {
             Message::CommandReady { command, .. } | Message::CommandCancelled { command } => {
                 command.0
             }
-            Message::ChildEnded { .. }
+            Message::CommandUnparked { .. }
+            | Message::ChildEnded { .. }
             | Message::CancelChild { .. }
-            | Message::CancelLinked { .. } => {
+            | Message::CancelLinked { .. }
+            | Message::SignalAwaited { .. }
+            | Message::PauseChild { .. }
+            | Message::ResumeChild { .. }
+            | Message::RequestSlot { .. }
+            | Message::ReleaseSlot { .. }
+            | Message::Notification { .. } => {
                 panic!("nobody wrote {:?}", row.message)
             }
         })
@@ -274,6 +284,54 @@ pub async fn an_internal_relay_leaves_notifications_to_publishers(subject: Subje
     let again = take(&subject, OutboxConsumer::InternalRelay, 9).await;
     assert_eq!(commands(&again), [2, 4], "their holds are over");
     assert_eq!(commands(&take(&subject, OutboxConsumer::Publisher, 9).await), [1, 3]);
+}
+
+pub async fn only_the_notifier_takes_notifications_about_executions(subject: Subject) {
+    let outbox = vec![notification(1), notice(7), notification(3), notice(9)];
+    assert_eq!(subject.append(Append { outbox, ..start(A) }).await, Ok(()));
+    assert_eq!(events(&take(&subject, OutboxConsumer::Notifier, 1).await), [7]);
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Relay, 9).await), [1, 3]);
+    assert_eq!(take(&subject, OutboxConsumer::InternalRelay, 9).await, []);
+    let rest = take(&subject, OutboxConsumer::Notifier, 9).await;
+    assert_eq!((events(&rest), rest[0].execution), (vec![9], A));
+    assert_eq!(take(&subject, OutboxConsumer::Notifier, 9).await, []);
+    subject.at(11);
+    let mut again = events(&take(&subject, OutboxConsumer::Notifier, 9).await);
+    again.sort_unstable();
+    assert_eq!(again, [7, 9], "their holds are over");
+    assert_eq!(commands(&take(&subject, OutboxConsumer::Publisher, 9).await), [1, 3]);
+}
+
+pub async fn a_message_that_no_attempt_can_deliver_is_dead_at_once(subject: Subject) {
+    let outbox = vec![notice(7)];
+    assert_eq!(subject.append(Append { outbox, ..start(A) }).await, Ok(()));
+    let taken = take(&subject, OutboxConsumer::Notifier, 9).await;
+    let failures = [Failure { is_final: true, ..failure(taken[0].id) }];
+    let outcomes = subject.store.failed(&failures).await.expect("the store takes failures");
+    assert_eq!(outcomes, [AttemptOutcome::Dead]);
+    subject.at(LATER);
+    assert_eq!(take(&subject, OutboxConsumer::Notifier, 9).await, []);
+    assert_eq!(subject.store.revive(&[taken[0].id]).await.expect("the store revives"), 1);
+    assert_eq!(events(&take(&subject, OutboxConsumer::Notifier, 9).await), [7]);
+}
+
+fn notice(event: u64) -> Message {
+    Message::Notification {
+        event: Seq(event),
+        reason: NoticeReason::Late,
+        document: Some("größe".into()),
+        depth: 1,
+        target: NoticeTarget::Playbook { path: "größe".into(), workload: Map::new() },
+    }
+}
+
+/// Returns the events that requested the notifications.
+fn events(rows: &[OutboxRow]) -> Vec<u64> {
+    let of = |row: &OutboxRow| match &row.message {
+        Message::Notification { event, .. } => event.0,
+        other => panic!("{other:?} is no notification"),
+    };
+    rows.iter().map(of).collect()
 }
 
 pub async fn a_reminder_is_added_unless_a_notification_of_its_command_is_pending(subject: Subject) {

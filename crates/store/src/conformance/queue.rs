@@ -5,8 +5,10 @@ use std::time::Duration;
 use noetl_model::{Attempt, CommandId, Pool, WorkerId};
 
 use super::Subject;
-use super::given::{A, B, C, add, add_to, after, held, lease, park, remove, start};
-use crate::{Append, AppendError, HeldAnswer, QueueChange};
+use super::given::{
+    A, B, C, add, add_parked, add_to, add_with, after, at, held, lease, park, remove, start, unpark,
+};
+use crate::{Append, AppendError, HeldAnswer, Holder, QueueChange};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -160,6 +162,67 @@ pub async fn parked_commands_are_never_ready(subject: Subject) {
     }
 }
 
+pub async fn a_command_added_parked_is_ready_once_it_is_unparked(subject: Subject) {
+    let queue = vec![add_parked(1), add(2), add_parked(3), park(2)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    assert_eq!(subject.ready().await, []);
+    subject.at(7);
+    assert_eq!(subject.append(Append { queue: vec![unpark(1)], ..after(A, 1) }).await, Ok(()));
+    assert_eq!(subject.ready().await, [(A.0, 1, 0)]);
+    let work = subject.store.open_work(A).await.expect("the store lists work");
+    let holder = |command| work.commands[&CommandId(command)].holder.clone();
+    assert_eq!(holder(1), Holder::Nobody { since: at(7) }, "it waits since it was unparked");
+    assert_eq!(holder(3), Holder::Parked);
+    // Unparking and leasing in one append.
+    let queue = vec![unpark(3), lease(3, 1, 30)];
+    assert_eq!(subject.append(Append { queue, ..after(A, 2) }).await, Ok(()));
+    for wrong in [unpark(1), unpark(3), unpark(9)] {
+        let refused = subject.append(Append { queue: vec![wrong.clone()], ..after(A, 3) }).await;
+        assert_eq!(refused, Err(AppendError::Conflict), "{wrong:?}");
+    }
+    // A command that a worker has had is not unparked: its next attempt is not its first.
+    assert_eq!(subject.append(Append { queue: vec![park(3)], ..after(A, 3) }).await, Ok(()));
+    let refused = subject.append(Append { queue: vec![unpark(3)], ..after(A, 4) }).await;
+    assert_eq!(refused, Err(AppendError::Conflict));
+}
+
+pub async fn a_higher_priority_is_ready_first_and_rounds_are_within_one(subject: Subject) {
+    let queue = vec![add_with(5, 1), add_with(5, 2), add_with(9, 3)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    let queue = vec![add_with(0, 1), add_with(9, 2), lease(2, 1, 1), add_with(9, 3)];
+    assert_eq!(subject.append(Append { queue, ..start(B) }).await, Ok(()));
+    let queue = vec![add_with(5, 1), add_with(7, 2), lease(2, 1, 1)];
+    assert_eq!(subject.append(Append { queue, ..start(C) }).await, Ok(()));
+    let waiting = subject.store.waiting_executions(&Pool::shared(), 100).await;
+    assert!((3..=5).contains(&waiting.expect("the store counts")));
+    subject.at(1);
+    let all = [
+        (A.0, 3, 0),
+        (B.0, 2, 1),
+        (B.0, 3, 0),
+        (C.0, 2, 1),
+        (A.0, 1, 0),
+        (C.0, 1, 0),
+        (A.0, 2, 0),
+        (B.0, 1, 0),
+    ];
+    assert_eq!(subject.ready().await, all);
+    let ready = async |after, limit| {
+        let ready = subject.store.ready(&Pool::shared(), after, limit).await;
+        let ready = ready.expect("the store lists commands");
+        ready.iter().map(|row| (row.execution.0, row.command.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        ready(Some(A), 6).await,
+        [(B.0, 2), (A.0, 3), (B.0, 3), (C.0, 2), (C.0, 1), (A.0, 1)]
+    );
+    for limit in 0..=all.len() {
+        let expected: Vec<_> =
+            all[..limit].iter().map(|(id, command, _)| (*id, *command)).collect();
+        assert_eq!(ready(None, limit).await, expected);
+    }
+}
+
 pub async fn changes_to_a_command_that_is_not_there_are_refused(subject: Subject) {
     assert_eq!(subject.append(Append { queue: vec![add(1)], ..start(A) }).await, Ok(()));
     assert_eq!(subject.append(start(B)).await, Ok(()));
@@ -296,6 +359,31 @@ pub async fn the_pools_with_a_command_to_lease_are_listed_once(subject: Subject)
     assert_eq!(pools().await, [Pool::shared()]);
     subject.at(30);
     assert_eq!(pools().await, [gpu, Pool::shared()]);
+}
+
+pub async fn leases_and_the_oldest_command_of_a_pool_are_listed(subject: Subject) {
+    let gpu = Pool::new("gpu");
+    let oldest = async |pool: &Pool| subject.store.oldest_ready(pool).await.expect("it answers");
+    let leased = async |limit| {
+        let leased = subject.store.leased(limit).await.expect("the store answers");
+        let keys = leased.iter().map(|it| (it.execution.0, it.command.0, it.attempt.0));
+        keys.collect::<Vec<(i64, u64, u32)>>()
+    };
+    assert_eq!((oldest(&gpu).await, leased(10).await), (None, vec![]));
+    let queue = vec![add(1), lease(1, 1, 30), add(2), lease(2, 1, 60), add_to(gpu.clone(), 3)];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    let since = oldest(&gpu).await.expect("a command waits");
+    assert_eq!(oldest(&Pool::shared()).await, None, "all commands of the pool are leased");
+    assert_eq!(leased(10).await, [(A.0, 2, 1), (A.0, 1, 1)]);
+    assert_eq!(leased(1).await, [(A.0, 2, 1)]);
+    subject.at(30);
+    let queue = vec![add_to(gpu.clone(), 1)];
+    assert_eq!(subject.append(Append { queue, ..start(B) }).await, Ok(()));
+    assert_eq!(oldest(&gpu).await, Some(since), "the oldest counts");
+    assert_eq!(leased(10).await, [(A.0, 2, 1)], "an expired lease holds nothing");
+    let parked = Append { queue: vec![park(2)], ..after(A, 1) };
+    assert_eq!(subject.append(parked).await, Ok(()));
+    assert_eq!(leased(10).await, []);
 }
 
 pub async fn a_fresh_command_is_ready_even_if_the_clock_goes_back(subject: Subject) {

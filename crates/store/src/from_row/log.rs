@@ -81,6 +81,11 @@ pub fn summary(row: &impl Columns) -> Result<Summary, StoreError> {
         error: row.maybe_json("error", what)?,
         head: row.maybe_digest("head_digest")?,
         fork: fork(row)?,
+        labels: row.maybe_json("labels", what)?.unwrap_or_default(),
+        actor: match row.maybe_text("actor")? {
+            Some(_) => Some(row.word("actor", what)?),
+            None => None,
+        },
     })
 }
 

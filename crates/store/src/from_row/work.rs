@@ -1,6 +1,8 @@
 //! Rows of commands, outbox messages, subscriptions and schedules.
 
-use noetl_model::{Attempt, CatalogId, CommandId, EventId, ExecutionId, Pool, Seq, WorkerId};
+use noetl_model::{
+    Attempt, BadPriority, CatalogId, CommandId, EventId, ExecutionId, Pool, Priority, Seq, WorkerId,
+};
 use thiserror::Error;
 
 use super::{Columns, corrupt};
@@ -37,7 +39,15 @@ pub fn open_command(row: &impl Columns) -> Result<(CommandKey, OpenCommand), Sto
         }
     };
     let (pool, step) = (Pool::new(row.text("pool")?), row.string("step_name")?);
-    Ok(((execution, command), OpenCommand { pool, step, attempt, holder }))
+    let priority = priority(row)?;
+    Ok(((execution, command), OpenCommand { pool, step, priority, attempt, holder }))
+}
+
+/// Reads the column `priority`.
+pub fn priority(row: &impl Columns) -> Result<Priority, StoreError> {
+    let level: u8 = row.number("priority")?;
+    Priority::try_from(level)
+        .map_err(|error: BadPriority| corrupt("the priority of a row".to_owned(), error))
 }
 
 pub fn outbox_row(row: &impl Columns) -> Result<OutboxRow, StoreError> {

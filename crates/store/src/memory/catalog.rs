@@ -70,6 +70,20 @@ impl MemoryStore {
         })
     }
 
+    pub(crate) async fn entries_of_kind(
+        &self,
+        kind: &str,
+        state: EntryState,
+    ) -> Result<Vec<CatalogEntry>, StoreError> {
+        let tables = self.lock();
+        let newest = tables.catalog.values().filter_map(|versions| versions.last());
+        let wanted = newest.filter(|entry| {
+            let is_archived = entry.archived_at.is_some();
+            entry.kind == kind && is_archived == (state == EntryState::Archived)
+        });
+        Ok(wanted.take(PAGE_MAX).cloned().collect())
+    }
+
     pub(crate) async fn paths(
         &self,
         query: &CatalogQuery,

@@ -10,13 +10,15 @@ use crate::{
 impl ExecutionFilter {
     /// True if the filter selects an execution with this summary.
     pub fn admits(&self, summary: &Summary) -> bool {
-        let Self { status, path, catalog_id, parent } = self;
+        let Self { status, path, catalog_id, parent, labels, actor } = self;
         status.is_none_or(|status| summary.status == status)
             && path.as_ref().is_none_or(|path| path.admits(&summary.playbook.path))
             && catalog_id.is_none_or(|id| summary.playbook.catalog_id == id)
             && parent.is_none_or(|parent| {
                 summary.parent.is_some_and(|above| above.execution() == parent)
             })
+            && labels.iter().all(|label| summary.labels.has(label))
+            && actor.as_ref().is_none_or(|actor| summary.actor.as_ref() == Some(actor))
     }
 }
 

@@ -8,7 +8,8 @@ use noetl_model::{CommandId, ExecutionId, Message, Timestamp};
 use super::MemoryStore;
 use crate::{
     AttemptOutcome, Failure, ListedMessage, MessageState, OUTBOX_ATTEMPTS_MAX, OUTBOX_TAKE_MAX,
-    OutboxConsumer, OutboxListing, OutboxRow, Sent, StoreError, Take, ready_command,
+    OutboxConsumer, OutboxListing, OutboxRow, Sent, StoreError, Take, is_execution_notice,
+    ready_command,
 };
 
 #[derive(Clone, Default)]
@@ -74,10 +75,10 @@ impl OutboxTable {
 
     fn takeable(&self, take: Take, now: Timestamp) -> BTreeSet<i64> {
         match take.consumer {
-            OutboxConsumer::Relay => self.for_relay(take, now, |_| true),
-            OutboxConsumer::InternalRelay => {
-                self.for_relay(take, now, |it| ready_command(it).is_none())
-            }
+            OutboxConsumer::Relay => self.for_relay(take, now, |it| !is_execution_notice(it)),
+            OutboxConsumer::InternalRelay => self
+                .for_relay(take, now, |it| ready_command(it).is_none() && !is_execution_notice(it)),
+            OutboxConsumer::Notifier => self.for_relay(take, now, is_execution_notice),
             OutboxConsumer::Publisher => self.for_publisher(take, now),
         }
     }

@@ -1,14 +1,15 @@
 //! In-memory queue of open commands.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use noetl_model::{CommandId, ExecutionId, Pool, Timestamp, WorkerId};
+use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Timestamp, WorkerId};
 
 use super::MemoryStore;
 use crate::{
-    AppendError, Held, HeldAnswer, Holder, OpenCommand, PAGE_MAX, QueueChange, ReadyCommand,
-    StagedCommands, StoreError, stage,
+    AppendError, Held, HeldAnswer, Holder, LeasedCommand, OpenCommand, PAGE_MAX, QueueChange,
+    ReadyCommand, StagedCommands, StoreError, stage,
 };
 
 #[derive(Clone, Default)]
@@ -32,6 +33,11 @@ enum PlaceWithin {
 }
 
 impl CommandTable {
+    /// Returns the latest attempt of an open command.
+    pub(super) fn attempt_of(&self, command: (ExecutionId, CommandId)) -> Option<Attempt> {
+        self.rows.get(&command).map(|row| row.open.attempt)
+    }
+
     pub(super) fn stage(
         &self,
         execution: ExecutionId,
@@ -103,9 +109,10 @@ impl CommandTable {
         pool: &'a Pool,
         now: Timestamp,
     ) -> Vec<(usize, (ExecutionId, CommandId), &'a MemoryCommand)> {
-        let mut executions: BTreeMap<ExecutionId, Vec<_>> = BTreeMap::new();
+        let mut executions: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (place, key, row) in self.ready(pool, now) {
-            executions.entry(key.0).or_default().push((place, key, row));
+            let group = (row.open.priority, key.0);
+            executions.entry(group).or_default().push((place, key, row));
         }
         let sorted = executions.into_values().flat_map(|mut commands| {
             commands.sort_by_key(|(place, _, _)| *place);
@@ -159,6 +166,37 @@ impl CommandTable {
         ready.map(|row| row.open.pool.clone()).collect()
     }
 
+    /// Returns the time since which the oldest never-leased command of a pool waits.
+    fn oldest(&self, pool: &Pool) -> Option<Timestamp> {
+        let of_pool = self.rows.values().filter(|row| row.open.pool == *pool);
+        let since = of_pool.filter_map(|row| match row.open.holder {
+            Holder::Nobody { since } => Some(since),
+            Holder::Worker { .. } | Holder::Parked => None,
+        });
+        since.min()
+    }
+
+    fn leased(&self, now: Timestamp) -> Vec<LeasedCommand> {
+        let held = self.rows.iter().filter_map(|(&(execution, command), row)| {
+            let open = &row.open;
+            match &open.holder {
+                Holder::Worker { worker, lease_until } if *lease_until > now => {
+                    Some(LeasedCommand {
+                        execution,
+                        command,
+                        pool: open.pool.clone(),
+                        step: open.step.clone(),
+                        attempt: open.attempt,
+                        worker: worker.clone(),
+                        lease_until: *lease_until,
+                    })
+                }
+                Holder::Worker { .. } | Holder::Nobody { .. } | Holder::Parked => None,
+            }
+        });
+        held.collect()
+    }
+
     /// Returns the expired leases, earliest expiry first.
     fn expired(&self, now: Timestamp) -> Vec<Held> {
         let mut expired: Vec<_> = self
@@ -188,8 +226,13 @@ impl MemoryStore {
     ) -> Result<Vec<ReadyCommand>, StoreError> {
         let tables = self.lock();
         let mut ready = tables.commands.rounds(pool, self.clock.now());
-        ready.sort_by_key(|(round, (execution, _), _)| {
-            (*round, after.is_some_and(|after| *execution <= after), *execution)
+        ready.sort_by_key(|(round, (execution, _), row)| {
+            (
+                Reverse(row.open.priority),
+                *round,
+                after.is_some_and(|after| *execution <= after),
+                *execution,
+            )
         });
         let commands = ready.into_iter().take(limit.min(PAGE_MAX));
         Ok(commands
@@ -198,6 +241,7 @@ impl MemoryStore {
                 command,
                 pool: row.open.pool.clone(),
                 attempt: row.open.attempt,
+                priority: row.open.priority,
             })
             .collect())
     }
@@ -245,6 +289,17 @@ impl MemoryStore {
     ) -> Result<u64, StoreError> {
         let waiting: BTreeSet<ExecutionId> = self.lock().commands.waiting(pool).collect();
         Ok(u64::try_from(waiting.len()).expect("a count of rows in memory fits").min(count_max))
+    }
+
+    pub(crate) async fn oldest_ready(&self, pool: &Pool) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.lock().commands.oldest(pool))
+    }
+
+    pub(crate) async fn leased(&self, limit: usize) -> Result<Vec<LeasedCommand>, StoreError> {
+        let mut leased = self.lock().commands.leased(self.clock.now());
+        leased.sort_by_key(|it| (Reverse(it.lease_until), it.execution, it.command));
+        leased.truncate(limit.min(PAGE_MAX));
+        Ok(leased)
     }
 
     pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {

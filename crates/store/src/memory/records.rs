@@ -8,6 +8,7 @@ mod objects;
 mod projected;
 mod runtimes;
 mod secrets;
+mod signals;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use noetl_model::{Envelope, ExecutionId, Timestamp};
 
 use crate::{
     AuditEntry, BulkItem, BulkJob, Credential, FailedMessage, ImportedExecution, KeychainEntry,
-    NamedResult, Object, ObjectKey, ResultRef, Runtime, RuntimeKey, Variable,
+    NamedResult, Object, ObjectKey, ResultRef, Runtime, RuntimeKey, StoredSignal, Variable,
 };
 
 #[derive(Clone, Default)]
@@ -33,6 +34,7 @@ pub(super) struct RecordTables {
     failed_messages: BTreeMap<(ExecutionId, String), FailedMessage>,
     projected: BTreeMap<i64, Envelope>,
     imported: BTreeMap<ExecutionId, ImportedExecution>,
+    signals: BTreeMap<i64, StoredSignal>,
     bulk_jobs: BTreeMap<i64, BulkJob>,
     /// The results of bulk jobs, by job and execution.
     bulk_items: BTreeMap<(i64, ExecutionId), BulkItem>,

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use noetl_model::{CatalogId, Digest, ExecutionId, ExecutionStatus, Seq, Timestamp};
+use noetl_model::{Actor, CatalogId, Digest, ExecutionId, ExecutionStatus, Label, Seq, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -67,6 +67,12 @@ pub struct BulkFilter {
     pub started_after: Option<Timestamp>,
     /// The latest start, exclusive.
     pub started_before: Option<Timestamp>,
+    /// Labels that the execution has, all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Label>,
+    /// The actor that requested the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
 }
 
 /// The executions of a job.
@@ -140,6 +146,9 @@ pub struct BulkJob {
     pub action: BulkAction,
     /// The reason of cancellations.
     pub reason: Option<String>,
+    /// The person or program that created the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
     pub selection: BulkSelection,
     pub key: Option<BulkKey>,
     pub state: BulkState,

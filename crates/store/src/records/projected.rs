@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_model::{
-    CatalogId, Envelope, ExecutionId, ExecutionStatus, ImportedChange, ItemCounts, Parent,
+    CatalogId, Envelope, ExecutionId, ExecutionStatus, ImportedChange, ItemCounts, Labels, Parent,
     PlaybookRef, Seq, StepChange, StepCounts, Summary, Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,8 @@ impl ImportedExecution {
                 error: None,
                 head: None,
                 fork: None,
+                labels: Labels::default(),
+                actor: None,
             },
             last_at: first.created_at,
             path_event: None,

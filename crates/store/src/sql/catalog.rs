@@ -85,6 +85,16 @@ pub async fn by_path<D: SqlDatabase>(
     }
 }
 
+pub async fn entries_of_kind<D: SqlDatabase>(
+    database: &D,
+    kind: &str,
+    state: EntryState,
+) -> Result<Vec<CatalogEntry>, StoreError> {
+    let limit = at_most(PAGE_MAX, PAGE_MAX).into();
+    let arguments = [kind.into(), (state == EntryState::Archived).into(), limit];
+    all_of(database, &database.sql().list_entries_of_kind, &arguments, catalog_entry).await
+}
+
 pub async fn paths<D: SqlDatabase>(
     database: &D,
     query: &CatalogQuery,

@@ -4,7 +4,7 @@ use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, Timestamp};
 
 use super::{SqlArgument, SqlDatabase, all_of, count_of, first_of};
 use crate::from_row::{self, Columns as _};
-use crate::to_row::at_most;
+use crate::to_row::{at_most, to_json};
 use crate::{
     ExecutionFilter, HistogramBar, HistogramSpan, Lookup, PAGE_MAX, Page, PathFilter, StoreError,
     merged_bars,
@@ -23,6 +23,9 @@ pub async fn list<D: SqlDatabase>(
     filter: &ExecutionFilter,
     page: Page,
 ) -> Result<Vec<Summary>, StoreError> {
+    if filter.wanted_labels().is_none() {
+        return Ok(Vec::new());
+    }
     let sql = database.sql();
     let statement = match filter.lookup() {
         Lookup::All => &sql.list_executions,
@@ -31,8 +34,11 @@ pub async fn list<D: SqlDatabase>(
         Lookup::Path => &sql.list_executions_by_path,
         Lookup::Catalog => &sql.list_executions_by_catalog,
         Lookup::Parent => &sql.list_executions_by_parent,
+        Lookup::Property => &sql.list_executions_by_property,
     };
-    all_of(database, statement, &list_arguments(filter, page), from_row::summary).await
+    let mut arguments = list_arguments(filter, page);
+    arguments.extend(property_arguments(filter));
+    all_of(database, statement, &arguments, from_row::summary).await
 }
 
 /// Returns the arguments of the statement that lists executions, or imported ones, by the index of
@@ -54,7 +60,32 @@ pub(super) fn list_arguments(filter: &ExecutionFilter, page: Page) -> Vec<SqlArg
         Lookup::Part => vec![before, path(), limit, statuses()],
         Lookup::Path => vec![before, path(), limit, statuses(), whole()],
         Lookup::Catalog => vec![before, path(), limit, statuses(), whole(), catalog_id],
-        Lookup::Parent => vec![before, path(), limit, statuses(), whole(), catalog_id, parent],
+        Lookup::Parent | Lookup::Property => {
+            vec![before, path(), limit, statuses(), whole(), catalog_id, parent]
+        }
+    }
+}
+
+/// Returns the arguments for labels and actor, of the statements that have them: the wanted labels as
+/// a JSON object, the actor and, for the property that leads the search, its kind and key.
+fn property_arguments(filter: &ExecutionFilter) -> Vec<SqlArgument<'static>> {
+    let labels = filter.wanted_labels().filter(|labels| !labels.is_empty());
+    let labels = SqlArgument::from(labels.map(|labels| to_json(&labels)));
+    let actor = SqlArgument::from(filter.actor.as_ref().map(ToString::to_string));
+    match (filter.lookup(), filter.property()) {
+        (Lookup::Property, Some((kind, key))) => {
+            vec![labels, actor, kind.as_str().into(), key.into()]
+        }
+        (Lookup::Parent, _) => vec![labels, actor],
+        (
+            Lookup::Property
+            | Lookup::Catalog
+            | Lookup::Path
+            | Lookup::Part
+            | Lookup::Status
+            | Lookup::All,
+            _,
+        ) => Vec::new(),
     }
 }
 
@@ -73,6 +104,9 @@ pub async fn histogram<D: SqlDatabase>(
     span: &HistogramSpan,
     count_max: u64,
 ) -> Result<Vec<HistogramBar>, StoreError> {
+    if filter.wanted_labels().is_none() {
+        return Ok(Vec::new());
+    }
     let sql = database.sql();
     let (statement, filters) = match filter.lookup() {
         Lookup::All | Lookup::Status => (&sql.count_by_time, 0),
@@ -80,6 +114,7 @@ pub async fn histogram<D: SqlDatabase>(
         Lookup::Path => (&sql.count_by_time_of_path, 2),
         Lookup::Catalog => (&sql.count_by_time_of_catalog, 3),
         Lookup::Parent => (&sql.count_by_time_of_parent, 4),
+        Lookup::Property => (&sql.count_by_time_of_property, 4),
     };
     let HistogramSpan { from, until, origin, width, buckets } = *span;
     let statuses = filter.statuses();
@@ -99,6 +134,7 @@ pub async fn histogram<D: SqlDatabase>(
         filter.parent.into(),
     ];
     arguments.extend(of_filter.into_iter().take(filters));
+    arguments.extend(property_arguments(filter));
     let bars = all_of(database, statement, &arguments, |row| {
         Ok(HistogramBar {
             bucket: row.number("bucket")?,

@@ -31,6 +31,10 @@ pub async fn take<D: SqlDatabase>(database: &D, take: Take) -> Result<Vec<Outbox
             let arguments = [now, until, limit, retries_first, attempts_max];
             database.rows(&sql.take_internal_messages, &arguments).await?
         }
+        OutboxConsumer::Notifier => {
+            let arguments = [now, until, limit, attempts_max];
+            database.rows(&sql.take_notifications, &arguments).await?
+        }
         OutboxConsumer::Publisher => {
             let arguments = [now, until, limit, attempts_max];
             database.rows(&sql.claim_messages, &arguments).await?

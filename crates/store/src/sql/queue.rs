@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use noetl_model::{ExecutionId, Pool, TimerId, Timestamp, WorkerId};
+use noetl_model::{ExecutionId, Pool, Priority, TimerId, Timestamp, WorkerId};
 
 use super::{
     SqlArgument, SqlColumn, SqlDatabase, SqlTransaction as _, TransactionKind, all_of, count_of,
@@ -12,8 +12,8 @@ use super::{
 use crate::from_row::{self, Columns};
 use crate::to_row::{at_most, stored};
 use crate::{
-    CommandKey, Held, HeldAnswer, OpenCommand, OpenWork, PAGE_MAX, ReadyCommand, StoreError,
-    TimerRow,
+    CommandKey, Held, HeldAnswer, LeasedCommand, OpenCommand, OpenWork, PAGE_MAX, ReadyCommand,
+    StoreError, TimerRow,
 };
 
 pub async fn ready<D: SqlDatabase>(
@@ -26,25 +26,41 @@ pub async fn ready<D: SqlDatabase>(
     Ok(ready.into_iter().map(|(_, command)| command).collect())
 }
 
-/// Returns the ready commands of a pool, each with its round.
+/// Returns the ready commands of a pool, each with its round. Each priority takes one statement,
+/// and only as many as the limit needs.
 pub async fn ready_in_rounds<D: SqlDatabase>(
     database: &D,
     pool: &Pool,
     after: Option<ExecutionId>,
     limit: usize,
 ) -> Result<Vec<(u64, ReadyCommand)>, StoreError> {
-    let arguments = [
-        pool.as_str().into(),
-        SqlArgument::Now,
-        at_most(limit, PAGE_MAX).into(),
-        after.map_or(i64::MIN, |after| after.0).into(),
-    ];
-    all_of(database, &database.sql().ready_commands, &arguments, |row| {
-        let Held { execution, command, attempt } = from_row::held(row)?;
-        let ready = ReadyCommand { execution, command, pool: pool.clone(), attempt };
-        Ok((row.number("round")?, ready))
-    })
-    .await
+    let limit = limit.min(PAGE_MAX);
+    let mut ready = Vec::new();
+    let mut below = u32::from(Priority::HIGHEST.level()) + 1;
+    while ready.len() < limit {
+        let arguments = [
+            pool.as_str().into(),
+            SqlArgument::Now,
+            at_most(limit - ready.len(), PAGE_MAX).into(),
+            after.map_or(i64::MIN, |after| after.0).into(),
+            below.into(),
+        ];
+        let level = all_of(database, &database.sql().ready_commands, &arguments, |row| {
+            let Held { execution, command, attempt } = from_row::held(row)?;
+            let (pool, priority) = (pool.clone(), from_row::priority(row)?);
+            let ready = ReadyCommand { execution, command, pool, attempt, priority };
+            Ok((row.number("round")?, ready, row.flag("is_last")?))
+        });
+        let level = level.await?;
+        let Some((_, last, is_last)) = level.last() else { break };
+        below = u32::from(last.priority.level());
+        let is_last = *is_last;
+        ready.extend(level.into_iter().map(|(round, command, _)| (round, command)));
+        if is_last {
+            break;
+        }
+    }
+    Ok(ready)
 }
 
 pub async fn extend<D: SqlDatabase>(
@@ -127,6 +143,35 @@ pub async fn ready_pools<D: SqlDatabase>(database: &D) -> Result<Vec<Pool>, Stor
 pub async fn ready_count<D: SqlDatabase>(database: &D, pool: &Pool) -> Result<u64, StoreError> {
     let arguments = [pool.as_str().into(), SqlArgument::Now];
     count_of(database, &database.sql().count_ready_commands, &arguments).await
+}
+
+pub async fn oldest_ready<D: SqlDatabase>(
+    database: &D,
+    pool: &Pool,
+) -> Result<Option<Timestamp>, StoreError> {
+    let arguments = [pool.as_str().into()];
+    let since = |row: &D::Row| row.maybe_instant("created_at");
+    one_of(database, &database.sql().oldest_ready_command, &arguments, since).await
+}
+
+pub async fn leased<D: SqlDatabase>(
+    database: &D,
+    limit: usize,
+) -> Result<Vec<LeasedCommand>, StoreError> {
+    let arguments = [SqlArgument::Now, at_most(limit, PAGE_MAX).into()];
+    all_of(database, &database.sql().leased_commands, &arguments, |row| {
+        let Held { execution, command, attempt } = from_row::held(row)?;
+        Ok(LeasedCommand {
+            execution,
+            command,
+            pool: Pool::new(row.text("pool")?),
+            step: row.string("step_name")?,
+            attempt,
+            worker: WorkerId::new(row.text("worker_id")?),
+            lease_until: row.instant("lease_until")?,
+        })
+    })
+    .await
 }
 
 pub async fn waiting_executions<D: SqlDatabase>(

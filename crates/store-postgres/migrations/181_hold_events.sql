@@ -1,0 +1,8 @@
+-- Public names and statuses of the events of pauses and slots.
+INSERT INTO noetl.public_event_name (event_type, name, status)
+VALUES
+    ('execution.paused', 'execution.paused', 'PAUSED'),
+    ('execution.resumed', 'execution.resumed', 'RUNNING'),
+    ('slot.requested', 'slot.requested', 'WAITING'),
+    ('slot.granted', 'slot.granted', 'RUNNING')
+ON CONFLICT (event_type) DO NOTHING;

@@ -1,0 +1,7 @@
+-- Lists at most $2 signals after $1 that are not delivered, in order.
+SELECT
+    signal_id, index_key, once_key, state, execution_id, command_id, expires_at, body::text AS body
+FROM noetl.sent_signal
+WHERE signal_id > $1 AND state <> 'delivered'
+ORDER BY signal_id
+LIMIT $2

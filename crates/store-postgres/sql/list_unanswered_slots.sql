@@ -1,0 +1,7 @@
+-- Selects at most $2 grants, older than $1, of which their holder may not know.
+SELECT
+    limit_name, execution_id, command_id, priority, on_conflict, asked_at, granted_at, is_ending
+FROM noetl.slot
+WHERE granted_at < $1 AND NOT is_answered
+ORDER BY granted_at
+LIMIT $2

@@ -1,0 +1,6 @@
+-- Deletes limit $1 of a playbook if nothing holds a slot or waits: there may be one for each key.
+DELETE FROM noetl.slot_limit
+WHERE
+    limit_name = $1
+    AND limit_name LIKE 'playbook:%'
+    AND NOT EXISTS (SELECT 1 FROM noetl.slot WHERE slot.limit_name = $1)

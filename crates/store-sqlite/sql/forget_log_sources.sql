@@ -1,0 +1,2 @@
+-- Deletes the log sources of executions; ?1 is a JSON array of their ids.
+DELETE FROM log_source WHERE execution_id IN (SELECT value FROM json_each(?1))

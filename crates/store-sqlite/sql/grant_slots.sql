@@ -1,0 +1,6 @@
+-- Grants requests at ?2; ?1 is a JSON array of [limit, execution id, command id].
+UPDATE slot
+SET granted_at = ?2
+WHERE (limit_name, execution_id, command_id) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1)
+)

@@ -1,0 +1,32 @@
+-- Reads at most ?9 chunks of an execution after position ?2 and before ?3, printed until ?4, of
+-- step ?5, command ?6, attempt number ?7 and stream ?8; null for any.
+SELECT
+    chunk.position,
+    chunk.command_id,
+    chunk.attempt,
+    source.step_name,
+    source.label,
+    source.item,
+    source.number,
+    chunk.stream,
+    chunk.printed_at,
+    chunk.omitted_lines,
+    chunk.omitted_bytes,
+    chunk.is_late,
+    chunk.body
+FROM log_chunk AS chunk
+JOIN log_source AS source
+    ON source.execution_id = chunk.execution_id
+    AND source.command_id = chunk.command_id
+    AND source.attempt = chunk.attempt
+WHERE
+    chunk.execution_id = ?1
+    AND chunk.position > ?2
+    AND chunk.position < ?3
+    AND (?4 IS NULL OR chunk.printed_at <= ?4)
+    AND (?5 IS NULL OR source.step_name = ?5)
+    AND (?6 IS NULL OR chunk.command_id = ?6)
+    AND (?7 IS NULL OR source.number = ?7)
+    AND (?8 IS NULL OR chunk.stream = ?8)
+ORDER BY chunk.position
+LIMIT +?9

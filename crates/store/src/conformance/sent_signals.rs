@@ -1,0 +1,107 @@
+//! Conformance cases of signals that are sent by a correlation key.
+
+use noetl_model::{CommandId, ExecutionId, IndexKey};
+use serde_json::json;
+
+use super::Subject;
+use super::given::at;
+use crate::{KeyedSignal, SignalState, SignalTarget, StoredSignal};
+
+fn signal(id: i64, key: &str, once: Option<&str>) -> StoredSignal {
+    StoredSignal {
+        id,
+        index_key: IndexKey::new(format!("payment {key}")),
+        once: once.map(str::to_owned),
+        state: SignalState::Kept,
+        expires_at: at(100),
+        signal: KeyedSignal {
+            name: "payment".parse().expect("a name"),
+            key: key.parse().expect("a key"),
+            body: json!({ "größe": [1, null, "\u{7f}"] }),
+            sender: Some("shop".into()),
+            received_at: at(id.unsigned_abs()),
+        },
+    }
+}
+
+fn target(execution: i64, command: u64) -> SignalTarget {
+    SignalTarget { execution: ExecutionId(execution), command: CommandId(command) }
+}
+
+async fn added(subject: &Subject, signal: &StoredSignal) -> StoredSignal {
+    subject.store.add_signal(signal).await.expect("the store adds a signal")
+}
+
+async fn kept(subject: &Subject, key: &str) -> Vec<i64> {
+    let key = IndexKey::new(format!("payment {key}"));
+    let kept = subject.store.kept_signals(&key, 10).await.expect("the store lists signals");
+    kept.iter().map(|it| it.id).collect()
+}
+
+async fn open(subject: &Subject, after: i64, limit: usize) -> Vec<(i64, SignalState)> {
+    let open = subject.store.open_signals(after, limit).await.expect("the store lists signals");
+    open.iter().map(|it| (it.id, it.state)).collect()
+}
+
+pub async fn signals_are_kept_in_order_of_their_numbers(subject: Subject) {
+    for id in [3, 1, 2] {
+        assert_eq!(added(&subject, &signal(id, "a", None)).await, signal(id, "a", None));
+    }
+    added(&subject, &signal(4, "b", None)).await;
+    assert_eq!(kept(&subject, "a").await, [1, 2, 3]);
+    assert_eq!(kept(&subject, "b").await, [4]);
+    assert_eq!(kept(&subject, "c").await, [0; 0]);
+    let key = IndexKey::new("payment a");
+    let first = subject.store.kept_signals(&key, 1).await.expect("the store lists signals");
+    assert_eq!(first, [signal(1, "a", None)]);
+    assert_eq!(subject.store.count_signals(9).await.expect("the store counts"), 4);
+    assert_eq!(subject.store.count_signals(2).await.expect("the store counts"), 2);
+}
+
+pub async fn a_deduplication_key_stores_one_signal(subject: Subject) {
+    let first = added(&subject, &signal(1, "a", Some("k"))).await;
+    assert_eq!(added(&subject, &signal(2, "a", Some("k"))).await, first);
+    assert_eq!(added(&subject, &signal(3, "a", Some("l"))).await.id, 3);
+    assert_eq!(kept(&subject, "a").await, [1, 3]);
+}
+
+pub async fn a_signal_is_assigned_once_and_settled_or_released(subject: Subject) {
+    let store = &subject.store;
+    for id in [1, 2] {
+        added(&subject, &signal(id, "a", Some(&id.to_string()))).await;
+    }
+    let (one, other) = (target(10, 3), target(11, 0));
+    assert!(store.assign_signal(1, one).await.expect("the store assigns"));
+    assert!(!store.assign_signal(1, other).await.expect("the store assigns"));
+    assert_eq!(kept(&subject, "a").await, [2]);
+    let assigned = SignalState::Assigned(one);
+    assert_eq!(open(&subject, i64::MIN, 9).await, [(1, assigned), (2, SignalState::Kept)]);
+    assert!(!store.release_signal(1, other).await.expect("the store releases"));
+    assert!(!store.settle_signal(1, other).await.expect("the store settles"));
+    assert!(store.release_signal(1, one).await.expect("the store releases"));
+    assert_eq!(kept(&subject, "a").await, [1, 2]);
+    assert!(store.assign_signal(1, other).await.expect("the store assigns"));
+    assert!(store.settle_signal(1, other).await.expect("the store settles"));
+    assert!(!store.settle_signal(1, other).await.expect("the store settles"));
+    assert!(!store.assign_signal(1, one).await.expect("the store assigns"));
+    assert_eq!(open(&subject, i64::MIN, 9).await, [(2, SignalState::Kept)]);
+    assert_eq!(open(&subject, 2, 9).await, []);
+    let known = added(&subject, &signal(5, "a", Some("1"))).await;
+    assert_eq!((known.id, known.state), (1, SignalState::Delivered(other)));
+}
+
+pub async fn expired_signals_are_forgotten_unless_they_are_being_delivered(subject: Subject) {
+    let store = &subject.store;
+    for id in [1, 2, 3, 4] {
+        added(&subject, &signal(id, "a", None)).await;
+    }
+    added(&subject, &StoredSignal { expires_at: at(300), ..signal(5, "a", None) }).await;
+    store.assign_signal(1, target(10, 0)).await.expect("the store assigns");
+    store.assign_signal(2, target(10, 1)).await.expect("the store assigns");
+    store.settle_signal(2, target(10, 1)).await.expect("the store settles");
+    assert_eq!(store.forget_signals(at(100), 9).await.expect("the store forgets"), 0);
+    assert_eq!(store.forget_signals(at(200), 1).await.expect("the store forgets"), 1);
+    assert_eq!(store.forget_signals(at(200), 9).await.expect("the store forgets"), 2);
+    let left: Vec<i64> = open(&subject, i64::MIN, 9).await.iter().map(|(id, _)| *id).collect();
+    assert_eq!(left, [1, 5]);
+}

@@ -1,0 +1,102 @@
+//! In-memory signals that are sent by a correlation key.
+
+use noetl_model::{IndexKey, Timestamp};
+
+use super::super::MemoryStore;
+use crate::{PAGE_MAX, SignalState, SignalTarget, StoreError, StoredSignal};
+
+impl MemoryStore {
+    pub(crate) async fn add_signal(
+        &self,
+        signal: &StoredSignal,
+    ) -> Result<StoredSignal, StoreError> {
+        let mut tables = self.lock();
+        let signals = &mut tables.records.signals;
+        let is_same = |other: &&StoredSignal| signal.once.is_some() && other.once == signal.once;
+        if let Some(existing) = signals.values().find(is_same) {
+            return Ok(existing.clone());
+        }
+        signals.insert(signal.id, signal.clone());
+        Ok(signal.clone())
+    }
+
+    pub(crate) async fn kept_signals(
+        &self,
+        index_key: &IndexKey,
+        limit: usize,
+    ) -> Result<Vec<StoredSignal>, StoreError> {
+        let tables = self.lock();
+        let kept = tables.records.signals.values();
+        let kept = kept.filter(|it| it.state == SignalState::Kept && it.index_key == *index_key);
+        Ok(kept.take(limit.min(PAGE_MAX)).cloned().collect())
+    }
+
+    pub(crate) async fn open_signals(
+        &self,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<StoredSignal>, StoreError> {
+        let tables = self.lock();
+        let later = tables.records.signals.range(after.saturating_add(1)..).map(|(_, it)| it);
+        let open = later.filter(|it| !matches!(it.state, SignalState::Delivered(_)));
+        Ok(open.take(limit.min(PAGE_MAX)).cloned().collect())
+    }
+
+    pub(crate) async fn assign_signal(
+        &self,
+        id: i64,
+        target: SignalTarget,
+    ) -> Result<bool, StoreError> {
+        Ok(self.move_signal(id, SignalState::Kept, SignalState::Assigned(target)))
+    }
+
+    pub(crate) async fn release_signal(
+        &self,
+        id: i64,
+        target: SignalTarget,
+    ) -> Result<bool, StoreError> {
+        Ok(self.move_signal(id, SignalState::Assigned(target), SignalState::Kept))
+    }
+
+    pub(crate) async fn settle_signal(
+        &self,
+        id: i64,
+        target: SignalTarget,
+    ) -> Result<bool, StoreError> {
+        Ok(self.move_signal(id, SignalState::Assigned(target), SignalState::Delivered(target)))
+    }
+
+    fn move_signal(&self, id: i64, from: SignalState, to: SignalState) -> bool {
+        let mut tables = self.lock();
+        match tables.records.signals.get_mut(&id) {
+            Some(signal) if signal.state == from => {
+                signal.state = to;
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    pub(crate) async fn count_signals(&self, max: u64) -> Result<u64, StoreError> {
+        let tables = self.lock();
+        let signals = tables.records.signals.values();
+        let kept = signals.filter(|it| it.state == SignalState::Kept).count();
+        Ok(u64::try_from(kept).unwrap_or(u64::MAX).min(max))
+    }
+
+    pub(crate) async fn forget_signals(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<u64, StoreError> {
+        let mut tables = self.lock();
+        let signals = &mut tables.records.signals;
+        let is_over = |it: &&StoredSignal| {
+            it.expires_at < before && !matches!(it.state, SignalState::Assigned(_))
+        };
+        let over: Vec<i64> =
+            signals.values().filter(is_over).map(|it| it.id).take(limit.min(PAGE_MAX)).collect();
+        over.iter().for_each(|id| drop(signals.remove(id)));
+        Ok(over.len() as u64)
+    }
+}

@@ -1,0 +1,138 @@
+//! Signals that are sent by a correlation key.
+
+use noetl_model::{CommandId, ExecutionId, IndexKey, Timestamp};
+
+use super::{SqlDatabase, all_of, first_of, is_written};
+use crate::from_row::Columns;
+use crate::to_row::{at_most, to_json};
+use crate::{PAGE_MAX, SignalState, SignalTarget, StoreError, StoredSignal};
+
+pub async fn add_signal<D: SqlDatabase>(
+    database: &D,
+    signal: &StoredSignal,
+) -> Result<StoredSignal, StoreError> {
+    let sql = database.sql();
+    let target = signal.state.target();
+    let arguments = [
+        signal.id.into(),
+        signal.index_key.as_str().into(),
+        signal.once.as_deref().into(),
+        signal.state.as_str().into(),
+        target.map(|target| target.execution.0).into(),
+        target.map(command_of).into(),
+        signal.expires_at.into(),
+        to_json(&signal.signal).into(),
+    ];
+    if is_written(database, &sql.put_signal, &arguments).await? {
+        return Ok(signal.clone());
+    }
+    let once = [signal.once.as_deref().into()];
+    let existing = first_of(database, &sql.find_signal_by_key, &once, signal_row).await?;
+    // A signal under the same key that is forgotten meanwhile has expired.
+    existing.ok_or_else(|| StoreError::Unavailable("a signal was not stored".into()))
+}
+
+pub async fn kept_signals<D: SqlDatabase>(
+    database: &D,
+    index_key: &IndexKey,
+    limit: usize,
+) -> Result<Vec<StoredSignal>, StoreError> {
+    let arguments = [index_key.as_str().into(), at_most(limit, PAGE_MAX).into()];
+    all_of(database, &database.sql().list_kept_signals, &arguments, signal_row).await
+}
+
+pub async fn open_signals<D: SqlDatabase>(
+    database: &D,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<StoredSignal>, StoreError> {
+    let arguments = [after.into(), at_most(limit, PAGE_MAX).into()];
+    all_of(database, &database.sql().list_open_signals, &arguments, signal_row).await
+}
+
+pub async fn assign_signal<D: SqlDatabase>(
+    database: &D,
+    id: i64,
+    target: SignalTarget,
+) -> Result<bool, StoreError> {
+    moved(database, id, SignalState::Kept.as_str(), SignalState::Assigned(target)).await
+}
+
+pub async fn release_signal<D: SqlDatabase>(
+    database: &D,
+    id: i64,
+    target: SignalTarget,
+) -> Result<bool, StoreError> {
+    let statement = &database.sql().release_signal;
+    let arguments = [id.into(), target.execution.0.into(), command_of(target).into()];
+    Ok(database.write(statement, &arguments).await? > 0)
+}
+
+pub async fn settle_signal<D: SqlDatabase>(
+    database: &D,
+    id: i64,
+    target: SignalTarget,
+) -> Result<bool, StoreError> {
+    let from = SignalState::Assigned(target);
+    moved(database, id, from.as_str(), SignalState::Delivered(target)).await
+}
+
+async fn moved<D: SqlDatabase>(
+    database: &D,
+    id: i64,
+    from: &str,
+    to: SignalState,
+) -> Result<bool, StoreError> {
+    let Some(target) = to.target() else { return Ok(false) };
+    let arguments = [
+        id.into(),
+        from.into(),
+        to.as_str().into(),
+        target.execution.0.into(),
+        command_of(target).into(),
+    ];
+    Ok(database.write(&database.sql().move_signal, &arguments).await? > 0)
+}
+
+fn command_of(target: SignalTarget) -> i64 {
+    i64::try_from(target.command.0).unwrap_or(i64::MAX)
+}
+
+pub async fn count_signals<D: SqlDatabase>(database: &D, max: u64) -> Result<u64, StoreError> {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let statement = &database.sql().count_signals;
+    let count = first_of(database, statement, &[max.into()], |row| row.integer("count")).await?;
+    Ok(u64::try_from(count.unwrap_or(0)).unwrap_or(0))
+}
+
+pub async fn forget_signals<D: SqlDatabase>(
+    database: &D,
+    before: Timestamp,
+    limit: usize,
+) -> Result<u64, StoreError> {
+    let arguments = [before.into(), at_most(limit, PAGE_MAX).into()];
+    database.write(&database.sql().forget_signals, &arguments).await
+}
+
+fn signal_row(row: &impl Columns) -> Result<StoredSignal, StoreError> {
+    let id = row.integer("signal_id")?;
+    let target = || -> Result<SignalTarget, StoreError> {
+        Ok(SignalTarget {
+            execution: ExecutionId(row.integer("execution_id")?),
+            command: CommandId(u64::try_from(row.integer("command_id")?).unwrap_or(u64::MAX)),
+        })
+    };
+    let state = match row.text("state")? {
+        "kept" => SignalState::Kept,
+        "assigned" => SignalState::Assigned(target()?),
+        _ => SignalState::Delivered(target()?),
+    };
+    Ok(StoredSignal {
+        id,
+        index_key: IndexKey::new(row.string("index_key")?),
+        once: row.maybe_string("once_key")?,
+        state,
+        expires_at: row.instant("expires_at")?,
+        signal: row.json("body", || format!("signal {id}"))?,
+    })
+}
