@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use noetl_model::{CatalogId, ChildExecutions, ExecutionId, PayloadRef, Recorded, Seq, SignalName};
+use noetl_model::{
+    Actor, CatalogId, ChildExecutions, ExecutionId, PayloadRef, Recorded, Seq, SignalName,
+};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -16,8 +18,9 @@ use url::Url;
 
 use crate::AnyId;
 use crate::wire::{
-    Dedup, ExecuteAnswer, ExecuteRequest, ForkAnswer, ForkBody, LogQuery, LogReply, SignalQuery,
-    SummariesQuery, SummariesReply, SummaryReply, Verification, VerificationQuery,
+    Dedup, ExecuteAnswer, ExecuteRequest, ForkAnswer, ForkBody, KeyedSignalAnswer,
+    KeyedSignalQuery, LogEntry, LogQuery, LogReply, SignalQuery, StepLogQuery, SummariesQuery,
+    SummariesReply, SummaryReply, Verification, VerificationQuery,
 };
 
 /// Time allowed for an answer, in addition to the wait that the request asks for.
@@ -40,6 +43,8 @@ pub struct ClientSettings {
     pub base: Url,
     /// Bearer token, sent with every request.
     pub token: Option<String>,
+    /// The name of the person or program, sent with every request.
+    pub actor: Option<Actor>,
     /// Certificate authorities to trust in addition to the default ones, in PEM.
     pub ca: Option<Vec<u8>>,
 }
@@ -119,7 +124,7 @@ pub struct Client {
 
 impl Client {
     pub fn new(settings: ClientSettings) -> Result<Self, ClientError> {
-        let ClientSettings { mut base, token, ca } = settings;
+        let ClientSettings { mut base, token, actor, ca } = settings;
         // Relative paths are joined after the base's last slash, so a base with a path needs one at
         // its end.
         if !base.path().ends_with('/') {
@@ -128,6 +133,11 @@ impl Client {
         let mut builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_WAIT);
+        if let Some(name) =
+            actor.as_ref().and_then(|actor| crate::actor_header::actor_header(actor.as_str()))
+        {
+            builder = builder.default_headers([(crate::ACTOR_HEADER, name)].into_iter().collect());
+        }
         if let Some(ca) = ca {
             for authority in Certificate::from_pem_bundle(&ca).map_err(ClientError::Ca)? {
                 builder = builder.add_root_certificate(authority);
@@ -246,6 +256,31 @@ impl Client {
         Ok(reply.events)
     }
 
+    /// Streams the output of an execution's steps, from the position of `query` on.
+    pub async fn step_logs(
+        &self,
+        execution: ExecutionId,
+        query: &StepLogQuery,
+    ) -> Result<StreamedLogEntries, ClientError> {
+        let path = with_query(&format!("api/executions/{execution}/logs"), query);
+        let url = self.base.join(&path).map_err(|_| self.foreign())?;
+        let mut request = self.http.get(url);
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        let sent = request.send().await;
+        let response = sent.map_err(|source| self.unreachable(source))?;
+        if !response.status().is_success() {
+            let _: Value = self.read(response).await?;
+            return Err(self.foreign());
+        }
+        Ok(StreamedLogEntries { base: self.base.clone(), response, begun: Vec::new() })
+    }
+
+    fn unreachable(&self, source: reqwest::Error) -> ClientError {
+        ClientError::Unreachable { base: self.base.clone(), source: source.without_url() }
+    }
+
     /// Loads a payload that is stored by reference.
     pub async fn payload(&self, reference: &PayloadRef) -> Result<Value, ClientError> {
         self.get(&format!("api/payloads/{}", reference.digest), Duration::ZERO).await
@@ -277,6 +312,20 @@ impl Client {
         let repeat = if has_key { Repeat::Always } else { Repeat::TurnedAway };
         let _told: Value = self.post(&path, body, repeat).await?;
         Ok(())
+    }
+
+    /// Sends a signal to the step that waits with a correlation key. A signal with an idempotency key
+    /// is repeated until it is answered.
+    pub async fn signal_by_key(
+        &self,
+        name: &SignalName,
+        body: &Value,
+        query: &KeyedSignalQuery,
+    ) -> Result<KeyedSignalAnswer, ClientError> {
+        let path = with_query(&format!("api/signals/{name}"), query);
+        let has_key = query.idempotency_key.is_some();
+        let repeat = if has_key { Repeat::Always } else { Repeat::TurnedAway };
+        self.post(&path, body, repeat).await
     }
 
     /// Forks an execution; returns the id of the new one.
@@ -400,6 +449,36 @@ impl Client {
 
     fn foreign(&self) -> ClientError {
         ClientError::Foreign { base: self.base.clone() }
+    }
+}
+
+/// The output of steps as a server sends it.
+#[derive(Debug)]
+pub struct StreamedLogEntries {
+    base: Url,
+    response: Response,
+    /// The beginning of a line whose end was not received yet.
+    begun: Vec<u8>,
+}
+
+impl StreamedLogEntries {
+    /// Waits for the next entries; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Vec<LogEntry>>, ClientError> {
+        loop {
+            let chunk = self.response.chunk().await.map_err(|source| ClientError::Unreachable {
+                base: self.base.clone(),
+                source: source.without_url(),
+            })?;
+            let Some(chunk) = chunk else { return Ok(None) };
+            self.begun.extend_from_slice(&chunk);
+            let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') else { continue };
+            let rest = self.begun.split_off(end + 1);
+            let lines = std::mem::replace(&mut self.begun, rest);
+            let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            let entries = lines.map(serde_json::from_slice).collect::<Result<Vec<LogEntry>, _>>();
+            let foreign = |_| ClientError::Foreign { base: self.base.clone() };
+            return entries.map(Some).map_err(foreign);
+        }
     }
 }
 

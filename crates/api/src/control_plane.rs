@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_model::{
-    CommandId, ExecutionId, HeartbeatAnswer, Held, Lease, LeaseScope, PayloadRef, Pool, Report,
-    ReportAnswer, WorkerId,
+    CommandId, ExecutionId, HeartbeatAnswer, Held, Lease, LeaseScope, LogAnswer, LogBatch,
+    PayloadRef, Pool, Report, ReportAnswer, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -30,6 +30,12 @@ pub trait ControlPlane: Send + Sync {
 
     /// Records the results of commands; returns one answer per report, in order, once durable.
     async fn report(&self, reports: &[Report]) -> Result<Vec<ReportAnswer>, ControlError>;
+
+    /// Stores output of running tools; returns one answer per batch, in order. Chunks that are stored
+    /// already are skipped, so a repeated call changes nothing. Stores nothing by default.
+    async fn logs(&self, batches: &[LogBatch]) -> Result<Vec<LogAnswer>, ControlError> {
+        Ok(vec![LogAnswer::Unknown; batches.len()])
+    }
 
     /// Loads a payload that is too large to be sent with a lease.
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError>;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: every call of a worker may be repeated and gets the same answer again.
 
+mod actor_header;
 mod client;
 mod client_tls;
 mod control_plane;
@@ -12,7 +13,11 @@ mod remote;
 pub mod text;
 pub mod wire;
 
-pub use client::{CatalogItem, Client, ClientError, ClientSettings, RegisteredAs, ServerReadiness};
+pub use actor_header::ACTOR_HEADER;
+pub use client::{
+    CatalogItem, Client, ClientError, ClientSettings, RegisteredAs, ServerReadiness,
+    StreamedLogEntries,
+};
 pub use client_tls::{ClientIdentity, ClientTls, ClientTlsError};
 pub use control_plane::{Cancellation, ControlError, ControlPlane, LeaseRequest, WorkerNotice};
 pub use id::AnyId;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use noetl_model::{
-    ExecutionId, HeartbeatAnswer, Held, Lease, PayloadRef, Report, ReportAnswer, WorkerId,
+    ExecutionId, HeartbeatAnswer, Held, Lease, LogAnswer, LogBatch, PayloadRef, Report,
+    ReportAnswer, WorkerId,
 };
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -23,8 +24,8 @@ use url::Url;
 use self::report_body::{ReportBody, report_bodies};
 
 use crate::wire::{
-    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, PoolRegistration, ReleaseCall,
-    ReleaseReply, ReportReply,
+    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, LogsCall, LogsReply, PoolRegistration,
+    ReleaseCall, ReleaseReply, ReportReply,
 };
 use crate::{Cancellation, ClientTls, ControlError, ControlPlane, LeaseRequest, WorkerNotice};
 
@@ -203,6 +204,12 @@ impl ControlPlane for RemoteControl {
             }
         }
         Ok(answers)
+    }
+
+    async fn logs(&self, batches: &[LogBatch]) -> Result<Vec<LogAnswer>, ControlError> {
+        let call = LogsCall { batches: batches.to_vec() };
+        let reply: LogsReply = self.call("api/worker/logs", &call, Duration::ZERO).await?;
+        Ok(reply.answers)
     }
 
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: ids are accepted as text and as numbers, and written in the form each client expects.
 
+mod approvals;
 mod bulk;
 mod catalog;
 mod change;
@@ -12,20 +13,27 @@ mod executions;
 mod feeds;
 mod fork;
 mod histogram;
+mod hold;
 mod ingress;
 mod intake;
 mod native;
+mod notification;
 mod outbox;
 mod position;
 mod problem;
 mod schedules;
 mod signal;
+mod step_logs;
 mod stored;
 mod subscriptions;
 mod verification;
 mod window;
 mod workers;
 
+pub use approvals::{
+    ApprovalDecisionView, ApprovalLink, ApprovalLinkBody, ApprovalList, ApprovalView,
+    ApprovalsQuery, DecisionBody, VerdictWord,
+};
 pub use bulk::{
     BulkBody, BulkFilterBody, BulkItemList, BulkItemView, BulkJobList, BulkJobView, BulkPreview,
     BulkProgress,
@@ -46,8 +54,8 @@ pub use editing::{
     DocumentFinding,
 };
 pub use execute::{
-    Dedup, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest,
-    StartStatus,
+    Dedup, EndedAnswer, ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem,
+    ExecuteRequest, StartAnswer, StartStatus,
 };
 pub use executions::{
     CancelAnswer, CancelRequest, CancellationCheck, CleanupAnswer, CleanupRequest, EventPage,
@@ -60,14 +68,22 @@ pub use feeds::{
 };
 pub use fork::{ForkAnswer, ForkBody};
 pub use histogram::{ExecutionHistogram, HistogramBucket};
+pub use hold::{
+    LimitDetail, LimitList, LimitView, PauseAnswer, PauseBody, PauseList, PausePlaybookBody,
+    PauseView, SlotView,
+};
 pub use ingress::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
 pub use intake::{
     AttendCall, DeadChoice, DeadDropped, DeadFailure, DeadRetried, FailedMessageView,
     FailedMessagesView, LeaveCall, MessagesCall, MessagesReply,
 };
 pub use native::{
-    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
-    ReportReply,
+    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, LogsCall, LogsReply, ReleaseCall,
+    ReleaseReply, ReportCall, ReportReply,
+};
+pub use notification::{
+    NotificationChoice, NotificationItem, NotificationList, NotificationTest,
+    NotificationTestResult,
 };
 pub use outbox::{
     ClaimedMessage, MarkFailed, MarkPublished, MarkedFailed, MarkedPublished, OutboxChanged,
@@ -83,7 +99,8 @@ pub use schedules::{
     Backfill, Backfilled, BackfilledInstant, ScheduleChoice, ScheduleEventView, ScheduleEvents,
     ScheduleInstants, ScheduleList, ScheduleView,
 };
-pub use signal::{SignalAnswer, SignalQuery};
+pub use signal::{KeyedSignalAnswer, KeyedSignalQuery, SignalAnswer, SignalQuery};
+pub use step_logs::{LogEntry, LogPage, StepLogQuery};
 pub use stored::{LogQuery, LogReply, SummariesQuery, SummariesReply, SummaryReply};
 pub use subscriptions::{
     SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,

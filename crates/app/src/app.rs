@@ -1,7 +1,7 @@
 //! The parts that the operations share.
 
 use std::num::NonZeroU64;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use noetl_bus::Bus;
@@ -15,9 +15,12 @@ use tokio::sync::Notify;
 use crate::feeds::SubjectPrefix;
 use crate::listeners::Listeners;
 use crate::message_intake::{BrokerUrl, Intake};
+use crate::notifications::{NoticeCounters, NoticeCounts, NoticeTransport};
 use crate::positions::LogFolds;
 use crate::replay::LargeReplays;
+use crate::sealed_inputs::VaultSealer;
 use crate::secret_lookup::SecretLookup;
+use crate::step_logs::{LogSettings, StepLogState};
 use crate::store_condition::StoreCondition;
 use crate::unserved_pools::UnservedPools;
 
@@ -50,6 +53,44 @@ pub struct AppSettings {
     pub replay_saved_every: NonZeroU64,
     /// Number of entries from which a replay counts as large and needs a permit.
     pub replay_alone_from: usize,
+    /// Limits and retention of the output of tools.
+    pub logs: LogSettings,
+    /// The settings of the process, for display.
+    pub in_force: Vec<SettingInForce>,
+    /// The protections of the steps that this process runs, for display.
+    pub step_protections: Vec<StepProtection>,
+}
+
+/// The state of a protection against the programs of steps, for display.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepProtection {
+    pub name: &'static str,
+    /// `active`, `inactive` or `not_needed`.
+    pub state: &'static str,
+    /// The reason why it is not active.
+    pub reason: Option<String>,
+}
+
+/// A setting of the process, for display.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingInForce {
+    /// The key in the configuration file.
+    pub key: &'static str,
+    /// The variable of the environment.
+    pub variable: &'static str,
+    /// The value; masked if it is a secret.
+    pub value: Option<String>,
+    pub source: SettingSource,
+}
+
+/// The source of a setting's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingSource {
+    Flag,
+    Context,
+    Environment,
+    File,
+    Default,
 }
 
 /// Default interval of saved replays; a replay of fewer events takes a fraction of a second.
@@ -66,6 +107,9 @@ impl AppSettings {
             feed_prefix: SubjectPrefix::default(),
             replay_saved_every: REPLAY_SAVED_EVERY,
             replay_alone_from: REPLAY_ALONE_FROM,
+            logs: LogSettings::default(),
+            in_force: Vec::new(),
+            step_protections: Vec::new(),
         }
     }
 }
@@ -89,11 +133,15 @@ struct Parts {
     large_replays: LargeReplays,
     bulk_hints: Arc<Notify>,
     log_folds: LogFolds,
+    notice_transport: OnceLock<Arc<dyn NoticeTransport>>,
+    notice_counters: NoticeCounters,
+    step_logs: StepLogState,
 }
 
 impl App {
     pub fn new(services: Services, settings: AppSettings) -> Self {
         let secrets = SecretLookup::of(&services);
+        services.control.seal_with(Arc::new(VaultSealer(services.vault.clone())));
         let intake = Intake::new(&services, settings.broker_url.clone());
         let parts = Parts {
             services,
@@ -107,6 +155,9 @@ impl App {
             large_replays: LargeReplays::default(),
             bulk_hints: Arc::default(),
             log_folds: LogFolds::default(),
+            notice_transport: OnceLock::new(),
+            notice_counters: NoticeCounters::default(),
+            step_logs: StepLogState::default(),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -140,6 +191,16 @@ impl App {
 
     pub fn next_id(&self) -> i64 {
         self.parts.services.ids.next(self.now())
+    }
+
+    /// Returns the protections against the programs of steps that this process runs.
+    pub fn step_protections(&self) -> &[StepProtection] {
+        &self.settings().step_protections
+    }
+
+    /// Returns the settings of the process and where each comes from; secrets are masked.
+    pub fn settings_in_force(&self) -> &[SettingInForce] {
+        &self.settings().in_force
     }
 
     pub(crate) fn settings(&self) -> &AppSettings {
@@ -187,6 +248,29 @@ impl App {
     /// Returns the folds of the logs that were shown last.
     pub(crate) fn log_folds(&self) -> &LogFolds {
         &self.parts.log_folds
+    }
+
+    /// Sets the way to the receivers of notifications; only the first call has an effect.
+    pub fn set_notice_transport(&self, transport: Arc<dyn NoticeTransport>) {
+        let _ = self.parts.notice_transport.set(transport);
+    }
+
+    pub(crate) fn notice_transport(&self) -> Option<Arc<dyn NoticeTransport>> {
+        self.parts.notice_transport.get().cloned()
+    }
+
+    pub(crate) fn notice_counters(&self) -> &NoticeCounters {
+        &self.parts.notice_counters
+    }
+
+    /// Returns the numbers of notifications that this process has sent, by kind of target.
+    pub fn notice_counts(&self) -> Vec<NoticeCounts> {
+        self.parts.notice_counters.counts()
+    }
+
+    /// Returns the counters of the output of tools, and its waiting readers.
+    pub(crate) fn step_log_state(&self) -> &StepLogState {
+        &self.parts.step_logs
     }
 
     pub(crate) fn condition(&self) -> &StoreCondition {

@@ -12,7 +12,7 @@ mod select;
 use noetl_api::wire::{
     BulkItemList, BulkItemView, BulkJobList, BulkJobView, BulkPreview, BulkProgress,
 };
-use noetl_model::{Digest, ExecutionId, Seq, canonical};
+use noetl_model::{Actor, Digest, ExecutionId, Seq, canonical};
 use noetl_store::{
     BulkAction, BulkCounts, BulkFilter, BulkItem, BulkItemPage, BulkJob, BulkKey, BulkOutcome,
     BulkSelection, BulkState, StoreError,
@@ -91,6 +91,7 @@ impl App {
         &self,
         request: &BulkRequest,
         idempotency_key: Option<&str>,
+        actor: Option<Actor>,
     ) -> Result<BulkJobView, BulkError> {
         check(request)?;
         let key = match idempotency_key {
@@ -108,6 +109,7 @@ impl App {
             seq: Seq::ZERO.next(),
             action: request.action,
             reason: request.reason.clone().filter(|reason| !reason.trim().is_empty()),
+            actor,
             selection: selection_of(&request.choice, before),
             key,
             state: BulkState::Running,

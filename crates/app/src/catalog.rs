@@ -3,11 +3,12 @@
 use noetl_api::wire::CatalogPage;
 use noetl_control::{AmbiguousName, EntryNameError, RegisterError, Registered};
 use noetl_model::{CatalogId, Timestamp};
-use noetl_playbook::{CheckedDocument, Problems};
+use noetl_playbook::{AnalysisLevel, CheckedDocument, ParseOptions, Problems, TargetWorkers};
 use noetl_store::{CatalogEntry, CatalogQuery, EntryContents, EntryState, PAGE_MAX, StoreError};
 use serde_json::Value;
 
 use crate::app::App;
+use crate::notifications::NOTIFICATION;
 
 /// The kind of playbooks in the catalog.
 const PLAYBOOK: &str = "playbook";
@@ -45,7 +46,9 @@ pub enum EntryChoice {
 pub enum CatalogError {
     #[error("the catalog has no such playbook")]
     Unknown,
-    #[error("{path} is a {kind}; only playbooks are archived. Pause or deactivate it instead")]
+    #[error(
+        "{path} is a {kind}; only playbooks and notifications are archived. Pause or deactivate it instead"
+    )]
     NotAPlaybook { path: String, kind: String },
     #[error("{} playbooks are named {}: {}; name one by its path", .0.paths.len(), .0.name, .0.paths.join(", "))]
     Ambiguous(AmbiguousName),
@@ -169,11 +172,15 @@ impl App {
         archived_at: Option<Timestamp>,
     ) -> Result<CatalogEntry, CatalogError> {
         let CatalogEntry { path, kind, .. } = self.catalog_entry(choice).await?;
-        if !kind.eq_ignore_ascii_case(PLAYBOOK) {
+        let is_notification = kind == NOTIFICATION;
+        if !kind.eq_ignore_ascii_case(PLAYBOOK) && !is_notification {
             return Err(CatalogError::NotAPlaybook { path, kind: kind.to_lowercase() });
         }
         let changed = self.store().set_archived(&path, archived_at).await?;
         let entry = changed.ok_or(CatalogError::Unknown)?;
+        if is_notification {
+            self.control().notices_changed();
+        }
         tracing::info!(path, is_archived = entry.archived_at.is_some(), "catalog entry changed");
         Ok(entry)
     }
@@ -272,13 +279,22 @@ pub enum EntryPath {
     OfEntry(EntryChoice),
 }
 
-/// Checks a document without storing it; returns its warnings.
+/// Checks a document without storing it; returns its warnings. A document that can be stored is
+/// accepted: findings of the static analysis are warnings.
 pub fn check_document(content: &str) -> Result<Problems, Problems> {
-    document_of(content).map(|document| match document {
-        CheckedDocument::Playbook(checked) => checked.warnings,
-        CheckedDocument::Subscription(checked) => checked.warnings,
-        CheckedDocument::Schedule(checked) => checked.warnings,
-    })
+    checked_for(AnalysisLevel::Warn, content)
+}
+
+/// Returns all findings about a document; those that are certain are errors, also of a document that
+/// can be stored.
+pub(crate) fn findings_of(content: &str) -> Problems {
+    checked_for(AnalysisLevel::Full, content).unwrap_or_else(|problems| problems)
+}
+
+fn checked_for(analysis: AnalysisLevel, content: &str) -> Result<Problems, Problems> {
+    let options = ParseOptions { workers: TargetWorkers::Any, analysis };
+    let document = noetl_playbook::parse_document_with(options, DOCUMENT, content.as_bytes());
+    document.map(CheckedDocument::into_warnings)
 }
 
 fn document_of(content: &str) -> Result<CheckedDocument, Problems> {
@@ -290,6 +306,7 @@ fn path_of(document: CheckedDocument) -> String {
         CheckedDocument::Playbook(checked) => checked.playbook.metadata.path,
         CheckedDocument::Subscription(checked) => checked.subscription.metadata.path,
         CheckedDocument::Schedule(checked) => checked.schedule.metadata.path,
+        CheckedDocument::Notification(checked) => checked.notification.metadata.path,
     }
 }
 

@@ -4,7 +4,7 @@ use noetl_api::wire::{CompletionItem, DocumentAnalysis, DocumentCompletions, Doc
 use noetl_playbook::editing::{CompletionKind, SyntaxCompletion, completions, syntax_tokens};
 use noetl_playbook::{Diagnostic, Problems, Severity};
 
-use crate::catalog::check_document;
+use crate::catalog::{check_document, findings_of};
 
 /// Maximum length of a text that is analyzed, in bytes.
 pub const ANALYZED_BYTES_MAX: usize = 512 * 1024;
@@ -19,9 +19,9 @@ pub struct DocumentTooLong {
 /// Returns the tokens of a document, and its errors and warnings.
 pub fn analyze_document(content: &str) -> Result<DocumentAnalysis, DocumentTooLong> {
     check_length(content)?;
-    let checked = check_document(content);
-    let is_valid = checked.is_ok();
-    let problems = checked.unwrap_or_else(|problems| problems);
+    let problems = findings_of(content);
+    let has_errors = problems.count(Severity::Error) > 0;
+    let is_valid = !has_errors || check_document(content).is_ok();
     let mut units = UnitCounter::new(content);
     let token = |token: noetl_playbook::editing::SyntaxToken| {
         let start = units.count_to(token.span.start);

@@ -1,5 +1,6 @@
 //! Reading, ending and forking executions.
 
+mod awaited_end;
 mod end;
 mod events;
 mod histogram;
@@ -9,6 +10,7 @@ mod known;
 mod list;
 mod reported;
 mod signal;
+mod signal_waits;
 mod tree;
 
 use noetl_api::wire::Pagination;
@@ -17,6 +19,7 @@ use noetl_compat::with_derived;
 use noetl_control::{ForkError, ForkRequest, LoadError};
 use noetl_model::{
     Event, ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepName, StepStatus, Summary,
+    Timestamp,
 };
 use noetl_store::{READ_EVENTS_MAX, StoreError};
 use serde_json::Value;
@@ -24,6 +27,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::public_events::{ConvertedEvent, Keep, events_after};
 use crate::unserved_pools::WaitHint;
+pub use awaited_end::EndedExecution;
 pub use end::{EndError, OldExecutions};
 pub use events::{EventOrder, EventQuery};
 pub use histogram::{HistogramError, HistogramQuery};
@@ -32,11 +36,13 @@ pub use known::KnownExecution;
 pub(crate) use known::KnownLogs;
 pub use list::{ExecutionList, ExecutionQuery, ListError};
 pub(crate) use reported::place_of;
-pub use signal::SignalError;
+pub use signal::{KeyedSignalResult, SignalError};
+pub use signal_waits::OpenSignalWait;
 pub use tree::{ExecutionNode, ExecutionTree};
 
-/// Maximum number of events that follow the end of an execution, such as late reports.
-const LATE_EVENTS_MAX: u64 = 32;
+/// Maximum number of events that follow the end of an execution, such as notifications and late
+/// reports.
+const LATE_EVENTS_MAX: u64 = 96;
 
 /// Maximum number of events shown with an execution.
 const DETAIL_EVENTS_MAX: u64 = 2000;
@@ -62,6 +68,8 @@ pub struct ExecutionProgress {
     pub known: KnownExecution,
     /// The steps that have completed, in the order of their names.
     pub completed_steps: Vec<StepName>,
+    /// When the execution was found to be late; `None` if it is not.
+    pub late_at: Option<Timestamp>,
     /// The reason of a cancellation.
     pub cancelled_because: Option<String>,
     /// The reason why the execution does not advance, if no worker takes its commands.
@@ -113,25 +121,29 @@ impl App {
         execution: ExecutionId,
     ) -> Result<ExecutionProgress, LoadError> {
         let known = self.known_execution(execution).await?;
-        let completed_steps = self.completed_steps(&known).await?;
+        let (completed_steps, late_at) = self.folded(&known).await?;
         let cancelled_because = match self.ending(&known).await? {
             Some(Event::ExecutionCancelled { reason, .. }) => Some(reason),
             Some(_) | None => None,
         };
         let hint = self.hint_of(&known).await?;
-        Ok(ExecutionProgress { known, completed_steps, cancelled_because, hint })
+        Ok(ExecutionProgress { known, completed_steps, late_at, cancelled_because, hint })
     }
 
-    /// Returns the steps that have completed; none for a log that the engine does not run.
-    async fn completed_steps(&self, known: &KnownExecution) -> Result<Vec<StepName>, LoadError> {
+    /// Returns the steps that have completed and when the execution was found to be late; nothing
+    /// for a log that the engine does not run.
+    async fn folded(
+        &self,
+        known: &KnownExecution,
+    ) -> Result<(Vec<StepName>, Option<Timestamp>), LoadError> {
         match known.origin {
             LogOrigin::Native => {
                 let Summary { execution, seq, .. } = known.summary;
                 let state = self.control().state_after(execution, seq).await?;
                 let steps = state.steps().filter(|step| step.status == StepStatus::Completed);
-                Ok(steps.map(|step| step.name.clone()).collect())
+                Ok((steps.map(|step| step.name.clone()).collect(), state.late_at()))
             }
-            LogOrigin::Imported | LogOrigin::Subscription => Ok(Vec::new()),
+            LogOrigin::Imported | LogOrigin::Subscription => Ok((Vec::new(), None)),
         }
     }
 
@@ -149,7 +161,7 @@ impl App {
         let limit = usize::try_from(LATE_EVENTS_MAX).unwrap_or(READ_EVENTS_MAX);
         let last = self.events(summary.execution, after, limit).await?;
         let mut events = last.into_iter().rev().map(|recorded| recorded.event);
-        Ok(events.find(ends_execution))
+        Ok(events.find(Event::ends_execution))
     }
 
     /// Loads an execution with a page of its events; with the latest events if `page` and
@@ -180,7 +192,7 @@ impl App {
             events.reverse();
         }
         let result = match self.ending(&known).await? {
-            Some(Event::ExecutionCompleted { output }) => Some(value_or_reference(&output)),
+            Some(Event::ExecutionCompleted { output, .. }) => Some(value_or_reference(&output)),
             Some(_) | None => None,
         };
         Ok(ExecutionOverview { known, workload, result, events, pagination, hint })
@@ -279,13 +291,4 @@ impl App {
         };
         Ok(self.execution(fork).await?)
     }
-}
-
-fn ends_execution(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. }
-    )
 }

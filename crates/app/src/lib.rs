@@ -7,6 +7,7 @@
 //! it, except to the code that builds [`Services`].
 
 mod app;
+mod approvals;
 mod bulk;
 mod catalog;
 mod credentials;
@@ -15,9 +16,11 @@ mod document_editing;
 mod executions;
 mod existing_worker;
 mod feeds;
+mod holds;
 mod keychain;
 mod listeners;
 mod message_intake;
+mod notifications;
 mod objects;
 mod outbox;
 mod pool_queues;
@@ -30,8 +33,10 @@ mod replay;
 mod results;
 mod round_times;
 mod schedules;
+mod sealed_inputs;
 mod secret_lookup;
 mod start;
+mod step_logs;
 mod store_condition;
 mod store_reader;
 mod subscriptions;
@@ -41,7 +46,11 @@ mod verification;
 mod worker_protocol;
 mod workers;
 
-pub use app::{App, AppSettings, Services};
+pub use app::{App, AppSettings, Services, SettingInForce, SettingSource, StepProtection};
+pub use approvals::{
+    APPROVALS_MAX, ApprovalError, ApprovalQuery, ApprovalTicket, DecideError, LINK_VALID_MAX,
+    LinkError, OpenApprovals,
+};
 pub use bulk::{BulkChoice, BulkError, BulkRequest, run_bulk_jobs};
 pub use catalog::{
     CatalogEntries, CatalogError, EntryChoice, EntryPath, InvalidVersion, check_document,
@@ -53,15 +62,21 @@ pub use document_editing::{
     ANALYZED_BYTES_MAX, DocumentTooLong, analyze_document, complete_document, document_findings,
 };
 pub use executions::{
-    EndError, EventOrder, EventQuery, ExecutionList, ExecutionNode, ExecutionOverview,
-    ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, HistogramError, HistogramQuery,
-    Initiator, KnownExecution, ListError, OldExecutions, SignalError,
+    EndError, EndedExecution, EventOrder, EventQuery, ExecutionList, ExecutionNode,
+    ExecutionOverview, ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook,
+    HistogramError, HistogramQuery, Initiator, KeyedSignalResult, KnownExecution, ListError,
+    OldExecutions, OpenSignalWait, SignalError,
 };
 pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError};
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};
+pub use holds::PauseError;
 pub use keychain::{KeychainError, KeychainExpiry, KeychainName, KeychainPut, KeychainScope};
 pub use listeners::Listener;
-pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError};
+pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError, TakenMessage};
+pub use notifications::{
+    ListedNotification, NoticeCall, NoticeCounts, NoticeFailure, NoticeFailureKind, NoticeMail,
+    NoticeTransport, NotificationError, TestedTarget, send_notifications,
+};
 pub use objects::{ObjectError, ObjectName};
 pub use outbox::{AfterFailure, ClaimedNotification, FailedSend, MarkedSent, OutboxError};
 pub use pool_queues::PoolQueue;
@@ -82,9 +97,13 @@ pub use start::{
     ExecuteError, PoolNameError, StartKeyError, StartOptions, StartedExecution, checked_key,
     pool_of,
 };
+pub use step_logs::{
+    FollowedLogs, LOG_ENTRIES_MAX, LogCounts, LogFilter, LogLine, LogLines, LogPosition,
+    LogSettings, LogTail, LogTailQuery, NotALogPosition, StepLogReader, log_name, omitted_note,
+};
 pub use store_condition::MessageBacklog;
 pub use store_reader::{ReadValueError, StoreReader};
-pub use unserved_pools::{DeclaredWait, UnservedWait, WaitHint};
+pub use unserved_pools::{DeclaredWait, Ordinal, UnservedWait, WaitHint};
 pub use variables::{ExecutionVariable, NewVariable, VariableError};
 pub use workers::{WorkerError, WorkerFilter};
 
@@ -92,9 +111,9 @@ pub use workers::{WorkerError, WorkerFilter};
 pub use noetl_store::{
     AuditEntry, AuditFilter, BulkAction, BulkFilter, BulkOutcome, CatalogEntry, CatalogQuery,
     ConnectionFigures, Credential, CredentialFilter, EntryContents, EntryState, ExecutionFilter,
-    FEED_READ_MAX, FORKS_MAX, KeychainEntry, NamedResult, NoResultRef, Object, PAGE_MAX, Page,
-    PathFilter, READ_EVENTS_MAX, ResultRef, ScheduleRow, SealedTable, Sent, StoreError,
-    SubscriptionRow, Tables, Variable, WriteFault,
+    FEED_READ_MAX, FORKS_MAX, KeychainEntry, LeasedCommand, LogLimits, NamedResult, NoResultRef,
+    Object, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, ResultRef, ScheduleRow, SealedTable, Sent,
+    StoreError, SubscriptionRow, Tables, Variable, WriteFault,
 };
 
 /// A run of a step on the critical path.

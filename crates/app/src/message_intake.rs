@@ -2,7 +2,7 @@
 //! message.
 //!
 //! Invariants: a verdict is given only after the message's execution, or its failure, is durable; a
-//! message starts one execution however often it is handed in; in an ordered line, a message starts
+//! message starts one execution, or is one signal, however often it is handed in; in an ordered line, a message starts
 //! its execution only after every earlier one has started or is dead.
 
 mod dead_messages;
@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use noetl_api::{Assignment, FetchMode, FetchOrder};
 use noetl_control::{
-    Admission, Control, LoadError, PlaybookChoice, StartError, StartRequest, SubmitError,
-    SubscriptionError,
+    Admission, Control, LoadError, PlaybookChoice, SendSignalError, SignalByKey, StartError,
+    StartRequest, SubmitError, SubscriptionError,
 };
 use noetl_engine::{
-    BadMessage, MessageRequest, SignedPart, message_request, order_key, posted_start_key, start_key,
+    BadMessage, MessageRequest, MessageSignal, MessageTarget, SignedPart, message_request,
+    order_key, posted_start_key, start_key,
 };
 use noetl_model::{
     Arrival, CatalogId, ExecutionId, MessageOutcome, SubscriptionState, Timestamp, WorkerId,
@@ -65,6 +66,8 @@ pub enum PostedError {
     Pool(#[from] PoolNameError),
     #[error(transparent)]
     Start(#[from] StartError),
+    #[error(transparent)]
+    Signal(#[from] SendSignalError),
 }
 
 impl From<StoreError> for IntakeError {
@@ -243,6 +246,21 @@ impl Intake {
         self.documents.lock().expect("nothing panics while it holds the documents")
     }
 
+    /// Sends the signal that a message becomes, at most once.
+    async fn signal(
+        &self,
+        row: &SubscriptionRow,
+        signal: MessageSignal,
+        once: String,
+    ) -> Result<MessageOutcome, IntakeFault> {
+        let sent = signal_by_key(row, signal, Some(once));
+        match self.control.signal_by_key(sent).await {
+            Ok(_) => Ok(MessageOutcome::Signalled),
+            Err(error @ SendSignalError::Body(_)) => Err(IntakeFault::Message(error.to_string())),
+            Err(error) => Err(IntakeFault::Passing(passing(row, error))),
+        }
+    }
+
     /// Starts the execution that a message asks for, at most once.
     async fn start(
         &self,
@@ -252,7 +270,11 @@ impl Intake {
     ) -> Result<MessageOutcome, IntakeFault> {
         let requested = message_request(&row.path, rules, arrival)?;
         let (name, keep) = start_key(rules, &requested, arrival);
-        let choice = PlaybookChoice::Path { path: requested.playbook, version: None };
+        let playbook = match requested.target {
+            MessageTarget::Playbook(playbook) => playbook,
+            MessageTarget::Signal(signal) => return self.signal(row, signal, name).await,
+        };
+        let choice = PlaybookChoice::Path { path: playbook, version: None };
         let mut request = StartRequest::new(choice, requested.payload);
         request.admission = Admission::Internal;
         if let Some(pool) = requested.pool {
@@ -287,6 +309,7 @@ impl Intake {
                     | LoadError::Corrupt { .. },
                 ))
                 | StartError::TooDeep { .. }
+                | StartError::InvalidInputs(_)
                 | StartError::PayloadTooLarge
                 | StartError::PayloadTooNested
                 | StartError::ParentCancelled(_)
@@ -294,6 +317,41 @@ impl Intake {
             ) => Err(IntakeFault::Message(error.to_string())),
         }
     }
+}
+
+/// Returns the signal of a message; `once` identifies the message within its subscription.
+fn signal_by_key(
+    row: &SubscriptionRow,
+    signal: MessageSignal,
+    once: Option<String>,
+) -> SignalByKey {
+    let MessageSignal { name, key, body } = signal;
+    SignalByKey {
+        name,
+        key,
+        body,
+        sender: Some(format!("subscription {}", row.path)),
+        once: once.map(|once| format!("subscription {} {once}", row.id)),
+        kept_for: None,
+    }
+}
+
+/// Converts the failure of a signal that may succeed later.
+fn passing(row: &SubscriptionRow, error: SendSignalError) -> StartError {
+    StartError::Submit(match error {
+        SendSignalError::Submit(error) => error,
+        SendSignalError::Store(error) => SubmitError::Load(LoadError::of_store(row.id, error)),
+        SendSignalError::TooMany | SendSignalError::Body(_) => SubmitError::Busy(row.id),
+    })
+}
+
+/// The effect of a posted message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakenMessage {
+    /// The message started this execution, now or before.
+    Started(ExecutionId),
+    /// The message is a signal that this execution took; `None` if it is kept for the next wait.
+    Signalled(Option<ExecutionId>),
 }
 
 impl App {
@@ -313,19 +371,27 @@ impl App {
         row: &SubscriptionRow,
         requested: MessageRequest,
         signed: Option<&SignedPart>,
-    ) -> Result<ExecutionId, PostedError> {
+    ) -> Result<TakenMessage, PostedError> {
         let scope = format!("subscription {}", row.id);
         let key = posted_start_key(&listener.subscription, &requested, signed);
+        let playbook = match requested.target {
+            MessageTarget::Playbook(playbook) => playbook,
+            MessageTarget::Signal(signal) => {
+                let sent = signal_by_key(row, signal, key.map(|(once, _)| once));
+                let taken = self.control().signal_by_key(sent).await?;
+                return Ok(TakenMessage::Signalled(taken.map(|target| target.execution)));
+            }
+        };
         let key = key.map(|(name, keep)| StartKey { scope, name, keep, request: None });
-        let choice = PlaybookChoice::Path { path: requested.playbook, version: None };
+        let choice = PlaybookChoice::Path { path: playbook, version: None };
         let mut request = StartRequest::new(choice, requested.payload);
         if let Some(pool) = requested.pool {
             request.input.pool = pool_of(&pool)?;
         }
         (request.input.trace, request.key) = (requested.trace, key);
         match self.control().start(request).await {
-            Ok(execution) => Ok(execution),
-            Err(StartError::KeyTaken(holder)) => Ok(holder.execution),
+            Ok(execution) => Ok(TakenMessage::Started(execution)),
+            Err(StartError::KeyTaken(holder)) => Ok(TakenMessage::Started(holder.execution)),
             Err(error) => Err(error.into()),
         }
     }

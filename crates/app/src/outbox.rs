@@ -124,7 +124,7 @@ impl App {
         if reason.trim().is_empty() {
             return Err(OutboxError::NoReason);
         }
-        let failure = Failure { id, error: reason, attempts, delay_max };
+        let failure = Failure { id, error: reason, attempts, delay_max, is_final: false };
         match self.store().failed(&[failure]).await?.first() {
             Some(AttemptOutcome::RetryIn(delay)) => Ok(AfterFailure::RetryIn(*delay)),
             Some(AttemptOutcome::Dead) => Ok(AfterFailure::Dead),

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use noetl_api::wire::WORKER_KIND;
-use noetl_model::Pool;
-use noetl_store::StoreError;
+use noetl_model::{Pool, Timestamp};
+use noetl_store::{LeasedCommand, StoreError};
 
 use crate::app::App;
 use crate::unserved_pools::pool_name;
+
+/// Maximum number of commands in progress that are listed.
+const LEASED_MAX: usize = 500;
 
 /// A pool: the commands that wait in it, and the workers that take them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub struct PoolQueue {
     pub pool: Pool,
     /// Commands that can be leased now.
     pub ready: u64,
+    /// The time since which the oldest command that was never leased waits.
+    pub oldest: Option<Timestamp>,
     /// Registered workers of the pool that are online.
     pub workers: usize,
     /// True if a worker takes commands of the pool, registered or not.
@@ -22,6 +27,11 @@ pub struct PoolQueue {
 }
 
 impl App {
+    /// Lists commands that workers run now.
+    pub async fn commands_in_progress(&self) -> Result<Vec<LeasedCommand>, StoreError> {
+        self.store().leased(LEASED_MAX).await
+    }
+
     /// Lists the pools that have a command or a worker; those with commands and no worker first,
     /// then by name.
     pub async fn pool_queues(&self) -> Result<Vec<PoolQueue>, StoreError> {
@@ -41,8 +51,9 @@ impl App {
         let mut queues = Vec::with_capacity(workers.len());
         for (pool, workers) in workers {
             let ready = self.store().ready_count(&pool).await?;
+            let oldest = self.store().oldest_ready(&pool).await?;
             let is_served = !unserved.contains(&pool);
-            queues.push(PoolQueue { pool, ready, workers, is_served });
+            queues.push(PoolQueue { pool, ready, oldest, workers, is_served });
         }
         queues.sort_by_key(|queue| queue.is_served);
         Ok(queues)

@@ -12,6 +12,8 @@ use crate::app::App;
 const POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum number of records of each kind per batch.
 const BATCH_MAX: usize = 500;
+/// Maximum number of executions whose output is deleted per batch; each may be large.
+const LOGS_BATCH_MAX: usize = 10;
 /// Maximum number of batches per collection.
 const BATCHES_MAX: usize = 100;
 /// Time for which an expired keychain secret is still listed as expired.
@@ -39,7 +41,8 @@ impl App {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
-            match collect(self.records(), self.now(), first).await {
+            let kept = self.settings().logs.kept;
+            match collect(self.records(), self.now(), (first, kept)).await {
                 Ok(0) => {}
                 Ok(collected) => tracing::debug!(collected, "records collected"),
                 Err(error) => {
@@ -51,7 +54,11 @@ impl App {
     }
 }
 
-async fn collect(records: &dyn Records, now: Timestamp, first: u8) -> Result<u64, StoreError> {
+async fn collect(
+    records: &dyn Records,
+    now: Timestamp,
+    (first, logs_kept): (u8, Option<Duration>),
+) -> Result<u64, StoreError> {
     let ago = |kept: Duration| {
         Timestamp::from_micros(0).after(now.since(Timestamp::from_micros(0)).saturating_sub(kept))
     };
@@ -64,10 +71,26 @@ async fn collect(records: &dyn Records, now: Timestamp, first: u8) -> Result<u64
     };
     let mut total = records.collect_blobs(first, ago(PAYLOAD_KEPT)).await?;
     total += records.forget_bulk_jobs(ago(BULK_JOB_KEPT), BATCH_MAX).await?;
+    if let Some(kept) = logs_kept {
+        total += forget_logs(records, ago(kept)).await?;
+    }
     for _ in 0..BATCHES_MAX {
         let collected = records.collect(&horizon, BATCH_MAX).await?.total();
         total += collected;
         if collected == 0 {
+            break;
+        }
+    }
+    Ok(total)
+}
+
+/// Deletes the output of executions that have printed nothing since `before`.
+async fn forget_logs(records: &dyn Records, before: Timestamp) -> Result<u64, StoreError> {
+    let mut total = 0;
+    for _ in 0..BATCHES_MAX {
+        let forgotten = records.forget_logs(before, LOGS_BATCH_MAX).await?;
+        total += forgotten;
+        if forgotten < LOGS_BATCH_MAX as u64 {
             break;
         }
     }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use noetl_control::{Control, LoadError, PayloadError};
 use noetl_engine::Effort;
 use noetl_expr::{Budget, Template, VariableSource};
-use noetl_model::{CatalogId, Cutoff, ExecutionId, Payload};
+use noetl_model::{CatalogId, Cutoff, ExecutionId, Payload, holds_sealed};
 use noetl_secrets::{Identifier, KeychainSecret, SecretAccess, SecretOperation, Vault, VaultError};
 use noetl_store::{Credential, Store, StoreError};
 use serde_json::{Map, Value};
 
 use crate::app::Services;
 use crate::keychain::KeychainScope;
+use crate::sealed_inputs::opened_value;
 
 /// The reason why an alias has no secret.
 #[derive(Debug, thiserror::Error)]
@@ -168,12 +169,27 @@ impl SecretLookup {
                     Payload::Inline(value) => value.clone(),
                     Payload::Ref(reference) => self.control.payload(reference.digest).await?,
                 };
+                let values = self.with_secret_inputs(values, execution, asked).await?;
                 let keychain = Arc::new(self.named_in(&entry, asked, depth).await?);
                 self.made(&entry, &Workload { values, keychain }, asked).await?
             }
         };
         self.vault.note(alias, operation, "ok", access).await?;
         Ok(FoundSecret::Keychain { alias: alias.to_owned(), data: as_map(data) })
+    }
+
+    /// Returns the workload with its secret inputs opened.
+    async fn with_secret_inputs(
+        &self,
+        values: Arc<Value>,
+        execution: ExecutionId,
+        asked: Asked<'_>,
+    ) -> Result<Arc<Value>, SecretError> {
+        if !holds_sealed(&values) {
+            return Ok(values);
+        }
+        let opened = opened_value(&self.control, &self.vault, execution, &values).await;
+        opened.map(Arc::new).map_err(|reason| asked.wrong(format!("cannot be rendered: {reason}")))
     }
 
     /// Resolves the other entries and credentials that an entry's templates refer to.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use noetl_api::wire::ExecuteRequest;
 use noetl_control::{Admission, LoadError, PlaybookChoice, StartError, StartRequest};
-use noetl_model::{Event, ExecutionId, Origin, Pool, Seq, Summary};
+use noetl_model::{Actor, Event, ExecutionId, Origin, Pool, Seq, Summary};
 use noetl_store::{KeyHolder, READ_EVENTS_MAX, StartKey};
 use serde_json::{Map, Value};
 
@@ -73,6 +73,7 @@ pub struct StartOptions<'a> {
     pub idempotency_key: Option<&'a str>,
     /// The trace context, unless the request has one.
     pub trace: Option<Value>,
+    pub actor: Option<Actor>,
 }
 
 impl App {
@@ -90,6 +91,7 @@ impl App {
     pub async fn execute_batch(
         &self,
         requests: Vec<ExecuteRequest>,
+        actor: Option<Actor>,
     ) -> Result<Vec<Result<StartedExecution, ExecuteError>>, ExecuteError> {
         if requests.is_empty() || requests.len() > BATCH_MAX {
             return Err(ExecuteError::BatchSize(requests.len()));
@@ -98,7 +100,8 @@ impl App {
             self.control().admit(&pool, Admission::Request).await?;
         }
         let starts = requests.into_iter().map(|request| {
-            self.execute_admitted(request, StartOptions::default(), Admission::Granted)
+            let options = StartOptions { actor: actor.clone(), ..StartOptions::default() };
+            self.execute_admitted(request, options, Admission::Granted)
         });
         Ok(join_all(starts).await)
     }
@@ -109,19 +112,22 @@ impl App {
         Ok(self.execution(execution).await?)
     }
 
-    /// Runs the same version of the same playbook again, with another workload if one is given.
+    /// Runs the same version of the same playbook again with the same labels, with another workload if
+    /// one is given; the labels that the playbook derives from the workload follow it.
     pub async fn rerun(
         &self,
         execution: ExecutionId,
         workload: Option<Map<String, Value>>,
+        actor: Option<Actor>,
     ) -> Result<StartedExecution, StartError> {
         let summary = self.execution(execution).await?;
         let started = match workload.filter(|workload| !workload.is_empty()) {
-            None => self.control().rerun(execution).await?,
+            None => self.control().rerun(execution, actor).await?,
             Some(workload) => {
                 let playbook = PlaybookChoice::Id(summary.playbook.catalog_id);
                 let mut request = StartRequest::new(playbook, workload);
                 request.input.origin = Origin::Rerun { execution };
+                (request.input.inherited, request.input.actor) = (summary.labels, actor);
                 self.control().start(request).await?
             }
         };
@@ -134,11 +140,12 @@ impl App {
         options: StartOptions<'_>,
         admission: Admission,
     ) -> Result<StartedExecution, ExecuteError> {
-        let StartOptions { idempotency_key, trace } = options;
+        let StartOptions { idempotency_key, trace, actor } = options;
         let key = key_of(&request, idempotency_key)?;
         let above = request.parent_execution_id.map(ExecutionId::from);
         let mut request = start_request(request)?;
         request.input.trace = request.input.trace.or(trace);
+        request.input.actor = actor;
         (request.key, request.admission) = (key.clone(), admission);
         let request = match above {
             Some(above) => self.control().linked(request, above).await?,
@@ -207,7 +214,9 @@ fn start_request(request: ExecuteRequest) -> Result<StartRequest, ExecuteError> 
     let payload = request.payload.unwrap_or_default();
     let mut start = StartRequest::new(playbook, payload);
     start.input.error_mode = request.error_mode;
+    start.input.priority = request.priority;
     (start.input.pool, start.input.trace) = (pool, request.trace);
+    start.input.labels = request.labels;
     Ok(start)
 }
 

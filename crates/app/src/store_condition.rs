@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use noetl_api::wire::LimitList;
 use noetl_model::Pool;
 use noetl_store::{ConnectionFigures, Store, StoreError, Tables};
 use tokio::time::timeout;
@@ -28,6 +29,7 @@ const POOLS_MAX: usize = 64;
 pub(crate) struct StoreCondition {
     writable: Arc<Refreshed<Result<(), String>>>,
     backlogs: Mutex<BTreeMap<Pool, Arc<Refreshed<MessageBacklog>>>>,
+    limits: Arc<Refreshed<LimitList>>,
 }
 
 /// Number of waiting commands and pending messages in the store.
@@ -35,6 +37,8 @@ pub(crate) struct StoreCondition {
 pub struct MessageBacklog {
     /// Ready commands of one pool.
     pub ready: u64,
+    /// The time for which the oldest of them has been ready; zero if there is none.
+    pub oldest: Duration,
     /// Pending messages in the outbox.
     pub owed: u64,
 }
@@ -90,8 +94,11 @@ impl StoreCondition {
         let asked = (Arc::clone(store), pool.clone());
         let look = async move {
             let (store, pool) = asked;
-            let (ready, owed) = tokio::join!(store.ready_count(&pool), store.owed());
-            Some(MessageBacklog { ready: ready.ok()?, owed: owed.ok()? })
+            let (ready, oldest, owed) =
+                tokio::join!(store.ready_count(&pool), store.oldest_ready(&pool), store.owed());
+            let now = store.clock().now();
+            let oldest = oldest.ok()?.map(|since| now.since(since)).unwrap_or_default();
+            Some(MessageBacklog { ready: ready.ok()?, oldest, owed: owed.ok()? })
         };
         self.kept(pool).get(Duration::ZERO, BACKLOG_WAIT_MAX, look).await
     }
@@ -122,6 +129,15 @@ impl App {
     pub async fn backlog(&self, pool: &Pool) -> Option<(MessageBacklog, Duration)> {
         let known = self.condition().backlog(self.shared_store(), pool).await?;
         Some((known.value, known.at.elapsed()))
+    }
+
+    /// Returns the first limits by name: the current ones if the store answers in time, else the last
+    /// known ones.
+    pub async fn limit_figures(&self) -> Option<LimitList> {
+        let app = self.clone();
+        let look = async move { app.limit_list(None).await.ok() };
+        let known = self.condition().limits.get(Duration::ZERO, BACKLOG_WAIT_MAX, look).await?;
+        Some(known.value)
     }
 
     /// Returns the usage of the store's connection pool; `None` for a store without connections.

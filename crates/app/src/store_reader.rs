@@ -7,10 +7,12 @@ use noetl_api::wire::Verification;
 use noetl_compat::{ReplayRequest, ReplayState, Replayer};
 use noetl_control::LoadError;
 use noetl_engine::{Execution, begin, evolve_without_digest};
-use noetl_model::{Digest, ExecutionId, PayloadRef, Recorded, Seq, Timestamp};
+use noetl_model::{
+    CommandId, Digest, ExecutionId, Held, PayloadRef, Recorded, Seq, StoredLog, Timestamp,
+};
 use noetl_store::{
-    CatalogEntry, CatalogQuery, ExecutionFilter, Holder, OpenCommand, PAGE_MAX, PROJECT_MAX, Page,
-    READ_EVENTS_MAX, Records, ScheduleRow, Store, StoreError, SubscriptionRow,
+    CatalogEntry, CatalogQuery, ExecutionFilter, Holder, LogRead, OpenCommand, PAGE_MAX,
+    PROJECT_MAX, Page, READ_EVENTS_MAX, Records, ScheduleRow, Store, StoreError, SubscriptionRow,
 };
 use serde_json::Value;
 
@@ -65,7 +67,8 @@ impl StoreReader {
     ) -> Result<Option<WaitHint>, StoreError> {
         let work = self.store.open_work(execution).await?;
         let is_parked = |open: &OpenCommand| open.holder == Holder::Parked;
-        if work.commands.is_empty() || !work.commands.values().all(is_parked) {
+        let is_empty = work.commands.is_empty() && work.timers.is_empty();
+        if is_empty || !work.commands.values().all(is_parked) {
             return Ok(None);
         }
         let mut state: Option<Execution> = None;
@@ -123,6 +126,32 @@ impl StoreReader {
         after: Seq,
     ) -> Result<Vec<Recorded>, StoreError> {
         self.store.read(execution, after, READ_EVENTS_MAX).await
+    }
+
+    /// Reads at most `limit` events after an event.
+    pub(crate) async fn events_after(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.store.read(execution, after, limit).await
+    }
+
+    pub(crate) async fn read_logs(
+        &self,
+        execution: ExecutionId,
+        page: &LogRead,
+    ) -> Result<Vec<StoredLog>, StoreError> {
+        self.records.read_logs(execution, page).await
+    }
+
+    pub(crate) async fn log_sources(
+        &self,
+        execution: ExecutionId,
+        commands: &[CommandId],
+    ) -> Result<Vec<Held>, StoreError> {
+        self.records.log_sources(execution, commands).await
     }
 
     /// Loads a value that is stored by reference.

@@ -1,5 +1,5 @@
-//! Hints about executions that do not advance: pools that have waiting commands and no worker, and
-//! callbacks that have not come.
+//! Hints about executions that do not advance: a pause, the queue of a limit, pools that have waiting
+//! commands and no worker, and callbacks that have not come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use noetl_api::wire::WORKER_KIND;
 use noetl_control::LoadError;
-use noetl_engine::{CommandView, CommandWait, Execution, OpenHolder, OpenPart};
+use noetl_engine::{CommandView, CommandWait, Execution, OpenHolder, OpenPart, Pause};
 use noetl_model::{
-    ExecutionStatus, Pool, Seq, SignalName, StepName, Summary, Timestamp, WaitCondition,
+    CommandId, ExecutionId, ExecutionStatus, LimitName, PauseScope, Pool, Seq, SignalName,
+    StepName, Summary, Timestamp, WaitCondition,
 };
-use noetl_store::{Runtime, StoreError};
+use noetl_store::{PausedKind, Runtime, SlotKey, StoreError};
 use tokio::time::Instant;
 
 use crate::app::App;
@@ -30,7 +31,23 @@ const POOLS_MAX: usize = 10_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitHint {
     NoWorker(UnservedWait),
-    /// All open commands wait for callbacks, times or signals; the one that has waited longest.
+    /// The execution, its playbook or its parent is paused.
+    Paused(Pause),
+    /// The pool of the execution is paused.
+    PoolPaused {
+        pool: Pool,
+        actor: Option<String>,
+        since: Timestamp,
+    },
+    /// The execution waits for a slot before its first step.
+    Queued {
+        limit: LimitName,
+        /// The place in the queue, from 1 on, if it is known.
+        place: Option<u64>,
+        since: Timestamp,
+    },
+    /// All open commands wait for callbacks, times, signals, approvals or slots; the one that has
+    /// waited longest.
     Declared {
         step: StepName,
         since: Timestamp,
@@ -42,8 +59,22 @@ pub enum WaitHint {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeclaredWait {
     Callback,
-    Time { until: Timestamp },
-    Signal { name: SignalName },
+    Time {
+        until: Timestamp,
+    },
+    Signal {
+        name: SignalName,
+    },
+    Approval {
+        title: String,
+    },
+    /// A slot of a limit.
+    Slot {
+        limit: LimitName,
+        command: CommandId,
+        /// The place in the queue, from 1 on, if it is known.
+        place: Option<u64>,
+    },
 }
 
 /// A pool without a worker for which commands of an execution wait; the text tells how to help.
@@ -144,6 +175,9 @@ impl App {
         let unserved = self.unserved().look(self).await;
         let unserved = unserved.map_err(|error| LoadError::of_store(execution, error))?;
         let state = self.control().state_after(execution, summary.seq).await?;
+        if let Some(hint) = self.hold_of(&state).await? {
+            return Ok(Some(hint));
+        }
         if !unserved.contains(state.pool()) {
             return Ok(declared_wait(&state));
         }
@@ -163,16 +197,85 @@ impl App {
     }
 }
 
-/// Returns the callback, time or signal that an execution has waited for longest, if no command
-/// waits for anything else.
+impl App {
+    /// Returns what holds an execution back: a pause of it or of its pool, or the queue of a limit,
+    /// with its place there.
+    async fn hold_of(&self, state: &Execution) -> Result<Option<WaitHint>, LoadError> {
+        let execution = state.id();
+        let failed = |error| LoadError::of_store(execution, error);
+        let hint = declared_wait(state);
+        match hint {
+            Some(WaitHint::Paused(_)) => return Ok(hint),
+            Some(WaitHint::Queued { limit, since, place: _ }) => {
+                let place = self.slot_place(&limit, execution, None).await.map_err(failed)?;
+                return Ok(Some(WaitHint::Queued { limit, place, since }));
+            }
+            Some(WaitHint::Declared {
+                step,
+                since,
+                wait: DeclaredWait::Slot { limit, command, place: _ },
+            }) => {
+                let place = self.slot_place(&limit, execution, Some(command)).await;
+                let place = place.map_err(failed)?;
+                let wait = DeclaredWait::Slot { limit, command, place };
+                return Ok(Some(WaitHint::Declared { step, since, wait }));
+            }
+            Some(
+                WaitHint::NoWorker(_) | WaitHint::PoolPaused { .. } | WaitHint::Declared { .. },
+            )
+            | None => {}
+        }
+        let waits = state.open_commands().any(|(_, _, holder)| holder == OpenHolder::Nobody);
+        if !waits {
+            return Ok(None);
+        }
+        let pauses = self.control().pauses().await.map_err(failed)?;
+        let pool = state.pool();
+        let paused = pauses
+            .into_iter()
+            .find(|row| row.kind == PausedKind::Pool && row.name == pool.as_str());
+        Ok(paused.map(|row| WaitHint::PoolPaused {
+            pool: pool.clone(),
+            actor: row.actor,
+            since: row.since,
+        }))
+    }
+
+    async fn slot_place(
+        &self,
+        limit: &LimitName,
+        execution: ExecutionId,
+        command: Option<CommandId>,
+    ) -> Result<Option<u64>, StoreError> {
+        self.store().slot_place(&SlotKey { limit: limit.clone(), execution, command }).await
+    }
+}
+
+/// Returns the pause or the queue that holds an execution back, otherwise the callback, time, signal,
+/// approval or slot that it has waited for longest, if no command waits for anything else.
 pub(crate) fn declared_wait(state: &Execution) -> Option<WaitHint> {
+    if let Some(pause) = state.pause() {
+        return Some(WaitHint::Paused(pause.clone()));
+    }
+    if let Some(slot) = state.slot(None).filter(|slot| slot.granted_at.is_none()) {
+        let (limit, since) = (slot.limit.name.clone(), slot.asked_at);
+        return Some(WaitHint::Queued { limit, place: None, since });
+    }
     let mut longest: Option<(Timestamp, &StepName, DeclaredWait)> = None;
     for part in state.open_parts() {
         let (step, since, wait) = match part {
-            OpenPart::Command(CommandView { step, waits_for, .. }) => match waits_for {
+            OpenPart::Command(CommandView { command, step, waits_for, .. }) => match waits_for {
+                CommandWait::Slot(slot) => {
+                    let limit = slot.limit.name.clone();
+                    (step, slot.asked_at, DeclaredWait::Slot { limit, command, place: None })
+                }
+                CommandWait::Resumption(_) => continue,
                 CommandWait::Callback { since, .. } => (step, since, DeclaredWait::Callback),
                 CommandWait::Condition { condition, since, .. } => {
                     (step, since, DeclaredWait::from(condition))
+                }
+                CommandWait::Approval { request, since, .. } => {
+                    (step, since, DeclaredWait::Approval { title: request.title.clone() })
                 }
                 CommandWait::Worker | CommandWait::Report { .. } | CommandWait::Child { .. } => {
                     return None;
@@ -194,7 +297,7 @@ impl From<&WaitCondition> for DeclaredWait {
     fn from(condition: &WaitCondition) -> Self {
         match condition {
             WaitCondition::Time { until } => Self::Time { until: *until },
-            WaitCondition::Signal { name } => Self::Signal { name: name.clone() },
+            WaitCondition::Signal { name, .. } => Self::Signal { name: name.clone() },
         }
     }
 }
@@ -203,6 +306,37 @@ impl fmt::Display for WaitHint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WaitHint::NoWorker(wait) => wait.fmt(f),
+            WaitHint::Paused(pause) => paused(f, pause),
+            WaitHint::PoolPaused { pool, actor: Some(actor), since } => {
+                write!(f, "Pool `{pool}` is paused by {actor} since {since}.")
+            }
+            WaitHint::PoolPaused { pool, actor: None, since } => {
+                write!(f, "Pool `{pool}` is paused since {since}.")
+            }
+            WaitHint::Queued { limit, place: Some(place), since } => {
+                let place = Ordinal(*place);
+                write!(f, "{place} in the queue of limit `{limit}` since {since}.")
+            }
+            WaitHint::Queued { limit, place: None, since } => {
+                write!(f, "Waiting in the queue of limit `{limit}` since {since}.")
+            }
+            WaitHint::Declared { step, since, wait: DeclaredWait::Slot { limit, place, .. } } => {
+                match place {
+                    Some(place) => {
+                        let place = Ordinal(*place);
+                        write!(
+                            f,
+                            "Step `{step}` is {place} in the queue of limit `{limit}` since {since}."
+                        )
+                    }
+                    None => {
+                        write!(
+                            f,
+                            "Step `{step}` waits in the queue of limit `{limit}` since {since}."
+                        )
+                    }
+                }
+            }
             WaitHint::Declared { step, since, wait: DeclaredWait::Callback } => {
                 write!(f, "Waiting for the callback of step `{step}` since {since}.")
             }
@@ -212,7 +346,42 @@ impl fmt::Display for WaitHint {
             WaitHint::Declared { step, since, wait: DeclaredWait::Signal { name } } => {
                 write!(f, "Step `{step}` waits for signal `{name}` since {since}.")
             }
+            WaitHint::Declared { step: _, since, wait: DeclaredWait::Approval { title } } => {
+                write!(f, "Waiting for approval `{title}` since {since}.")
+            }
         }
+    }
+}
+
+fn paused(f: &mut fmt::Formatter<'_>, pause: &Pause) -> fmt::Result {
+    let what = match pause.scope {
+        PauseScope::Execution => "Paused",
+        PauseScope::Playbook => "Playbook paused",
+        PauseScope::Parent => "Parent paused",
+    };
+    write!(f, "{what}")?;
+    if let Some(actor) = &pause.actor {
+        write!(f, " by {actor}")?;
+    }
+    write!(f, " since {}", pause.since)?;
+    match &pause.reason {
+        Some(reason) => write!(f, ": {reason}"),
+        None => write!(f, "."),
+    }
+}
+
+/// A place in a queue: `1st`, `2nd`, `3rd`, `4th`.
+pub struct Ordinal(pub u64);
+
+impl fmt::Display for Ordinal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = match (self.0 % 10, self.0 % 100) {
+            (1, tens) if tens != 11 => "st",
+            (2, tens) if tens != 12 => "nd",
+            (3, tens) if tens != 13 => "rd",
+            (_, _) => "th",
+        };
+        write!(f, "{}{end}", self.0)
     }
 }
 
@@ -246,6 +415,14 @@ mod tests {
         let hint = UnservedWait { pool, commands, waited }.to_string();
         let (hint, _) = hint.split_once(". ").expect("two sentences");
         assert_eq!(hint, format!("No worker is connected for pool `gpu`; {expected}"));
+    }
+
+    #[test]
+    fn places_are_ordinal_numbers() {
+        let places = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(|place| Ordinal(place).to_string());
+        let expected =
+            ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"];
+        assert_eq!(places, expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The native worker protocol: leases, heartbeats and reports, many at a time.
 
+use futures::future::join_all;
 use noetl_api::LeaseRequest;
 use noetl_control::SubmitError;
 use noetl_model::{HeartbeatAnswer, Held, Lease, Report, ReportAnswer};
@@ -11,7 +12,8 @@ impl App {
     /// Leases commands; waits for the first one up to the time that the request names.
     pub async fn lease_commands(&self, request: LeaseRequest) -> Result<Vec<Lease>, StoreError> {
         let LeaseRequest { worker, pool, scope, max, wait } = request;
-        self.control().lease_from(scope, &worker, &pool, max, wait).await
+        let leases = self.control().lease_from(scope, &worker, &pool, max, wait).await?;
+        Ok(join_all(leases.into_iter().map(|lease| self.with_secrets(lease))).await)
     }
 
     /// Extends the leases of a worker's commands; returns one answer per command, in order.
@@ -25,6 +27,19 @@ impl App {
         &self,
         reports: Vec<Report>,
     ) -> Result<Vec<ReportAnswer>, SubmitError> {
-        self.control().report_all(reports).await.into_iter().collect()
+        let answers = self.control().report_all(reports).await;
+        let mut opened = Vec::with_capacity(answers.len());
+        for answer in answers {
+            opened.push(match answer? {
+                ReportAnswer::Continued(lease) => {
+                    ReportAnswer::Continued(Box::new(self.with_secrets(*lease).await))
+                }
+                answer @ (ReportAnswer::Accepted
+                | ReportAnswer::Superseded
+                | ReportAnswer::Unknown
+                | ReportAnswer::Refused { .. }) => answer,
+            });
+        }
+        Ok(opened)
     }
 }

@@ -33,6 +33,12 @@ pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
         EventTag::WaitOpened => ("wait.opened", "WAITING"),
         EventTag::SignalReceived => ("signal.received", "RECEIVED"),
         EventTag::SignalDelivered => ("signal.delivered", "DELIVERED"),
+        EventTag::ApprovalRequested => ("approval.requested", "WAITING"),
+        EventTag::ApprovalDecided => ("approval.decided", "DECIDED"),
+        EventTag::ExecutionPaused => ("execution.paused", "PAUSED"),
+        EventTag::ExecutionResumed => ("execution.resumed", "RUNNING"),
+        EventTag::SlotRequested => ("slot.requested", "WAITING"),
+        EventTag::SlotGranted => ("slot.granted", "RUNNING"),
         EventTag::CommandCompleted => ("command.completed", "COMPLETED"),
         EventTag::CommandFailed => ("command.failed", "FAILED"),
         EventTag::CommandCancelled => ("command.cancelled", "CANCELLED"),
@@ -47,6 +53,8 @@ pub const fn name_of(tag: EventTag) -> (&'static str, &'static str) {
         EventTag::ExecutionCompleted => ("playbook.completed", "COMPLETED"),
         EventTag::ExecutionFailed => ("playbook.failed", "FAILED"),
         EventTag::ExecutionCancelled => ("playbook.cancelled", "CANCELLED"),
+        EventTag::ExecutionLate => ("execution.late", "RUNNING"),
+        EventTag::NotificationRequested => ("notification.requested", "REQUESTED"),
         EventTag::ExecutionStalled => ("execution.stalled", "RUNNING"),
         EventTag::ExecutionRewound => ("execution.rewound", "RUNNING"),
         EventTag::Reported => ("reported", "REPORTED"),
@@ -167,6 +175,8 @@ mod tests {
             wait.opened          wait.opened          WAITING
             signal.received      signal.received      RECEIVED
             signal.delivered     signal.delivered     DELIVERED
+            approval.requested   approval.requested   WAITING
+            approval.decided     approval.decided     DECIDED
             command.completed    command.completed    COMPLETED
             command.failed       command.failed       FAILED
             command.cancelled    command.cancelled    CANCELLED
@@ -181,6 +191,12 @@ mod tests {
             execution.completed  playbook.completed   COMPLETED
             execution.failed     playbook.failed      FAILED
             execution.cancelled  playbook.cancelled   CANCELLED
+            execution.paused     execution.paused     PAUSED
+            execution.resumed    execution.resumed    RUNNING
+            slot.requested       slot.requested       WAITING
+            slot.granted         slot.granted         RUNNING
+            execution.late       execution.late       RUNNING
+            notification.requested notification.requested REQUESTED
             execution.stalled    execution.stalled    RUNNING
             execution.rewound    execution.rewound    RUNNING
             reported             reported             REPORTED

@@ -165,16 +165,22 @@ fn playbook_value(playbook: &PlaybookRef) -> Value {
     json!({ "catalog_id": catalog_id.to_string(), "path": path, "version": version })
 }
 
+fn awaited(condition: &WaitCondition) -> Value {
+    match condition {
+        WaitCondition::Time { until } => json!({ "until": until.to_string() }),
+        WaitCondition::Signal { name, key: None } => json!({ "signal": name }),
+        WaitCondition::Signal { name, key: Some(key) } => json!({ "signal": name, "key": key }),
+    }
+}
+
 fn meta(event: &Event) -> Map<String, Value> {
     let meta = match event {
         Event::ExecutionStarted { pool, trace, .. } => {
             json!({ "execution_pool": pool, "trace": trace })
         }
         Event::ExecutionForked { origin, playbook, context, .. } => json!({
-            "forked_from": origin.execution.to_string(),
-            "forked_at": origin.seq,
-            "playbook": playbook.as_ref().map(playbook_value),
-            "context": context,
+            "forked_from": origin.execution.to_string(), "forked_at": origin.seq,
+            "playbook": playbook.as_ref().map(playbook_value), "context": context,
         }),
         Event::CommandIssued { pool, task, .. } => {
             json!({ "execution_pool": pool, "iteration_index": task.place.item() })
@@ -191,11 +197,19 @@ fn meta(event: &Event) -> Map<String, Value> {
         | Event::AttemptSuperseded { attempt, worker, .. } => {
             json!({ "attempt": attempt, "worker_id": worker })
         }
-        Event::WaitOpened { condition, .. } => match condition {
-            WaitCondition::Time { until } => json!({ "until": until.to_string() }),
-            WaitCondition::Signal { name } => json!({ "signal": name }),
-        },
+        Event::WaitOpened { condition, .. } => awaited(condition),
+        Event::ApprovalRequested { request: approval, .. } => json!({
+            "title": approval.title, "approvers": approval.approvers }),
+        Event::ApprovalDecided { verdict, actor, comment, timed_out, .. } => json!({
+            "decision": verdict, "actor": actor, "comment": comment, "timed_out": timed_out,
+        }),
         Event::SignalReceived { name, sender, .. } => json!({ "signal": name, "sender": sender }),
+        Event::ExecutionPaused { actor, reason, .. }
+        | Event::ExecutionResumed { actor, reason } => {
+            json!({ "actor": actor, "reason": reason })
+        }
+        Event::SlotRequested { limit, .. } => json!({ "limit": limit.name }),
+        Event::SlotGranted { limit, .. } => json!({ "limit": limit }),
         Event::IterationCompleted { index, .. } | Event::IterationFailed { index, .. } => {
             json!({ "iteration_index": index })
         }
@@ -203,6 +217,13 @@ fn meta(event: &Event) -> Map<String, Value> {
         Event::ExecutionFailed { steps, .. } => json!({ "failed_steps": steps }),
         Event::ExecutionCancelled { reason, .. } | Event::CommandCancelled { reason, .. } => {
             json!({ "reason": reason })
+        }
+        Event::ExecutionLate { due_at } => json!({ "due_at": due_at.to_string() }),
+        Event::NotificationRequested { reason, document, target, problems } => {
+            let problems = (!problems.is_empty()).then_some(problems);
+            let (kind, receiver) = (target.kind().as_str(), target.receiver());
+            json!({ "reason": reason, "document": document, "target": kind, "receiver": receiver,
+                "problems": problems })
         }
         Event::ExecutionStalled { detail } => json!({ "detail": detail }),
         Event::ExecutionRewound { seen, found } => json!({ "seen": seen, "found": found }),
@@ -239,6 +260,8 @@ fn result(event: &Event, status: &str) -> Option<Value> {
         json!({ "values": values })
     } else if let Event::Reported { body, .. } = event {
         body.clone()
+    } else if let Event::ApprovalDecided { values, .. } = event {
+        json!({ "values": value_or_reference(values) })
     } else if let Event::SignalReceived { body, .. } = event {
         json!({ "body": value_or_reference(body) })
     } else if let Some(error) = event.error() {

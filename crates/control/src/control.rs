@@ -1,11 +1,12 @@
 //! The handle of the control plane, and its parts.
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use noetl_bus::Bus;
 use noetl_engine::Input;
-use noetl_model::{ExecutionId, ExecutionStatus, IdGenerator, Recorded, Seq, Summary};
+use noetl_model::{Actor, ExecutionId, ExecutionStatus, IdGenerator, Recorded, Seq, Summary};
 use noetl_store::{Clock, ExecutionFilter, Page, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,9 @@ use crate::read::follow::Followers;
 use crate::starts::admission::Backlogs;
 use crate::starts::catalog::PlaybookCache;
 use crate::starts::catalog_lookup::Lookups;
+use crate::starts::sealing::InputSealer;
 use crate::state::load::StateCache;
+use crate::state::notices::NoticeCache;
 use crate::state::payloads::PayloadCache;
 use crate::state::positions::PositionCache;
 use crate::state::rewind::Rewinds;
@@ -25,9 +28,11 @@ use crate::submit::commit::{Committer, Wakes};
 use crate::submit::draft::Stamps;
 use crate::submit::mailbox::Mailboxes;
 use crate::tasks::Tasks;
+use crate::work::durations::{DurationTable, Durations};
 use crate::work::idle_workers::IdleWorkers;
 use crate::work::lease::ReadyKey;
 use crate::work::outcomes::{OutcomeCounts, Outcomes};
+use crate::work::pauses::PauseCache;
 use crate::work::ready_poll::ReadyPolls;
 use crate::work::reservations::{ASIDE, RowReservations};
 use crate::work::round_robin::RoundRobin;
@@ -53,18 +58,24 @@ pub(crate) struct ControlParts {
     pub(crate) wakes: Wakes,
     pub(crate) followers: Followers,
     pub(crate) outcomes: Outcomes,
+    pub(crate) durations: Durations,
     pub(crate) states: StateCache,
     pub(crate) positions: PositionCache,
     pub(crate) playbooks: PlaybookCache,
     pub(crate) payloads: PayloadCache,
     pub(crate) schedules: ScheduleCache,
+    pub(crate) notices: NoticeCache,
     pub(crate) claims: RowReservations<ReadyKey>,
     pub(crate) round_robin: RoundRobin,
     pub(crate) backlogs: Backlogs,
+    pub(crate) pauses: PauseCache,
     pub(crate) idle_workers: IdleWorkers,
     pub(crate) ready_polls: ReadyPolls,
     pub(crate) lookups: Lookups,
     pub(crate) timers_aside: RowReservations<DueTimer>,
+    /// True if as many signals are kept for waits as are allowed.
+    pub(crate) signals_full: AtomicBool,
+    pub(crate) sealer: OnceLock<Arc<dyn InputSealer>>,
 }
 
 impl Control {
@@ -89,18 +100,23 @@ impl Control {
             wakes: Wakes::default(),
             followers: Followers::default(),
             outcomes: Outcomes::default(),
+            durations: Durations::default(),
             states: StateCache::new(settings.states_max),
             positions: PositionCache::default(),
             playbooks: PlaybookCache::new(settings.playbooks_max),
             payloads: PayloadCache::new(settings.payload_bytes_max),
             schedules: ScheduleCache::default(),
+            notices: NoticeCache::default(),
             claims: RowReservations::new(),
             round_robin: RoundRobin::new(),
             backlogs: Backlogs::new(settings.backlog_max),
+            pauses: PauseCache::default(),
             idle_workers: IdleWorkers::default(),
             ready_polls: ReadyPolls::default(),
             lookups: Lookups::default(),
+            signals_full: AtomicBool::new(false),
             timers_aside: RowReservations::new(),
+            sealer: OnceLock::new(),
             settings,
             store,
         };
@@ -112,11 +128,15 @@ impl Control {
     pub async fn run(&self, shutdown: CancellationToken) {
         let tasks = &self.parts.tasks;
         tasks.spawn(self.clone().watch_clock(shutdown.clone()));
+        tasks.spawn(self.clone().hear_ends(shutdown.clone()));
         tasks.spawn(self.clone().relay_outbox(shutdown.clone()));
         tasks.spawn(self.clone().start_children(shutdown.clone()));
         tasks.spawn(self.clone().fire_timers(shutdown.clone()));
+        tasks.spawn(self.clone().watch_limits(shutdown.clone()));
+        tasks.spawn(self.clone().carry_on_pauses(shutdown.clone()));
         tasks.spawn(self.clone().sweep_leases(shutdown.clone()));
         tasks.spawn(self.clone().remind_workers(shutdown.clone()));
+        tasks.spawn(self.clone().sweep_signals(shutdown.clone()));
         tasks.spawn(self.clone().sweep_stalls(shutdown));
         tasks.finished().await;
     }
@@ -132,13 +152,20 @@ impl Control {
         execution: ExecutionId,
         status: ExecutionStatus,
         reason: impl Into<String>,
+        actor: Option<Actor>,
     ) -> Result<MailboxAnswer, SubmitError> {
-        self.submit(execution, Input::Finalize { status, reason: reason.into() }).await
+        let reason = reason.into();
+        self.submit(execution, Input::Finalize { status, reason, actor }).await
     }
 
     /// Returns the number of executions this process has started and ended.
     pub fn outcomes(&self) -> OutcomeCounts {
         self.parts.outcomes.counts()
+    }
+
+    /// Returns the durations of the executions and commands that this process has ended.
+    pub fn durations(&self) -> DurationTable {
+        self.parts.durations.table()
     }
 
     /// Returns the summary of an execution.

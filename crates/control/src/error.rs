@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use noetl_engine::{Illegal, Refusal};
 use noetl_model::{CatalogId, Digest, ExecutionId, LogOrigin, Seq};
-use noetl_playbook::Problems;
+use noetl_playbook::{InputProblems, Problems};
 use noetl_store::{KeyHolder, StoreError};
 use thiserror::Error;
 
@@ -168,6 +168,9 @@ pub enum StartError {
     TooDeep { depth: u32 },
     #[error("execution {0} was cancelled; nothing more is started below it")]
     ParentCancelled(ExecutionId),
+    /// The payload does not fit the inputs that the playbook declares.
+    #[error(transparent)]
+    InvalidInputs(InputProblems),
     #[error("the payload has more than {max} bytes", max = noetl_model::PAYLOAD_MAX)]
     PayloadTooLarge,
     #[error("the payload is nested deeper than {max} levels", max = noetl_model::PAYLOAD_DEPTH_MAX)]
@@ -198,6 +201,7 @@ impl StartError {
             | StartError::AmbiguousName(_)
             | StartError::ParentCancelled(_)
             | StartError::TooDeep { .. }
+            | StartError::InvalidInputs(_)
             | StartError::PayloadTooLarge
             | StartError::PayloadTooNested
             | StartError::KeyTaken(_)

@@ -38,10 +38,16 @@ pub use starts::admission::{Admission, BacklogFull};
 pub use starts::catalog::Registered;
 pub use starts::catalog_name::EntryNameError;
 pub use starts::fork::{ForkAt, ForkError, ForkRequest};
+pub use starts::sealing::InputSealer;
 pub use starts::start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest, Started};
 pub use state::positions::STATE_PROJECTION;
 pub use state::projection::Advanced;
 pub use submit::mailbox::{MAILBOX_MAX, MailboxAnswer};
 pub use work::claim::ClaimAnswer;
+pub use work::durations::{DURATION_BOUNDS, DurationHistogram, DurationTable};
+pub use work::keyed_signal::{
+    KEPT_SIGNALS_MAX, KEYED_BODY_MAX, SIGNAL_KEPT, SIGNAL_KEPT_MAX, SignalByKey,
+};
 pub use work::outcomes::OutcomeCounts;
+pub use work::pauses::{PauseCaller, PausePlaybookError};
 pub use work::signal::{SendSignalError, SentSignal};

@@ -1,5 +1,6 @@
-//! Background loops: timers, outbox, lost workers, schedules and subscriptions.
+//! Background loops: timers, outbox, limits, lost workers, schedules and subscriptions.
 
+pub(crate) mod limits;
 pub(crate) mod relay;
 pub(crate) mod reminders;
 pub(crate) mod schedules;

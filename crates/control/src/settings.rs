@@ -53,6 +53,8 @@ pub struct ControlSettings {
     pub notifications: NotificationSender,
     /// The memory limit of the cache of large values, in bytes.
     pub payload_bytes_max: usize,
+    /// The address of the web interface, for links in notifications.
+    pub public_url: Option<String>,
 }
 
 impl Default for ControlSettings {
@@ -75,6 +77,7 @@ impl Default for ControlSettings {
             backlog_max: Some(BACKLOG_DEFAULT),
             notifications: NotificationSender::Relay,
             payload_bytes_max: 64 * 1024 * 1024,
+            public_url: None,
         }
     }
 }

@@ -7,4 +7,5 @@ pub(crate) mod catalog_name;
 pub(crate) mod children;
 pub(crate) mod fork;
 pub(crate) mod linked;
+pub(crate) mod sealing;
 pub(crate) mod start;

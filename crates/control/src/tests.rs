@@ -7,6 +7,7 @@ mod clocks;
 mod fairness;
 mod faulty;
 mod forks;
+mod holds;
 mod idle_workers;
 mod leases;
 mod life;

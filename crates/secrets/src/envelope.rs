@@ -3,7 +3,7 @@
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use noetl_store::{Sealed, SealedTable};
+use noetl_store::Sealed;
 use zeroize::Zeroizing;
 
 use crate::key::{EncryptionKey, Keyring, random};
@@ -22,7 +22,8 @@ pub enum DecryptError {
 /// The row that a record is bound to (associated data of the encryption).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BoundRow<'a> {
-    pub(crate) table: SealedTable,
+    /// The name of the table, or of another kind of place.
+    pub(crate) table: &'static str,
     pub(crate) key: &'a str,
     pub(crate) id: i64,
 }
@@ -42,7 +43,7 @@ impl BoundRow<'_> {
             EnvelopePart::Key => b'k',
         };
         let mut bytes = vec![1, part];
-        bytes.extend(self.table.as_str().as_bytes());
+        bytes.extend(self.table.as_bytes());
         bytes.push(0);
         bytes.extend(self.id.to_be_bytes());
         bytes.extend(self.key.as_bytes());
@@ -116,7 +117,7 @@ fn decrypt(
 mod tests {
     use super::*;
 
-    const PG: BoundRow<'static> = BoundRow { table: SealedTable::Credential, key: "pg", id: 7 };
+    const PG: BoundRow<'static> = BoundRow { table: "credential", key: "pg", id: 7 };
 
     fn keyring() -> Keyring {
         Keyring::new(EncryptionKey::generate(), Vec::new())
@@ -137,7 +138,7 @@ mod tests {
         for row in [
             BoundRow { key: "pg2", ..PG },
             BoundRow { id: 8, ..PG },
-            BoundRow { table: SealedTable::Keychain, ..PG },
+            BoundRow { table: "keychain", ..PG },
         ] {
             assert_eq!(open(&keyring, row, &sealed), Err(DecryptError::Damaged), "{row:?}");
         }

@@ -1,5 +1,6 @@
 //! Secrets by name: encrypted in the store, decrypted when read, with an audit entry per access.
 
+mod inputs;
 mod keychain;
 mod rotation;
 
@@ -138,7 +139,7 @@ impl Vault {
             let known = self.records.credential(&CredentialKey::Name(new.name.clone())).await?;
             let now = self.now();
             let id = known.map_or_else(|| self.ids.next(now), |known| known.id);
-            let place = BoundRow { table: SealedTable::Credential, key: &new.name, id };
+            let place = BoundRow { table: SealedTable::Credential.as_str(), key: &new.name, id };
             let credential = Credential {
                 id,
                 name: new.name.clone(),
@@ -176,7 +177,7 @@ impl Vault {
         access: &SecretAccess,
     ) -> Result<Value, VaultError> {
         let Credential { id, name, sealed, .. } = credential;
-        let place = BoundRow { table: SealedTable::Credential, key: name, id: *id };
+        let place = BoundRow { table: SealedTable::Credential.as_str(), key: name, id: *id };
         let opened = self.opened(place, sealed);
         let outcome = if opened.is_ok() { "ok" } else { "unreadable" };
         self.note(name, operation, outcome, access).await?;

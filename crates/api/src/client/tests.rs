@@ -26,8 +26,13 @@ async fn server(answers: Vec<&'static str>) -> (Client, JoinHandle<Vec<String>>)
     let base = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
     // An error means that a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client =
-        Client::new(ClientSettings { base, token: Some("secret".to_owned()), ca: None }).unwrap();
+    let client = Client::new(ClientSettings {
+        base,
+        token: Some("secret".to_owned()),
+        actor: None,
+        ca: None,
+    })
+    .unwrap();
     let seen = tokio::spawn(async move {
         let mut seen = Vec::new();
         for answer in answers {

@@ -28,6 +28,12 @@ pub struct BulkFilterBody {
     /// The latest start, exclusive, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_before: Option<String>,
+    /// Labels that the execution has, all of them, such as `team:ops`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// The person or program that requested the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
 }
 
 /// A request to act on many executions. Either `filter` or `execution_ids` is given.

@@ -181,6 +181,8 @@ pub struct UiField {
     pub default: Value,
     pub description: Option<String>,
     pub secret: bool,
+    /// True if a start has to give a value.
+    pub required: bool,
     pub credential_glob: Option<String>,
     pub options: Option<Vec<String>>,
     #[schema(no_recursion)]

@@ -1,6 +1,8 @@
 //! Bodies of the routes that start executions.
 
-use noetl_model::ErrorMode;
+use std::sync::Arc;
+
+use noetl_model::{ErrorMode, Labels, Priority};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -28,6 +30,11 @@ pub struct ExecuteRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub error_mode: Option<ErrorMode>,
+    /// 0 to 9: commands of executions with a higher priority are leased first. Defaults to the
+    /// playbook's, else to 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u8>)]
+    pub priority: Option<Priority>,
     /// Pool for the execution's commands.
     #[serde(default)]
     pub execution_pool: Option<String>,
@@ -39,6 +46,10 @@ pub struct ExecuteRequest {
     /// the scope of `dedup`. The id of a subscription is allowed too.
     #[serde(default)]
     pub parent_execution_id: Option<AnyId>,
+    /// Labels to find the execution by; they replace those of the playbook with the same keys.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    #[schema(value_type = Option<Object>)]
+    pub labels: Labels,
     /// Starts nothing if the same key was used recently.
     #[serde(default)]
     pub dedup: Option<Dedup>,
@@ -80,6 +91,34 @@ pub struct ExecuteAnswer {
     pub execution_id: String,
     pub status: StartStatus,
     pub commands_generated: usize,
+}
+
+/// The answer to a start, which may have waited for the end of its execution.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum StartAnswer {
+    Started(ExecuteAnswer),
+    Ended(EndedAnswer),
+}
+
+/// The answer to a start that waited for the end of its execution (`Prefer: wait=30`).
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct EndedAnswer {
+    pub execution_id: String,
+    /// COMPLETED, FAILED or CANCELLED.
+    pub status: String,
+    pub commands_generated: usize,
+    /// The output of a completed execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub output: Option<Arc<Value>>,
+    /// The error of a failed execution: `kind`, `message`, `retryable` and details.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub error: Option<Value>,
+    /// The reason of a cancellation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]

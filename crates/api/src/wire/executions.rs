@@ -1,6 +1,6 @@
 //! Bodies of the routes about executions.
 
-use noetl_model::LogOrigin;
+use noetl_model::{Actor, Labels, LogOrigin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -36,6 +36,14 @@ pub struct ExecutionItem {
     pub forked_at: Option<u64>,
     pub event_count: u64,
     pub error: Option<String>,
+    /// The labels of the execution, by key.
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    #[schema(value_type = Option<Object>)]
+    pub labels: Labels,
+    /// The person or program that requested the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub actor: Option<Actor>,
 }
 
 /// An execution with its latest events.
@@ -124,6 +132,9 @@ pub struct ExecutionState {
     pub duration_seconds: f64,
     /// The duration as text, such as `1h 2m 3s`.
     pub duration_human: String,
+    /// When the execution was found to be late by `expect` of its playbook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_at: Option<String>,
     /// The reason why the execution does not advance, if no worker takes its commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,

@@ -7,7 +7,9 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct IngressAccepted {
     pub status: &'static str,
-    pub execution_id: String,
+    /// The execution that the message started, or whose step took it as a signal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<String>,
 }
 
 /// The settings a gateway needs to receive messages in place of this server.
@@ -47,7 +49,9 @@ impl IngressVerify {
 
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct IngressDispatch {
-    pub playbook: String,
+    /// The playbook that a message starts; none if it becomes a signal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub playbook: Option<String>,
     pub payload_from: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_pool: Option<String>,

@@ -1,6 +1,9 @@
 //! Bodies of the native worker protocol: leases, heartbeats and reports, many at a time.
 
-use noetl_model::{HeartbeatAnswer, Held, Lease, LeaseScope, Pool, Report, ReportAnswer, WorkerId};
+use noetl_model::{
+    HeartbeatAnswer, Held, Lease, LeaseScope, LogAnswer, LogBatch, Pool, Report, ReportAnswer,
+    WorkerId,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -53,6 +56,21 @@ pub struct ReportReply {
     /// Answers, one per report, in order.
     #[schema(value_type = Vec<Object>)]
     pub answers: Vec<ReportAnswer>,
+}
+
+/// Output of running tools, by attempt.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct LogsCall {
+    #[schema(value_type = Vec<Object>)]
+    pub batches: Vec<LogBatch>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct LogsReply {
+    /// Answers, one per batch, in order: `stored`, `unknown`, or `full` with the number of chunks
+    /// that were kept.
+    #[schema(value_type = Vec<Object>)]
+    pub answers: Vec<LogAnswer>,
 }
 
 /// A worker's notice that it ends.

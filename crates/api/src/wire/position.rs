@@ -30,6 +30,10 @@ pub struct PositionState {
     #[serde(with = "crate::text::maybe_time")]
     #[schema(value_type = Option<String>)]
     pub ended_at: Option<Timestamp>,
+    /// When the execution was found to be late; null if it is not.
+    #[serde(with = "crate::text::maybe_time", default)]
+    #[schema(value_type = Option<String>)]
+    pub late_at: Option<Timestamp>,
     /// The step entered last.
     pub current_step: Option<String>,
     #[schema(value_type = Option<Object>)]
@@ -58,6 +62,9 @@ pub struct PositionStep {
     /// `guard`, `admission` or `stopped` if the step was skipped last.
     #[schema(value_type = Option<String>)]
     pub skipped: Option<SkipReason>,
+    /// The seq of the event that skipped the step last.
+    #[serde(default)]
+    pub skipped_by: Option<u64>,
     /// The time of the first run.
     #[serde(with = "crate::text::maybe_time")]
     #[schema(value_type = Option<String>)]
@@ -200,6 +207,31 @@ pub enum OpenWait {
     /// A signal arrives.
     Signal {
         name: String,
+        /// The correlation key of the wait.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        #[serde(with = "crate::text::time")]
+        #[schema(value_type = String)]
+        since: Timestamp,
+    },
+    /// A person decides about an approval.
+    Approval {
+        title: String,
+        #[serde(with = "crate::text::time")]
+        #[schema(value_type = String)]
+        since: Timestamp,
+    },
+    /// A limit grants a slot.
+    Slot {
+        limit: String,
+        #[serde(with = "crate::text::time")]
+        #[schema(value_type = String)]
+        since: Timestamp,
+    },
+    /// The execution is resumed.
+    Resumption {
+        /// The name of the caller that paused the execution.
+        actor: Option<String>,
         #[serde(with = "crate::text::time")]
         #[schema(value_type = String)]
         since: Timestamp,
@@ -243,6 +275,8 @@ pub enum OpenWait {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeLimitScope {
+    /// The time by which the execution is expected to end; it goes on afterwards.
+    Expected,
     Execution,
     Step,
     Task,

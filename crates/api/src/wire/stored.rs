@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use noetl_model::{ExecutionId, LogOrigin, Recorded, Summary};
+use noetl_model::{ExecutionId, Label, LabelError, LogOrigin, Recorded, Summary};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -36,11 +36,30 @@ pub struct SummariesQuery {
     /// Selects the children of this execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_execution_id: Option<i64>,
+    /// Selects executions with these labels, one on each line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
+    /// Selects executions that this person or program started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
     /// Selects executions older than this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+}
+
+impl SummariesQuery {
+    /// Returns the labels of the query as its parameter.
+    pub fn label_lines(labels: &[Label]) -> Option<String> {
+        let lines: Vec<String> = labels.iter().map(Label::to_string).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// Returns the wanted labels.
+    pub fn labels(&self) -> Result<Vec<Label>, LabelError> {
+        self.labels.as_deref().unwrap_or_default().lines().map(str::parse).collect()
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -126,6 +126,7 @@ pub enum TimelineActivity {
     Running,
     Child,
     WaitingForWorker,
+    WaitingForSignal,
     WaitingForTimer,
 }
 
@@ -155,6 +156,8 @@ pub struct TimelineAttempt {
     #[serde(with = "crate::text::maybe_time")]
     #[schema(value_type = Option<String>)]
     pub to_at: Option<Timestamp>,
+    /// The seq of the event that ended the activity.
+    pub ended: Option<u64>,
     pub is_failed: bool,
 }
 

@@ -56,7 +56,10 @@ impl App {
 
     async fn cancel_in_bulk(&self, job: &BulkJob, execution: ExecutionId) -> Result<(), NoEffect> {
         let reason = job.reason.clone().unwrap_or_else(|| CANCELLED.to_owned());
-        match self.cancel(execution, Some(reason), ChildExecutions::Cancelled).await {
+        match self
+            .cancel(execution, Some(reason), ChildExecutions::Cancelled, job.actor.clone())
+            .await
+        {
             Ok(_) => Ok(()),
             // Cancelled by an earlier try of this job, or by somebody else meanwhile.
             Err(EndError::Refused(Refusal::Finished(ExecutionStatus::Cancelled))) => Ok(()),
@@ -83,6 +86,7 @@ impl App {
             playbook: None,
             workload: Map::new(),
             context: BTreeMap::new(),
+            actor: job.actor.clone(),
         };
         match self.control().fork_under(request, key_of(job, execution)).await {
             Ok(fork) => Ok(fork),
@@ -103,7 +107,8 @@ impl App {
         execution: ExecutionId,
     ) -> Result<ExecutionId, NoEffect> {
         self.check_applies(job, execution).await?;
-        match self.control().rerun_under(execution, key_of(job, execution)).await {
+        match self.control().rerun_under(execution, key_of(job, execution), job.actor.clone()).await
+        {
             Ok(started) => Ok(started),
             Err(error) => started_before(error),
         }
@@ -137,6 +142,7 @@ fn started_before(error: StartError) -> Result<ExecutionId, NoEffect> {
         | StartError::ArchivedPlaybook(_)
         | StartError::AmbiguousName(_)
         | StartError::TooDeep { .. }
+        | StartError::InvalidInputs(_)
         | StartError::ParentCancelled(_)
         | StartError::PayloadTooLarge
         | StartError::PayloadTooNested

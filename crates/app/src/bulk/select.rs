@@ -97,7 +97,8 @@ fn candidates(filter: &BulkFilter) -> ExecutionFilter {
     };
     let path = path.filter(|path| *path != PathFilter::Part(String::new()));
     let BulkFilter { status, catalog_id, parent, .. } = *filter;
-    ExecutionFilter { status, path, catalog_id, parent }
+    let (labels, actor) = (filter.labels.clone(), filter.actor.clone());
+    ExecutionFilter { status, path, catalog_id, parent, labels, actor }
 }
 
 /// Returns the id below which the next candidates are.

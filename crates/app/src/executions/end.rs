@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use noetl_control::{MailboxAnswer, SubmitError};
 use noetl_engine::Refusal;
-use noetl_model::{ChildExecutions, ExecutionId, ExecutionStatus};
+use noetl_model::{Actor, ChildExecutions, ExecutionId, ExecutionStatus};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, StoreError};
 
 use crate::app::App;
@@ -46,6 +46,7 @@ impl App {
         execution: ExecutionId,
         reason: Option<String>,
         below: ChildExecutions,
+        actor: Option<Actor>,
     ) -> Result<Vec<ExecutionId>, EndError> {
         let reason = reason_of(reason, "cancelled by request")?;
         self.execution(execution).await.map_err(SubmitError::Load)?;
@@ -53,7 +54,7 @@ impl App {
         if below.is_cancelled() {
             cancelled.extend(self.running_below(execution).await?);
         }
-        accepted(self.control().cancel_with(execution, reason, below).await?)?;
+        accepted(self.control().cancel_with(execution, reason, below, actor).await?)?;
         Ok(cancelled)
     }
 
@@ -64,6 +65,7 @@ impl App {
         execution: ExecutionId,
         status: ExecutionStatus,
         reason: Option<String>,
+        actor: Option<Actor>,
     ) -> Result<(), EndError> {
         match status {
             ExecutionStatus::Completed | ExecutionStatus::Failed => {}
@@ -73,7 +75,7 @@ impl App {
         }
         let reason = reason_of(reason, "finalized by request")?;
         self.execution(execution).await.map_err(SubmitError::Load)?;
-        match accepted(self.control().finalize(execution, status, reason).await?) {
+        match accepted(self.control().finalize(execution, status, reason, actor).await?) {
             Err(EndError::Refused(Refusal::Finished(ended))) if ended == status => Ok(()),
             result => result,
         }

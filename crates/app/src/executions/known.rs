@@ -3,8 +3,8 @@
 use noetl_compat::{LifecycleEvent, ReplayRequest, Replayer, public_envelope, subscription_status};
 use noetl_control::LoadError;
 use noetl_model::{
-    Envelope, ExecutionId, ExecutionStatus, ItemCounts, LogOrigin, PlaybookRef, Seq, StepCounts,
-    Summary, instant_of_id,
+    Envelope, ExecutionId, ExecutionStatus, ItemCounts, Labels, LogOrigin, PlaybookRef, Seq,
+    StepCounts, Summary, instant_of_id,
 };
 use noetl_replay::ReadOn;
 use noetl_store::{
@@ -273,5 +273,7 @@ fn subscription_summary(row: &SubscriptionRow) -> Summary {
         error: None,
         head: None,
         fork: None,
+        labels: Labels::default(),
+        actor: None,
     }
 }

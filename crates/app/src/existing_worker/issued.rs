@@ -1,6 +1,7 @@
 //! Commands by the event that issued them: show, claim, and find the attempt of a worker.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use noetl_compat::{
     AttemptSource, ClaimedCommand, Issued, LatestClaim, WorkerCommand, check_fetched,
@@ -10,11 +11,13 @@ use noetl_control::{ClaimAnswer, LoadError, PayloadError, SubmitError};
 use noetl_engine::Refusal;
 use noetl_expr::CommandFacts;
 use noetl_model::{
-    Attempt, EventId, Lease, Logs, Outcome, Payload, Pool, Report, ToolError, WorkerId,
+    Attempt, ErrorKind, EventId, Lease, Logs, Outcome, Payload, Pool, Report, ToolError, WorkerId,
+    holds_sealed,
 };
 use noetl_store::{READ_EVENTS_MAX, StoreError};
 
 use crate::app::App;
+use crate::sealed_inputs::opened_value;
 
 /// The reason why a command is not shown or not claimed.
 #[derive(Debug, thiserror::Error)]
@@ -141,6 +144,15 @@ impl App {
             let value = match payload {
                 Payload::Inline(value) => value.clone(),
                 Payload::Ref(reference) => self.control().payload(reference.digest).await?,
+            };
+            let value = match holds_sealed(&value) {
+                false => value,
+                true => {
+                    let opened =
+                        opened_value(self.control(), self.vault(), lease.execution, &value).await;
+                    let unreadable = |reason| ToolError::new(ErrorKind::Config, reason);
+                    Arc::new(opened.map_err(unreadable)?)
+                }
             };
             values.insert(name.clone(), value);
         }

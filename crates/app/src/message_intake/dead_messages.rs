@@ -46,6 +46,7 @@ impl Intake {
                 Ok(MessageOutcome::Duplicate { .. }) => retried.duplicates += 1,
                 Ok(
                     MessageOutcome::Started { .. }
+                    | MessageOutcome::Signalled
                     | MessageOutcome::Dead { .. }
                     | MessageOutcome::Later { .. },
                 ) => {

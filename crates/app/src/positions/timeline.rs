@@ -132,6 +132,7 @@ fn activity_of(activity: RowActivity) -> TimelineActivity {
         RowActivity::Running => TimelineActivity::Running,
         RowActivity::Child => TimelineActivity::Child,
         RowActivity::WaitingForWorker => TimelineActivity::WaitingForWorker,
+        RowActivity::WaitingForSignal => TimelineActivity::WaitingForSignal,
         RowActivity::WaitingForTimer => TimelineActivity::WaitingForTimer,
     }
 }
@@ -149,6 +150,7 @@ fn attempt_of(span: &noetl_replay::AttemptSpan) -> TimelineAttempt {
         activity: activity_of(span.activity),
         from_at: span.from,
         to_at: span.to,
+        ended: span.ended.map(|seq| seq.0),
         is_failed: span.is_failed,
     }
 }

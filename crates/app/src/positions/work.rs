@@ -95,6 +95,9 @@ fn key_of(wait: &OpenWait) -> String {
         OpenWait::Callback { .. } => "callback".to_owned(),
         OpenWait::Time { .. } => "time".to_owned(),
         OpenWait::Signal { name, .. } => format!("signal {name}"),
+        OpenWait::Approval { title, .. } => format!("approval {title}"),
+        OpenWait::Slot { limit, .. } => format!("slot {limit}"),
+        OpenWait::Resumption { .. } => "resumption".to_owned(),
         OpenWait::Child { .. } => "child".to_owned(),
         OpenWait::Retry { .. } => "retry".to_owned(),
         OpenWait::TimeLimit { of, .. } => format!("limit {of:?}"),
@@ -110,6 +113,9 @@ fn since_of(wait: &OpenWait) -> Option<Timestamp> {
         | OpenWait::Callback { since, .. }
         | OpenWait::Time { since, .. }
         | OpenWait::Signal { since, .. }
+        | OpenWait::Approval { since, .. }
+        | OpenWait::Slot { since, .. }
+        | OpenWait::Resumption { since, .. }
         | OpenWait::Child { since, .. } => Some(*since),
         OpenWait::Retry { due_at, .. } | OpenWait::TimeLimit { due_at, .. } => Some(*due_at),
         OpenWait::Branches { .. } => None,
@@ -139,6 +145,7 @@ fn part_of(part: &OpenPart<'_>, present: &Present) -> OpenWorkPart {
         },
         OpenPart::TimeLimit { limit, step, since, due_at, timer: _ } => {
             let scope = match limit {
+                TimeLimit::Expected => TimeLimitScope::Expected,
                 TimeLimit::Execution => TimeLimitScope::Execution,
                 TimeLimit::Step => TimeLimitScope::Step,
                 TimeLimit::Task => TimeLimitScope::Task,
@@ -172,8 +179,21 @@ fn wait_of(open: &CommandView<'_>, present: &Present) -> OpenWait {
         }
         CommandWait::Condition { condition, since, opened: _ } => match condition {
             WaitCondition::Time { until } => OpenWait::Time { since, until: *until },
-            WaitCondition::Signal { name } => OpenWait::Signal { name: name.to_string(), since },
+            WaitCondition::Signal { name, key } => OpenWait::Signal {
+                name: name.to_string(),
+                key: key.as_ref().map(ToString::to_string),
+                since,
+            },
         },
+        CommandWait::Approval { request, since, opened: _ } => {
+            OpenWait::Approval { title: request.title.clone(), since }
+        }
+        CommandWait::Slot(slot) => {
+            OpenWait::Slot { limit: slot.limit.name.to_string(), since: slot.asked_at }
+        }
+        CommandWait::Resumption(pause) => {
+            OpenWait::Resumption { actor: pause.actor.clone(), since: pause.since }
+        }
         CommandWait::Child { execution, since, started: _ } => {
             OpenWait::Child { execution_id: execution.into(), since }
         }

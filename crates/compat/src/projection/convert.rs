@@ -83,12 +83,7 @@ impl ReplayEvents {
                 event
             }
             Event::LoopOpened { run, items, .. } => self.loop_opened(*run, items, event),
-            Event::FrameOpened { run, frame, len, .. } => {
-                let event = self.of_loop(*run, event);
-                let id = event.stage_id.as_ref().map(|stage| format!("{stage}:{frame}"));
-                let event = ReplayEvent { frame_id: id.map(Cow::Owned), ..event };
-                with(event, "row_count", json!(len))
-            }
+            Event::FrameOpened { run, frame, len, .. } => self.frame_opened(*run, *frame, *len, event),
             Event::IterationCompleted { run, .. } | Event::IterationFailed { run, .. } => {
                 ReplayEvent { stage_id: None, ..self.of_loop(*run, event) }
             }
@@ -116,25 +111,49 @@ impl ReplayEvents {
             Event::CommandParked { command, .. }
             | Event::WaitOpened { command, .. }
             | Event::SignalDelivered { command, .. }
+            | Event::ApprovalRequested { command, .. }
+            | Event::ApprovalDecided { command, .. }
+            | Event::SlotGranted { command: Some(command), .. }
             | Event::ChildStarted { command, .. }
             | Event::AttemptSuperseded { command, .. } => self.of_command(*command, event),
             Event::ExecutionForked { .. }
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { command: None, .. }
+            | Event::SlotGranted { command: None, .. }
             | Event::SignalReceived { .. } => {
                 ReplayEvent { node_name: Some(Cow::Borrowed("playbook")), ..event }
             }
             Event::StepSkipped { .. }
             | Event::StepAwaited { .. }
             | Event::ContextUpdated { .. }
+            // The command is issued by the next event.
+            | Event::SlotRequested { command: Some(_), .. }
             | Event::TimerSet { .. }
             | Event::TimerFired { .. }
             | Event::TimerCancelled { .. }
             | Event::Reported { .. } => event,
         }
+    }
+
+    fn frame_opened<'a>(
+        &self,
+        run: RunId,
+        frame: u64,
+        len: u64,
+        event: ReplayEvent<'a>,
+    ) -> ReplayEvent<'a> {
+        let event = self.of_loop(run, event);
+        let id = event.stage_id.as_ref().map(|stage| format!("{stage}:{frame}"));
+        let event = ReplayEvent { frame_id: id.map(Cow::Owned), ..event };
+        with(event, "row_count", json!(len))
     }
 
     fn loop_opened<'a>(

@@ -42,6 +42,7 @@ pub(super) fn normalized(tool: ToolKind, result: WorkerResult) -> Outcome {
         | ToolKind::Snowflake
         | ToolKind::Subscription
         | ToolKind::Transfer
+        | ToolKind::Approval
         | ToolKind::Wait
         | ToolKind::Wasm => plain(result),
     }

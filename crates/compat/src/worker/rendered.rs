@@ -48,7 +48,7 @@ pub fn worker_command(
     bindings: &BTreeMap<String, Arc<Value>>,
     facts: &CommandFacts,
 ) -> Result<WorkerCommand, ToolError> {
-    let template = ToolTemplate::parse(lease.tool, &lease.config)?;
+    let template = ToolTemplate::of_lease(lease)?;
     let rendered = template.render_without_secrets(CommandVariables { bindings, facts })?;
     let RenderedTool { config, input, has_secrets } = rendered;
     let tool_config = spelled(lease.tool, config, input)?;

@@ -56,6 +56,7 @@ pub(super) fn spelled(
         | ToolKind::Sqlite
         | ToolKind::Subscription
         | ToolKind::Transfer
+        | ToolKind::Approval
         | ToolKind::Wait
         | ToolKind::Wasm => {}
     }

@@ -10,11 +10,15 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use futures::future::join_all;
 use noetl_bus::{BusError, Hint, Notification, NotificationReason};
-use noetl_engine::{CommandResult, Input};
+use noetl_engine::{CommandResult, Input, PauseRequest, signal_index_key};
 use noetl_model::{
-    CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, Payload, Pool, ToolError,
+    CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, PauseScope, Payload, Pool,
+    ToolError,
 };
-use noetl_store::{AttemptOutcome, Failure, OutboxConsumer, OutboxRow, StoreError, Take};
+use noetl_store::{
+    AttemptOutcome, Failure, LimitChange, OutboxConsumer, OutboxRow, SlotKey, SlotRequest,
+    StoreError, Take,
+};
 use serde_json::json;
 use thiserror::Error;
 use tokio::time::Instant;
@@ -144,7 +148,8 @@ impl Control {
             match delivery {
                 DeliveryResult::Sent => sent.push(id),
                 DeliveryResult::Failed(error) => {
-                    failed.push(Failure { id, error, attempts: None, delay_max: DELAY_MAX });
+                    let (attempts, delay_max, is_final) = (None, DELAY_MAX, false);
+                    failed.push(Failure { id, error, attempts, delay_max, is_final });
                 }
                 DeliveryResult::Postponed | DeliveryResult::BusDown => postponed.push(id),
             }
@@ -221,8 +226,60 @@ impl Control {
             Message::CancelLinked { reason } => {
                 self.cancel_linked(sender, reason).await.map_err(SendError::Submit)
             }
+            Message::SignalAwaited { name, key } => {
+                let key = signal_index_key(name, Some(key));
+                let delivered = self.deliver_signals(&key, None).await;
+                delivered.map(drop).map_err(SendError::Submit)
+            }
+            Message::CommandUnparked { command, pool } => {
+                self.announce_unparked(sender, *command, pool).await.map_err(SendError::Bus)
+            }
+            Message::PauseChild { child, actor, reason } => {
+                let input = Input::Pause(below(actor.as_ref(), reason.as_ref()));
+                known(self.submit(*child, input).await.map(|_| ())).map_err(SendError::Submit)
+            }
+            Message::ResumeChild { child, actor, reason } => {
+                let input = Input::Resume(below(actor.as_ref(), reason.as_ref()));
+                known(self.submit(*child, input).await.map(|_| ())).map_err(SendError::Submit)
+            }
+            Message::RequestSlot { command, limit, on_conflict, priority, defined_by, at } => {
+                let request = SlotRequest {
+                    limit: limit.clone(),
+                    defined_by: *defined_by,
+                    execution: sender,
+                    command: *command,
+                    priority: *priority,
+                    on_conflict: *on_conflict,
+                    asked_at: *at,
+                };
+                self.send_to_limit(sender, LimitChange::Request(request)).await
+            }
+            Message::ReleaseSlot { command, limit } => {
+                let (limit, command) = (limit.clone(), *command);
+                let key = SlotKey { limit, execution: sender, command };
+                self.send_to_limit(sender, LimitChange::Release(key)).await
+            }
+            // The store hands these to the sender of notifications only.
+            Message::Notification { .. } => Ok(()),
         }
     }
+}
+
+impl Control {
+    async fn send_to_limit(
+        &self,
+        sender: ExecutionId,
+        change: LimitChange,
+    ) -> Result<(), SendError> {
+        let changed = self.change_limit(change).await;
+        changed.map_err(|error| SendError::Submit(LoadError::of_store(sender, error).into()))
+    }
+}
+
+/// Returns the pause of a parent, as its child gets it.
+fn below(actor: Option<&String>, reason: Option<&String>) -> PauseRequest {
+    let (actor, reason) = (actor.cloned(), reason.cloned());
+    PauseRequest { scope: PauseScope::Parent, actor, reason }
 }
 
 /// Returns the notification of a message for workers that do not poll; `None` for other messages.
@@ -235,10 +292,17 @@ pub fn notification(row: &OutboxRow) -> Option<Notification> {
             let reason = NotificationReason::Issued { row: row.id };
             is_notified(&pool).then_some(Notification { reason, pool, command, trace })
         }
-        Message::CommandCancelled { .. }
+        Message::CommandUnparked { .. }
+        | Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
         | Message::CancelChild { .. }
-        | Message::CancelLinked { .. } => None,
+        | Message::CancelLinked { .. }
+        | Message::SignalAwaited { .. }
+        | Message::PauseChild { .. }
+        | Message::ResumeChild { .. }
+        | Message::RequestSlot { .. }
+        | Message::ReleaseSlot { .. }
+        | Message::Notification { .. } => None,
     }
 }
 
@@ -251,11 +315,17 @@ fn in_full(error: &dyn std::error::Error) -> String {
 /// Returns the pool of a `CommandReady` message.
 fn ready_pool(row: &OutboxRow) -> Option<&Pool> {
     match &row.message {
-        Message::CommandReady { pool, .. } => Some(pool),
+        Message::CommandReady { pool, .. } | Message::CommandUnparked { pool, .. } => Some(pool),
         Message::CommandCancelled { .. }
         | Message::ChildEnded { .. }
         | Message::CancelChild { .. }
-        | Message::CancelLinked { .. } => None,
+        | Message::CancelLinked { .. }
+        | Message::SignalAwaited { .. }
+        | Message::PauseChild { .. }
+        | Message::ResumeChild { .. }
+        | Message::RequestSlot { .. }
+        | Message::ReleaseSlot { .. }
+        | Message::Notification { .. } => None,
     }
 }
 

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use noetl_bus::{BusError, Notification, NotificationReason, Reach};
-use noetl_model::{Attempt, CommandId, CommandName, Event, Message, Pool, Seq};
+use noetl_model::{
+    Attempt, CommandId, CommandName, Event, ExecutionId, Message, Pool, Priority, Seq,
+};
 use noetl_store::{ReadyCommand, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -110,6 +112,30 @@ impl Control {
         Ok(())
     }
 
+    /// Announces a command that was parked to workers that do not poll.
+    pub(crate) async fn announce_unparked(
+        &self,
+        execution: ExecutionId,
+        command: CommandId,
+        pool: &Pool,
+    ) -> Result<(), BusError> {
+        if !is_notified(pool) {
+            return Ok(());
+        }
+        let (pool, attempt, priority) = (pool.clone(), Attempt(0), Priority::default());
+        let row = ReadyCommand { execution, command, pool, attempt, priority };
+        match self.announce(&row, 0).await {
+            Ok(()) => Ok(()),
+            Err(Unannounced::Bus(error)) => Err(error),
+            Err(Unannounced::Store(error)) => {
+                // A reminder follows.
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, %execution, %command, "unparked command not announced");
+                Ok(())
+            }
+        }
+    }
+
     async fn announce(&self, row: &ReadyCommand, count: u32) -> Result<(), Unannounced> {
         let Some(notification) = self.reminder(row, count).await? else { return Ok(()) };
         tracing::debug!(command = %notification.command, count, "command announced again");
@@ -174,7 +200,6 @@ impl From<StoreError> for Unannounced {
 
 #[cfg(test)]
 mod tests {
-    use noetl_model::ExecutionId;
 
     use super::*;
 
@@ -186,6 +211,7 @@ mod tests {
             command: CommandId(command),
             pool: Pool::shared(),
             attempt: Attempt(attempt),
+            priority: Priority::default(),
         }
     }
 

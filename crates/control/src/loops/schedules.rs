@@ -255,9 +255,11 @@ impl Control {
                 self.parts.schedules.put(catalog_id, document.clone());
                 Ok(document)
             }
-            Ok(CheckedDocument::Playbook(_) | CheckedDocument::Subscription(_)) => {
-                Err(ScheduleError::Unknown(path.to_owned()))
-            }
+            Ok(
+                CheckedDocument::Playbook(_)
+                | CheckedDocument::Subscription(_)
+                | CheckedDocument::Notification(_),
+            ) => Err(ScheduleError::Unknown(path.to_owned())),
             Err(problems) => Err(ScheduleError::Damaged(problems)),
         }
     }

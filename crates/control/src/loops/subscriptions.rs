@@ -130,12 +130,14 @@ impl Control {
 fn read(entry: &CatalogEntry) -> Result<Arc<Subscription>, SubscriptionError> {
     match noetl_playbook::parse_document(&entry.path, entry.content.as_bytes()) {
         Ok(CheckedDocument::Subscription(checked)) => Ok(Arc::new(checked.subscription)),
-        Ok(CheckedDocument::Playbook(_) | CheckedDocument::Schedule(_)) => {
-            Err(SubscriptionError::NotASubscription {
-                path: entry.path.clone(),
-                kind: entry.kind.to_lowercase(),
-            })
-        }
+        Ok(
+            CheckedDocument::Playbook(_)
+            | CheckedDocument::Schedule(_)
+            | CheckedDocument::Notification(_),
+        ) => Err(SubscriptionError::NotASubscription {
+            path: entry.path.clone(),
+            kind: entry.kind.to_lowercase(),
+        }),
         Err(problems) => Err(SubscriptionError::Damaged(problems)),
     }
 }

@@ -1,17 +1,17 @@
 //! The sweeper: fails commands whose workers were lost, and finds stalled executions and commands
 //! that no worker gets although workers wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
-use noetl_engine::Input;
-use noetl_model::{ExecutionId, Held, Pool, Timestamp};
-use noetl_store::{ReadyCommand, StoreError};
+use noetl_engine::{Input, runs_at_most_once};
+use noetl_model::{CommandId, ExecutionId, Held, Pool, Timestamp};
+use noetl_store::{PAGE_MAX, ReadyCommand, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::tasks::rest;
 use crate::work::lease::ReadyKey;
-use crate::{Control, MailboxAnswer};
+use crate::{Control, LoadError, MailboxAnswer};
 
 /// The largest number of rows per sweep; the next sweep handles the rest.
 const SWEEP_MAX: usize = 256;
@@ -51,8 +51,13 @@ impl Unclaimed {
 impl Control {
     /// Fails commands whose last lease has expired, until `stop`.
     pub(crate) async fn sweep_leases(self, stop: CancellationToken) {
+        let mut repeatable = BTreeSet::new();
         while rest(&stop, self.parts.settings.sweep_every).await {
-            if let Err(error) = self.end_exhausted().await {
+            let swept = match self.end_exhausted().await {
+                Ok(()) => self.end_unrepeatable(&mut repeatable).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = swept {
                 tracing::warn!(error = &error as &dyn std::error::Error, "leases not swept");
             }
         }
@@ -77,6 +82,46 @@ impl Control {
         let exhausted = self.parts.store.exhausted(attempts_max, SWEEP_MAX).await?;
         join_all(exhausted.into_iter().map(|held| self.end_lost(held))).await;
         Ok(())
+    }
+
+    /// Ends commands of steps that run at most once and whose lease has expired. `repeatable` holds the
+    /// expired leases that are known to be of other steps: they wait for their next claim.
+    async fn end_unrepeatable(
+        &self,
+        repeatable: &mut BTreeSet<ReadyKey>,
+    ) -> Result<(), StoreError> {
+        let expired = self.parts.store.exhausted(1, PAGE_MAX).await?;
+        let known = std::mem::take(repeatable);
+        for held in expired {
+            let Held { execution, command, attempt } = held;
+            let key = (execution, command, attempt);
+            if known.contains(&key) {
+                repeatable.insert(key);
+                continue;
+            }
+            match self.is_unrepeatable(execution, command).await {
+                Ok(true) => self.end_lost(held).await,
+                Ok(false) => {
+                    repeatable.insert(key);
+                }
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, %execution, %command, "expired lease not looked at");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// True if a command must not run again when its worker is lost.
+    pub(crate) async fn is_unrepeatable(
+        &self,
+        execution: ExecutionId,
+        command: CommandId,
+    ) -> Result<bool, LoadError> {
+        let state = self.known_state(execution).await?;
+        let playbook = self.playbook_of(&state).await?;
+        Ok(runs_at_most_once(&state, &playbook, command))
     }
 
     async fn end_lost(&self, held: Held) {
@@ -111,6 +156,10 @@ impl Control {
         let awaited = self.parts.idle_workers.awaited();
         unclaimed.pools.retain(|pool, _| awaited.contains(pool));
         for pool in awaited {
+            if self.is_pool_paused(&pool).await {
+                unclaimed.pools.remove(&pool);
+                continue;
+            }
             let ready = self.parts.store.ready(&pool, None, SWEEP_MAX).await?;
             let stuck = unclaimed.look(&pool, ready);
             join_all(stuck.into_iter().map(|row| self.note_not_claimed(row))).await;
@@ -121,7 +170,7 @@ impl Control {
     /// Reloads the execution of a command that no worker gets, and records that it is unclaimed if
     /// no worker holds it.
     async fn note_not_claimed(&self, row: ReadyCommand) {
-        let ReadyCommand { execution, command, pool, attempt: _ } = row;
+        let ReadyCommand { execution, command, pool, attempt: _, priority: _ } = row;
         self.parts.states.forget(execution);
         let seconds = self.parts.settings.stall_after.as_secs();
         let detail = format!(
@@ -164,7 +213,7 @@ impl Control {
 
 #[cfg(test)]
 mod tests {
-    use noetl_model::{Attempt, CommandId};
+    use noetl_model::{Attempt, CommandId, Priority};
 
     use super::*;
 
@@ -174,6 +223,7 @@ mod tests {
             command: CommandId(command),
             pool: Pool::shared(),
             attempt: Attempt(attempt),
+            priority: Priority::default(),
         }
     }
 

@@ -352,7 +352,10 @@ fn compare_work(
             let holder = match holder {
                 OpenHolder::Nobody => "waiting".to_owned(),
                 OpenHolder::Worker(worker) => format!("held by {worker}"),
-                OpenHolder::Child | OpenHolder::Callback | OpenHolder::Wait => "parked".to_owned(),
+                OpenHolder::Child
+                | OpenHolder::Callback
+                | OpenHolder::Wait
+                | OpenHolder::Blocked => "parked".to_owned(),
             };
             let pool = issued.get(&command).map_or("?", Pool::as_str);
             (command, words_of(&holder, attempt, pool))

@@ -7,7 +7,8 @@ use lru::LruCache;
 use noetl_engine::Execution;
 use noetl_model::{CatalogId, ExecutionId, PlaybookRef};
 use noetl_playbook::{
-    CheckedDocument, CheckedPlaybook, CheckedSchedule, CheckedSubscription, Playbook, Problems,
+    AnalysisLevel, CheckedDocument, CheckedNotification, CheckedPlaybook, CheckedSchedule,
+    CheckedSubscription, ParseOptions, Playbook, Problems, TargetWorkers,
 };
 use noetl_store::{CatalogEntry, NewPlaybook, RegisteredVersion};
 
@@ -20,6 +21,8 @@ pub(crate) const PLAYBOOK: &str = "Playbook";
 const SUBSCRIPTION: &str = "Subscription";
 /// The kind of schedules in the catalog.
 const SCHEDULE: &str = "Schedule";
+/// The kind of notifications in the catalog.
+pub(crate) const NOTIFICATION: &str = "Notification";
 
 /// A document that has been registered.
 #[derive(Debug, Clone)]
@@ -69,7 +72,9 @@ pub(crate) fn reference_to(entry: &CatalogEntry) -> PlaybookRef {
 impl Control {
     /// Validates a document and stores it as the next version. `file` is its name in messages.
     pub async fn register(&self, file: &str, content: &str) -> Result<Registered, RegisterError> {
-        let document = noetl_playbook::parse_document(file, content.as_bytes());
+        // Executions that ran before must run again: findings of the analysis are warnings.
+        let options = ParseOptions { workers: TargetWorkers::Any, analysis: AnalysisLevel::Warn };
+        let document = noetl_playbook::parse_document_with(options, file, content.as_bytes());
         match document.map_err(RegisterError::Invalid)? {
             CheckedDocument::Playbook(CheckedPlaybook { playbook, warnings }) => {
                 let RegisteredVersion { entry, is_restored } =
@@ -91,6 +96,12 @@ impl Control {
                     self.keep(SCHEDULE, &schedule.metadata.path, content).await?;
                 let begun = self.begin_schedule(&entry, Arc::new(schedule)).await;
                 begun.map_err(RegisterError::Schedule)?;
+                Ok(Registered { entry, warnings, is_restored })
+            }
+            CheckedDocument::Notification(CheckedNotification { notification, warnings }) => {
+                let RegisteredVersion { entry, is_restored } =
+                    self.keep(NOTIFICATION, &notification.metadata.path, content).await?;
+                self.notices_changed();
                 Ok(Registered { entry, warnings, is_restored })
             }
         }

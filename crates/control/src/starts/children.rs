@@ -12,8 +12,8 @@ use noetl_engine::{
     child_request,
 };
 use noetl_model::{
-    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, LeaseScope,
-    Origin, Payload, Pool, Seq, ToolError,
+    CommandId, Cutoff, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Labels,
+    LeaseScope, Origin, Payload, Pool, Seq, ToolError,
 };
 use noetl_store::{KeyHolder, ReadyCommand, StartKey, StoreError};
 use serde_json::json;
@@ -84,6 +84,7 @@ impl Control {
         let (state, call) = self.child_call(parent, command).await?;
         let error = match call {
             ChildCall::Settled => return Ok(Carried::Over),
+            ChildCall::Blocked => return Ok(Carried::Later),
             ChildCall::Invalid(error) => error,
             ChildCall::Start(wanted) => {
                 let playbook = wanted.playbook.to_string();
@@ -212,7 +213,7 @@ impl Control {
 /// Returns the result of a child if `event` is its terminal event.
 fn end_of(child: ExecutionId, event: &Event) -> Option<CommandResult> {
     let null = Payload::null();
-    if let Event::ExecutionCompleted { output } = event {
+    if let Event::ExecutionCompleted { output, .. } = event {
         Some(ended(child, ExecutionStatus::Completed, output, None))
     } else if let Event::ExecutionFailed { error, .. } = event {
         Some(ended(child, ExecutionStatus::Failed, &null, Some(error)))
@@ -229,7 +230,7 @@ enum Carried {
     Out,
     /// The command does not request a child any more.
     Over,
-    /// The backlog is full; the start is retried.
+    /// The backlog is full, or the parent is paused; the start is retried.
     Later,
 }
 
@@ -243,7 +244,7 @@ fn left_to_itself(child: ExecutionId, playbook: &str) -> Payload {
     }))
 }
 
-/// Returns the start request for a child, with the pool and error mode of its parent.
+/// Returns the start request for a child, with the pool, error mode and labels of its parent.
 fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> StartRequest {
     let ChildRequest { playbook, payload, origin } = wanted;
     let key = match &origin {
@@ -272,7 +273,13 @@ fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> 
             },
             origin,
             pool: parent.pool().clone(),
+            priority: Some(parent.priority()),
+            paused: None,
             trace: parent.trace().cloned(),
+            notice: parent.notice().cloned(),
+            inherited: parent.labels().clone(),
+            labels: Labels::default(),
+            actor: None,
         },
         key,
         admission: Admission::Internal,
@@ -284,7 +291,7 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
     let kind = match error {
         StartError::UnknownPlaybook(_) | StartError::ArchivedPlaybook(_) => ErrorKind::NotFound,
         StartError::PayloadTooLarge => ErrorKind::StorageQuota,
-        StartError::PayloadTooNested => ErrorKind::Schema,
+        StartError::PayloadTooNested | StartError::InvalidInputs(_) => ErrorKind::Schema,
         StartError::TooDeep { .. }
         | StartError::ParentCancelled(_)
         | StartError::AmbiguousName(_)
@@ -303,6 +310,7 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
         StartError::ArchivedPlaybook(_) => Some(PLAYBOOK_ARCHIVED.to_owned()),
         StartError::UnknownPlaybook(_)
         | StartError::AmbiguousName(_)
+        | StartError::InvalidInputs(_)
         | StartError::PayloadTooLarge
         | StartError::PayloadTooNested
         | StartError::TooDeep { .. }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use noetl_engine::{
     Changes, Decision, DecisionArgs, Effort, Execution, Fork, ForkChanges, Loaded, Needs,
-    Unforkable, changed, decide, fits, fork, merge, start,
+    Unforkable, changed, checked_workload, decide, fits, fork, start,
 };
 use noetl_model::{
-    CatalogId, Cutoff, Event, ExecutionId, ExecutionStatus, ForkPoint, PAYLOAD_MAX, Payload,
+    Actor, CatalogId, Cutoff, Event, ExecutionId, ExecutionStatus, ForkPoint, PAYLOAD_MAX, Payload,
     PlaybookRef, Seq, is_shallow,
 };
 use noetl_playbook::Playbook;
@@ -49,6 +49,7 @@ pub struct ForkRequest {
     pub workload: Map<String, Value>,
     /// Values written to `ctx`.
     pub context: BTreeMap<String, Value>,
+    pub actor: Option<Actor>,
 }
 
 /// The reason why an execution was not forked.
@@ -87,6 +88,7 @@ struct ForkContext<'a> {
     origin: ExecutionId,
     playbook: &'a Playbook,
     changes: &'a Changes,
+    actor: Option<Actor>,
 }
 
 /// The playbook of a fork.
@@ -153,7 +155,7 @@ impl Control {
         request: ForkRequest,
         onto: Onto,
     ) -> Result<PendingAppend, ForkError> {
-        let ForkRequest { origin, at, playbook, workload, context } = request;
+        let ForkRequest { origin, at, playbook, workload, context, actor } = request;
         let is_fork = self.check_lineage(origin).await? == Lineage::Fork;
         let (past, mut inherited) = self.settled_past(origin, at).await?;
         if is_fork {
@@ -176,10 +178,12 @@ impl Control {
         };
         let reference = reference.filter(|it| *it != *past.state.playbook());
         let inherited_workload = inherited.workload.filter(|it| *it != *past.state.workload());
-        let workload = self.merged_workload(&before, workload).await?.or(inherited_workload);
+        let workload = self.merged_workload(id, (&before, &playbook), workload).await?;
+        let workload = workload.or(inherited_workload);
         let context = inherited.context.into_iter().chain(context).collect();
         let changes = Changes { playbook: reference, workload, context };
-        let setting = ForkContext { fork: id, origin, playbook: &playbook, changes: &changes };
+        let setting =
+            ForkContext { fork: id, origin, playbook: &playbook, changes: &changes, actor };
         self.fork_draft(&setting, past).await
     }
 
@@ -230,14 +234,15 @@ impl Control {
     /// Returns the workload with values merged into it; `None` if there are none.
     async fn merged_workload(
         &self,
-        state: &Execution,
+        id: ExecutionId,
+        (state, playbook): (&Execution, &Playbook),
         over: Map<String, Value>,
     ) -> Result<Option<Payload>, ForkError> {
         if over.is_empty() {
             return Ok(None);
         }
         let workload = self.resolve(state.id(), state.workload()).await?;
-        let mut workload = match Arc::unwrap_or_clone(workload) {
+        let workload = match Arc::unwrap_or_clone(workload) {
             Value::Object(workload) => workload,
             Value::Null
             | Value::Bool(_)
@@ -247,7 +252,9 @@ impl Control {
                 return Err(LoadError::damaged(state.id(), Damage::NoWorkload).into());
             }
         };
-        merge(&mut workload, &over);
+        let workload =
+            checked_workload(playbook, workload, &over).map_err(StartError::InvalidInputs)?;
+        let workload = self.sealed_workload(id, playbook, workload, Some(state.id())).await?;
         if json_len_within(&workload, PAYLOAD_MAX).is_none() {
             return Err(StartError::PayloadTooLarge.into());
         }
@@ -292,7 +299,8 @@ impl Control {
             }
         };
         let origin = ForkPoint { execution: setting.origin, seq: state.seq() };
-        let wish = Fork { origin, changes: setting.changes.clone(), rest, again };
+        let (changes, actor) = (setting.changes.clone(), setting.actor.clone());
+        let wish = Fork { origin, changes, rest, again, actor };
         let state = state.shared_with(setting.fork);
         let log = LogPart::stored(setting.origin, state.seq());
         let events = self
@@ -327,7 +335,8 @@ impl Control {
         }
         let expected = before.map_or(Seq::ZERO, Execution::seq);
         let log = LogPart::stored(setting.origin, expected);
-        let fork_changes = Some(ForkChanges { after, changes: setting.changes });
+        let (execution, changes) = (setting.fork, setting.changes);
+        let fork_changes = Some(ForkChanges { after, execution, changes });
         let now = self.parts.stamps.now();
         let ask = |asked: (&Loaded, Effort)| {
             let given = DecisionArgs { fork_changes, ..self.given(setting.playbook, asked, now) };

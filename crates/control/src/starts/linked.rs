@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use noetl_engine::Input;
-use noetl_model::{ChildExecutions, ExecutionId, ExecutionStatus, Origin, Parent};
+use noetl_model::{Actor, ChildExecutions, ExecutionId, ExecutionStatus, Labels, Origin, Parent};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page};
 
 use crate::error::LoadError;
@@ -10,24 +10,25 @@ use crate::loops::relay::known;
 use crate::{Control, MailboxAnswer, StartError, StartRequest, SubmitError};
 
 impl Control {
-    /// Links a start request to a parent execution that does not wait for it. The parent's trace is
-    /// used if the request has none. The id may also be that of another object, such as a
+    /// Links a start request to a parent execution that does not wait for it. The parent's labels are
+    /// inherited, and its trace is used if the request has none. The id may also be that of another object, such as a
     /// subscription.
     pub async fn linked(
         &self,
         mut request: StartRequest,
         above: ExecutionId,
     ) -> Result<StartRequest, StartError> {
-        let (depth, trace) = match self.known_state(above).await {
+        let (depth, trace, labels) = match self.known_state(above).await {
             Ok(state) if state.status() == ExecutionStatus::Cancelled => {
                 return Err(StartError::ParentCancelled(above));
             }
-            Ok(state) => (state.depth() + 1, state.trace().cloned()),
-            Err(LoadError::NotFound(_)) => (0, None),
+            Ok(state) => (state.depth() + 1, state.trace().cloned(), state.labels().clone()),
+            Err(LoadError::NotFound(_)) => (0, None, Labels::default()),
             Err(error) => return Err(error.into()),
         };
         request.input.origin = Origin::Linked { execution: above, depth };
         request.input.trace = request.input.trace.or(trace);
+        request.input.inherited = labels;
         Ok(request)
     }
 
@@ -37,7 +38,7 @@ impl Control {
         execution: ExecutionId,
         reason: impl Into<String>,
     ) -> Result<MailboxAnswer, SubmitError> {
-        self.cancel_with(execution, reason, ChildExecutions::Cancelled).await
+        self.cancel_with(execution, reason, ChildExecutions::Cancelled, None).await
     }
 
     /// Cancels an execution and its open work.
@@ -46,8 +47,9 @@ impl Control {
         execution: ExecutionId,
         reason: impl Into<String>,
         below: ChildExecutions,
+        actor: Option<Actor>,
     ) -> Result<MailboxAnswer, SubmitError> {
-        self.submit(execution, Input::Cancel { reason: reason.into(), below }).await
+        self.submit(execution, Input::Cancel { reason: reason.into(), below, actor }).await
     }
 
     /// Cancels the executions that requests started below an execution; children of its commands

@@ -3,14 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use noetl_engine::{Decision, StartInput, start};
-use noetl_model::{CatalogId, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Seq, is_shallow};
+use noetl_engine::{Decision, StartInput, start, start_workload};
+use noetl_model::{
+    Actor, CatalogId, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Seq, is_shallow,
+};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StartKey, Unanswered};
 use serde_json::{Map, Value};
 
 use crate::error::{Damage, LoadError};
 use crate::starts::catalog::{PLAYBOOK, reference_to};
+use crate::starts::sealing::sealed_source;
 use crate::state::payloads::json_len_within;
 use crate::submit::commit::Retries;
 use crate::submit::draft::PendingAppend;
@@ -98,7 +101,8 @@ impl Control {
 
     /// Does the same as `start` and also returns details.
     pub async fn start_with_details(&self, request: StartRequest) -> Result<Started, StartError> {
-        let StartRequest { playbook, input, key, admission } = request;
+        let StartRequest { playbook, mut input, key, admission } = request;
+        let source = sealed_source(&input.origin, admission);
         let depth = match &input.origin {
             Origin::Request | Origin::Schedule { .. } | Origin::Rerun { .. } => 0,
             Origin::Parent { depth, .. } | Origin::Linked { depth, .. } => *depth,
@@ -115,8 +119,12 @@ impl Control {
         self.admit(&input.pool, admission).await?;
         let mut execution = self.next_execution(key.as_ref());
         let playbook = self.chosen(execution, playbook).await?;
+        input.paused = self.playbook_pause(&playbook.0.path).await;
+        input.payload = start_workload(&playbook.1, &input).map_err(StartError::InvalidInputs)?;
         for _ in 0..ID_RETRIES_MAX {
-            match self.start_as(execution, (&playbook.0, &playbook.1), &input, key.as_ref()).await {
+            let sealed = self.sealed_start(execution, &playbook.1, &input, source).await?;
+            match self.start_as(execution, (&playbook.0, &playbook.1), &sealed, key.as_ref()).await
+            {
                 // Another server draws the same ids; the next ones differ.
                 Err(StartError::Submit(SubmitError::Contended(_))) => {
                     execution = self.next_execution(key.as_ref());
@@ -124,7 +132,8 @@ impl Control {
                 started => return started,
             }
         }
-        self.start_as(execution, (&playbook.0, &playbook.1), &input, key.as_ref()).await
+        let sealed = self.sealed_start(execution, &playbook.1, &input, source).await?;
+        self.start_as(execution, (&playbook.0, &playbook.1), &sealed, key.as_ref()).await
     }
 
     /// Returns a new id; with a key, one that can be started under it.
@@ -169,9 +178,13 @@ impl Control {
         Ok(Started { execution: started, commands, is_new: started == execution })
     }
 
-    /// Starts the same playbook version with the same workload as a new execution.
-    pub async fn rerun(&self, execution: ExecutionId) -> Result<ExecutionId, StartError> {
-        let request = self.rerun_request(execution).await?;
+    /// Starts the same playbook version with the same workload and labels as a new execution.
+    pub async fn rerun(
+        &self,
+        execution: ExecutionId,
+        actor: Option<Actor>,
+    ) -> Result<ExecutionId, StartError> {
+        let request = self.rerun_request(execution, actor).await?;
         self.start(request).await
     }
 
@@ -180,12 +193,17 @@ impl Control {
         &self,
         execution: ExecutionId,
         key: StartKey,
+        actor: Option<Actor>,
     ) -> Result<ExecutionId, StartError> {
-        let request = self.rerun_request(execution).await?;
+        let request = self.rerun_request(execution, actor).await?;
         self.start(StartRequest { key: Some(key), ..request }).await
     }
 
-    async fn rerun_request(&self, execution: ExecutionId) -> Result<StartRequest, StartError> {
+    async fn rerun_request(
+        &self,
+        execution: ExecutionId,
+        actor: Option<Actor>,
+    ) -> Result<StartRequest, StartError> {
         let state = self.known_state(execution).await?;
         let workload = self.resolve(execution, state.workload()).await?;
         let payload = match Arc::unwrap_or_clone(workload) {
@@ -203,6 +221,9 @@ impl Control {
         request.input.origin = Origin::Rerun { execution };
         request.input.error_mode = Some(state.error_mode());
         request.input.pool = state.pool().clone();
+        request.input.priority = Some(state.priority());
+        request.input.labels = state.labels().clone();
+        request.input.actor = actor;
         Ok(request)
     }
 

@@ -13,7 +13,7 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures::FutureExt as _;
 use noetl_bus::Hint;
 use noetl_model::{ExecutionId, Message, Pool, Seq};
-use noetl_store::{Append, AppendError, QueueChange, StoreError, TimerChange};
+use noetl_store::{Append, AppendError, QueueChange, StoreError, TimerChange, is_execution_notice};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
@@ -145,6 +145,8 @@ pub(crate) struct Wakes {
     pub(crate) timers: Notify,
     pub(crate) children: Notify,
     pub(crate) schedules: Notify,
+    pub(crate) limits: Notify,
+    pub(crate) notifications: Notify,
 }
 
 impl Wakes {
@@ -158,7 +160,9 @@ impl Wakes {
         }
         let control = Pool::control();
         let wants_child = append.queue.iter().any(|change| match change {
-            QueueChange::Add { pool, .. } => *pool == control,
+            QueueChange::Add { pool, is_parked, .. } => *pool == control && !is_parked,
+            // The pool of the command is not known here.
+            QueueChange::Unpark { .. } => true,
             QueueChange::Lease { .. }
             | QueueChange::Park { .. }
             | QueueChange::Expire { .. }
@@ -169,6 +173,9 @@ impl Wakes {
         }
         if !append.outbox.is_empty() {
             self.relay.notify_one();
+        }
+        if append.outbox.iter().any(is_execution_notice) {
+            self.notifications.notify_one();
         }
     }
 }
@@ -294,27 +301,47 @@ impl Control {
     /// Notifies waiters in this process, and workers everywhere, of committed appends. The relay
     /// repeats the hints from the outbox, so a lost hint only causes a delay.
     fn tell<'a>(&self, written: impl Iterator<Item = &'a Append>) {
-        let mut pools = BTreeSet::new();
+        let (mut pools, mut ended) = (BTreeSet::new(), Vec::new());
         for append in written {
             self.parts.wakes.committed(append);
             self.parts.outcomes.written(append);
+            self.parts.durations.written(append);
             self.parts.round_robin.committed(append);
-            self.parts.followers.advanced(append.execution, append.summary.seq);
+            self.parts.followers.advanced(append.execution, &append.events);
+            if append.summary.status.is_terminal()
+                && append.events.iter().any(|recorded| recorded.event.ends_execution())
+            {
+                ended.push(append.execution);
+            }
             pools.extend(append.outbox.iter().filter_map(|message| match message {
-                Message::CommandReady { pool, .. } => Some(pool.clone()),
+                Message::CommandReady { pool, .. } | Message::CommandUnparked { pool, .. } => {
+                    Some(pool.clone())
+                }
                 Message::CommandCancelled { .. }
                 | Message::ChildEnded { .. }
                 | Message::CancelChild { .. }
-                | Message::CancelLinked { .. } => None,
+                | Message::CancelLinked { .. }
+                | Message::SignalAwaited { .. }
+                | Message::PauseChild { .. }
+                | Message::ResumeChild { .. }
+                | Message::RequestSlot { .. }
+                | Message::ReleaseSlot { .. }
+                | Message::Notification { .. } => None,
             }));
         }
-        if pools.is_empty() {
+        if !self.has_others() {
+            ended.clear();
+        }
+        if pools.is_empty() && ended.is_empty() {
             return;
         }
         let bus = Arc::clone(&self.parts.bus);
         self.parts.tasks.spawn(async move {
             for pool in pools {
                 bus.publish(Hint::CommandReady { pool }).await;
+            }
+            for execution in ended {
+                bus.publish(Hint::ExecutionAdvanced { execution }).await;
             }
         });
     }

@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use noetl_engine::{Effect, Execution, Illegal, Loaded, begin, effects_of, evolve};
+use noetl_engine::{
+    CommandTiming, Effect, Execution, Illegal, Loaded, begin, command_timing, effects_of, evolve,
+};
 use noetl_model::{
-    Attempt, CommandId, Digest, Event, EventId, EventTag, ExecutionId, IdGenerator, Message,
-    PAYLOAD_INLINE_MAX, Payload, PayloadRef, Recorded, Seq, Timestamp,
+    Attempt, CommandId, Digest, Event, EventId, EventTag, ExecutionId, IdGenerator, IndexChange,
+    Message, PAYLOAD_INLINE_MAX, Payload, PayloadRef, Recorded, Seq, Timestamp,
 };
 use noetl_playbook::Playbook;
 use noetl_store::{Append, Clock, QueueChange, TimerChange, ready_command};
@@ -60,6 +62,9 @@ struct PendingWrites {
     queue: Vec<QueueChange>,
     timers: Vec<TimerChange>,
     outbox: Vec<Message>,
+    index: Vec<IndexChange>,
+    /// The times of the commands that end.
+    timings: Vec<CommandTiming>,
     payloads: Unstored,
     /// Large values that came with an input or were made for a decision; stored if an event refers
     /// to them.
@@ -155,13 +160,18 @@ impl PendingAppend {
         self.pages.moved.values().map(|(value, reference)| (*reference, value))
     }
 
+    /// Returns the times of the commands that end with the draft.
+    pub(crate) fn take_timings(&mut self) -> Vec<CommandTiming> {
+        std::mem::take(&mut self.pages.timings)
+    }
+
     /// Returns the append to be written and the resulting state.
     pub(crate) fn finish(self) -> (Append, Execution) {
         let Self { state, now: _, fetched: _, expected, pages } = self;
-        let PendingWrites { events, queue, timers, mut outbox, payloads, .. } = pages;
+        let PendingWrites { events, queue, timers, mut outbox, index, payloads, .. } = pages;
         let leased: BTreeSet<CommandId> = queue.iter().filter_map(leased_at_once).collect();
         // No ready message is sent for a command that is already leased.
-        outbox.retain(|message| !ready_command(message).is_some_and(|it| leased.contains(&it)));
+        outbox.retain(|message| !announced(message).is_some_and(|it| leased.contains(&it)));
         let append = Append {
             execution: state.id(),
             expected,
@@ -170,6 +180,7 @@ impl PendingAppend {
             queue,
             timers,
             outbox,
+            index,
             payloads: payloads
                 .into_iter()
                 .map(|(digest, large)| (digest, large.bytes.clone()))
@@ -180,6 +191,14 @@ impl PendingAppend {
     }
 }
 
+/// Returns the command that a message announces.
+fn announced(message: &Message) -> Option<CommandId> {
+    if let Message::CommandUnparked { command, .. } = message {
+        return Some(*command);
+    }
+    ready_command(message)
+}
+
 /// Returns the command that a queue change leases for the first time.
 fn leased_at_once(change: &QueueChange) -> Option<CommandId> {
     match change {
@@ -187,6 +206,7 @@ fn leased_at_once(change: &QueueChange) -> Option<CommandId> {
         QueueChange::Lease { .. }
         | QueueChange::Add { .. }
         | QueueChange::Park { .. }
+        | QueueChange::Unpark { .. }
         | QueueChange::Expire { .. }
         | QueueChange::Remove { .. } => None,
     }
@@ -252,15 +272,18 @@ impl PendingWrites {
 
     /// Adds the effects of an event to the append.
     fn note(&mut self, before: &Execution, recorded: &Recorded) {
+        self.timings.extend(command_timing(before, recorded));
         for effect in effects_of(before, recorded) {
             match effect {
-                Effect::Enqueue { command, pool, step } => {
-                    self.queue.push(QueueChange::Add { command, pool, step: step.to_string() });
+                Effect::Enqueue { command, pool, step, priority, is_parked } => {
+                    let step = step.to_string();
+                    self.queue.push(QueueChange::Add { command, pool, step, priority, is_parked });
                 }
                 Effect::Lease { command, attempt, worker, lease } => {
                     self.queue.push(QueueChange::Lease { command, attempt, worker, lease });
                 }
                 Effect::Park { command } => self.queue.push(QueueChange::Park { command }),
+                Effect::Unpark { command } => self.queue.push(QueueChange::Unpark { command }),
                 Effect::Expire { command, attempt } => {
                     self.queue.push(QueueChange::Expire { command, attempt });
                 }
@@ -270,6 +293,7 @@ impl PendingWrites {
                 }
                 Effect::DropTimer { timer } => self.timers.push(TimerChange::Remove { timer }),
                 Effect::Send(message) => self.outbox.push(message),
+                Effect::Index(change) => self.index.push(change),
             }
         }
     }

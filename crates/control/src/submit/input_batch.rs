@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use noetl_engine::{Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
+use noetl_engine::{CommandTiming, Decision, Execution, Illegal, Input, Refusal, decide, lease_of};
 use noetl_model::{Attempt, ExecutionId, Lease, Seq, traceparent};
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StoreError, Unanswered};
@@ -53,6 +53,8 @@ struct Decided {
     state: Execution,
     answers: BatchAnswers,
     grants: Vec<LeaseGrant>,
+    /// The times of the commands that the append ends.
+    timings: Vec<CommandTiming>,
 }
 
 /// The reason why a batch was not completed at the first try.
@@ -108,6 +110,11 @@ impl InputBatch {
             | Input::ChildEnded { .. }
             | Input::TimerFired { .. }
             | Input::Signal(_)
+            | Input::Decide(_)
+            | Input::Pause(_)
+            | Input::Resume(_)
+            | Input::SlotGranted { .. }
+            | Input::SlotDenied { .. }
             | Input::Cancel { .. }
             | Input::Finalize { .. }
             | Input::Stalled { .. }
@@ -177,7 +184,7 @@ impl Control {
         }
         let playbook = self.playbook_of(&state).await?;
         let (before, end) = (state.clone(), FoldEnd::of(&state));
-        let Decided { append, state, answers, grants } =
+        let Decided { append, state, answers, grants, timings } =
             match self.decide_all(state, &playbook, batch).await? {
                 Ok(decided) => decided,
                 Err((slot, illegal)) => {
@@ -212,6 +219,7 @@ impl Control {
         match self.commit_here(append).await {
             Ok(()) => {
                 self.committed(Some(&before), state);
+                self.parts.durations.ended(&timings);
                 batch.answer(answers);
                 grants.into_iter().for_each(LeaseGrant::deliver);
                 Ok(())
@@ -288,8 +296,9 @@ impl Control {
         }
         let grants = self.grant(&mut draft, playbook).await?;
         draft.moved().for_each(|(reference, value)| self.parts.payloads.put(reference, value));
+        let timings = draft.take_timings();
         let (append, state) = draft.finish();
-        Ok(Ok(Decided { append, state, answers, grants }))
+        Ok(Ok(Decided { append, state, answers, grants, timings }))
     }
 
     /// Checks the log for appends without an answer.
@@ -352,6 +361,11 @@ fn accepted(state: &Execution, playbook: &Playbook, input: &Input) -> MailboxAns
         | Input::ChildEnded { .. }
         | Input::TimerFired { .. }
         | Input::Signal(_)
+        | Input::Decide(_)
+        | Input::Pause(_)
+        | Input::Resume(_)
+        | Input::SlotGranted { .. }
+        | Input::SlotDenied { .. }
         | Input::Cancel { .. }
         | Input::Finalize { .. }
         | Input::Stalled { .. }

@@ -100,6 +100,11 @@ impl Control {
         fetched: &mut Fetched,
         ask: impl Fn((&Loaded, Effort)) -> Result<T, Needs> + Send + Sync,
     ) -> Result<T, LoadError> {
+        if fetched.loaded.notices.is_none() {
+            let notices = self.notices().await;
+            let failed = |error| LoadError::of_store(log.execution, error);
+            fetched.loaded.notices = Some(notices.map_err(failed)?);
+        }
         let mut effort = Effort::Brief;
         for _ in 0..NEED_ROUNDS_MAX {
             let answer = match effort {
@@ -126,7 +131,7 @@ impl Control {
     }
 
     /// Returns the value of a payload, loading it if it is stored by reference.
-    pub(crate) async fn resolve(
+    pub async fn resolve(
         &self,
         execution: ExecutionId,
         payload: &Payload,

@@ -377,7 +377,7 @@ async fn a_cancellation_may_spare_what_is_below() {
     while leased.len() < 2 {
         leased.extend(lease(control, "w", 1).await);
     }
-    let spared = control.cancel_with(parent, "enough", ChildExecutions::Kept).await.unwrap();
+    let spared = control.cancel_with(parent, "enough", ChildExecutions::Kept, None).await.unwrap();
     assert_eq!(spared, MailboxAnswer::Accepted);
     for lease in &leased {
         control.report(report(lease, "w", completed(json!(1)))).await.unwrap();

@@ -12,7 +12,7 @@ use crate::{ForkAt, ForkError, ForkRequest, verify};
 
 fn wish(origin: ExecutionId, at: ForkAt) -> ForkRequest {
     let (playbook, workload, context) = (None, Map::new(), BTreeMap::new());
-    ForkRequest { origin, at, playbook, workload, context }
+    ForkRequest { origin, at, playbook, workload, context, actor: None }
 }
 
 /// A pipeline, a parallel loop, branches, a join, `set`: more than fifty events.
@@ -39,7 +39,7 @@ workflow:
 /// Returns the output of an execution, which must have completed.
 async fn output(control: &Control, execution: ExecutionId) -> Value {
     match log(control, execution).await.pop().map(|recorded| recorded.event) {
-        Some(Event::ExecutionCompleted { output }) => {
+        Some(Event::ExecutionCompleted { output, .. }) => {
             let value = control.resolve(execution, &output).await;
             (*value.expect("the output is stored")).clone()
         }
@@ -351,7 +351,7 @@ async fn a_rerun_of_a_fork_has_the_version_and_the_workload_of_the_fork() {
     let plane = world.running();
     let control = &plane.control;
     let (_, retry) = retried(control).await;
-    let rerun = control.rerun(retry).await.unwrap();
+    let rerun = control.rerun(retry, None).await.unwrap();
     work(control, rerun).await;
     assert_eq!(output(control, rerun).await, json!("second version, n is 2"));
     plane.stop().await;

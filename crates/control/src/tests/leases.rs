@@ -226,3 +226,83 @@ async fn cancelling_tells_whoever_runs_a_command() {
     );
     plane.stop().await;
 }
+
+const ONCE: &str = "workflow: [{step: start, run: at_most_once, tool: {kind: noop}}]\n";
+
+/// Starts an execution whose step runs at most once, and leases its command to worker `a`.
+async fn one_unrepeatable(plane: &Running) -> (ExecutionId, Lease) {
+    register(&plane.control, ONCE).await;
+    let execution = start(&plane.control).await;
+    let leased = lease(&plane.control, "a", 10).await.pop().expect("a command");
+    (execution, leased)
+}
+
+async fn check_lost_once(plane: &Running, execution: ExecutionId) {
+    while ended(&plane.control, execution).await.is_none() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let log = log(&plane.control, execution).await;
+    let claims = log.iter().filter(|it| matches!(it.event, Event::CommandClaimed { .. })).count();
+    let lost = log.iter().find_map(|recorded| match &recorded.event {
+        Event::CommandFailed { error, .. } => Some((error.kind, error.retryable)),
+        _ => None,
+    });
+    assert_eq!((claims, lost), (1, Some((noetl_model::ErrorKind::WorkerLost, false))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_runs_at_most_once_fails_with_its_worker_although_no_other_asks() {
+    let plane = World::new().running();
+    let (execution, _) = one_unrepeatable(&plane).await;
+    check_lost_once(&plane, execution).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_runs_at_most_once_is_not_leased_to_a_second_worker() {
+    let plane = World::new().running();
+    let (execution, _) = one_unrepeatable(&plane).await;
+    while ended(&plane.control, execution).await.is_none() {
+        assert_eq!(lease(&plane.control, "b", 10).await, []);
+    }
+    check_lost_once(&plane, execution).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_runs_at_most_once_fails_when_its_worker_gives_it_back() {
+    let plane = World::new().running();
+    let (execution, leased) = one_unrepeatable(&plane).await;
+    assert_eq!(plane.control.release(&WorkerId::new("a")).await.expect("an answer"), 1);
+    check_lost_once(&plane, execution).await;
+    let late = plane.control.report(report(&leased, "a", completed(json!(1)))).await.unwrap();
+    assert_eq!(late, ReportAnswer::Superseded);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_keep_a_step_that_runs_at_most_once() {
+    let plane = World::new().running();
+    let (execution, leased) = one_unrepeatable(&plane).await;
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let answers = plane.control.heartbeat(&[held(&leased)]).await.unwrap();
+        assert!(matches!(answers[..], [HeartbeatAnswer::Extended { .. }]), "{answers:?}");
+    }
+    let said = plane.control.report(report(&leased, "a", completed(json!(1)))).await.unwrap();
+    assert_eq!(said, ReportAnswer::Accepted);
+    assert!(ended(&plane.control, execution).await.is_some());
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_command_that_runs_at_most_once_is_claimed_once_also_by_its_own_worker() {
+    let plane = World::new().running();
+    let (execution, leased) = one_unrepeatable(&plane).await;
+    for worker in ["a", "b"] {
+        let worker = WorkerId::new(worker);
+        let again = plane.control.claim_named(execution, leased.command, &worker).await.unwrap();
+        assert_eq!(again, crate::ClaimAnswer::Taken);
+    }
+    plane.stop().await;
+}

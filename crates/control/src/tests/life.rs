@@ -276,7 +276,7 @@ async fn a_rerun_has_the_same_workload_and_an_id_of_its_own() {
         .await;
     let payload = json!({ "n": 7 });
     let first = start_with(control, payload.as_object().unwrap().clone()).await;
-    let second = control.rerun(first).await.unwrap();
+    let second = control.rerun(first, None).await.unwrap();
     assert_ne!(first, second);
     let workload = control.state(second, Cutoff::Latest).await.unwrap().workload().clone();
     assert_eq!(workload, Payload::inline(json!({ "n": 7, "m": 2 })));
@@ -457,7 +457,7 @@ async fn an_execution_can_be_ended_by_hand_once() {
     let execution = start(&control).await;
     let mut answers = Vec::new();
     for status in [ExecutionStatus::Running, ExecutionStatus::Failed, ExecutionStatus::Completed] {
-        answers.push(control.finalize(execution, status, "by hand").await.unwrap());
+        answers.push(control.finalize(execution, status, "by hand", None).await.unwrap());
     }
     let expected = [
         MailboxAnswer::Refused(Refusal::NotAnEnd(ExecutionStatus::Running)),

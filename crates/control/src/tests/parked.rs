@@ -98,6 +98,7 @@ async fn a_fork_from_every_event_of_a_job_has_a_job_of_its_own() {
             playbook: None,
             workload: Map::new(),
             context: BTreeMap::new(),
+            actor: None,
         };
         let fork = plane.control.fork(request).await.expect("it can be forked");
         // The scripted worker of a fork runs what it is given; nobody waits for the old job.

@@ -166,6 +166,7 @@ async fn an_execution_with_a_broken_log_stands_still_and_others_do_not() {
         queue: Vec::new(),
         timers: Vec::new(),
         outbox: Vec::new(),
+        index: Vec::new(),
         payloads: Vec::new(),
         key: None,
     };

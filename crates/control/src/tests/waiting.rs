@@ -1,7 +1,7 @@
 //! Tests of background loops: timers, lost leases, stalls.
 
 use expect_test::expect;
-use noetl_model::{Event, EventId};
+use noetl_model::{Event, EventId, Priority};
 use noetl_store::{Append, EventLog as _, QueueChange};
 
 use super::*;
@@ -109,6 +109,7 @@ async fn an_execution_that_nothing_moves_is_said_to_be_stalled() {
         queue: Vec::new(),
         timers: Vec::new(),
         outbox: Vec::new(),
+        index: Vec::new(),
         payloads: Vec::new(),
         key: None,
     };
@@ -143,9 +144,16 @@ async fn misplace(world: &World, control: &Control, execution: ExecutionId) {
         expected: state.seq(),
         events: vec![recorded],
         summary: after.summary(),
-        queue: vec![QueueChange::Add { command, pool: Pool::shared(), step: "start".to_owned() }],
+        queue: vec![QueueChange::Add {
+            command,
+            pool: Pool::shared(),
+            step: "start".to_owned(),
+            priority: Priority::default(),
+            is_parked: false,
+        }],
         timers: Vec::new(),
         outbox: Vec::new(),
+        index: Vec::new(),
         payloads: Vec::new(),
         key: None,
     };

@@ -26,6 +26,9 @@ impl Control {
         command: CommandId,
         worker: &WorkerId,
     ) -> Result<ClaimAnswer, SubmitError> {
+        if self.is_in_paused_pool(execution, command).await? {
+            return Ok(ClaimAnswer::Taken);
+        }
         match self.try_claim(execution, command, worker, Attempt(1)).await? {
             ClaimAnswer::Taken => {}
             answer @ (ClaimAnswer::Leased(_) | ClaimAnswer::Refused(_)) => return Ok(answer),
@@ -42,6 +45,10 @@ impl Control {
             | HolderStatus::EndedContested
             | HolderStatus::Unknown => return Ok(ClaimAnswer::Taken),
         };
+        // The worker may have begun and forgotten it: only the first claim may run such a command.
+        if holder == *worker && self.is_unrepeatable(execution, command).await? {
+            return Ok(ClaimAnswer::Taken);
+        }
         if holder == *worker {
             return self.claimed_before(Held { execution, command, attempt }).await;
         }
@@ -50,6 +57,19 @@ impl Control {
         }
         // The lease may have been renewed since; the store decides.
         self.try_claim(execution, command, worker, attempt.next()).await
+    }
+
+    /// True if the pool of an open command is paused and no worker holds the command.
+    async fn is_in_paused_pool(
+        &self,
+        execution: ExecutionId,
+        command: CommandId,
+    ) -> Result<bool, LoadError> {
+        let state = self.known_state(execution).await?;
+        match state.open_command(command) {
+            Some(open) if !state.is_held(command) => Ok(self.is_pool_paused(open.pool).await),
+            Some(_) | None => Ok(false),
+        }
     }
 
     /// Extends the lease of a worker that claims its own command again.
@@ -79,7 +99,10 @@ impl Control {
             Ok(MailboxAnswer::Leased(lease) | MailboxAnswer::HandedOver(lease)) => {
                 Ok(ClaimAnswer::Leased(lease))
             }
-            Ok(MailboxAnswer::Refused(Refusal::AlreadyClaimed(_))) => Ok(ClaimAnswer::Taken),
+            // A paused command is announced again when it can be claimed.
+            Ok(MailboxAnswer::Refused(Refusal::AlreadyClaimed(_) | Refusal::Blocked(_))) => {
+                Ok(ClaimAnswer::Taken)
+            }
             Ok(MailboxAnswer::Refused(refusal)) => Ok(ClaimAnswer::Refused(refusal)),
             // The command had too many attempts and has failed.
             Ok(MailboxAnswer::Accepted) => {

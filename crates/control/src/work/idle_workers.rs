@@ -237,17 +237,17 @@ impl Control {
         }
     }
 
-    /// Leases the commands issued in a draft to waiting workers, as far as there are any.
+    /// Leases the commands that become ready in a draft to waiting workers, as far as there are any.
     pub(crate) async fn grant(
         &self,
         draft: &mut PendingAppend,
         playbook: &Playbook,
     ) -> Result<Vec<LeaseGrant>, LoadError> {
-        let issued: Vec<(CommandId, Pool)> =
-            issued(draft.events()).map(|(command, pool)| (command, pool.clone())).collect();
+        let ready: Vec<(CommandId, Pool)> = became_ready(draft).collect();
         let mut grants = Vec::new();
-        for (command, pool) in issued {
-            if draft.state.is_held(command) {
+        for (command, pool) in ready {
+            let is_free = !draft.state.is_held(command) && !draft.state.is_blocked(command);
+            if !is_free || self.is_pool_paused(&pool).await {
                 continue;
             }
             let Some(place) = self.parts.idle_workers.take(&pool, &draft.state) else { continue };
@@ -280,10 +280,13 @@ impl Control {
             let lease = held.and_then(|held| lease_of(&draft.state, playbook, held));
             return Ok(lease.map(Next::HandedBefore));
         }
-        let found = issued(&draft.events()[begun..]).find(|(_, pool)| *pool == wanted);
+        let found = issued(&draft.events()[begun..])
+            .find(|(command, pool)| *pool == wanted && !draft.state.is_blocked(*command));
         let Some((command, _)) = found else { return Ok(None) };
         let is_wide = draft.state.open_commands().nth(1).is_some();
-        if is_wide && self.parts.round_robin.yields_slot(wanted, draft.state.id()) {
+        let own = (draft.state.id(), draft.state.priority());
+        let yields = self.parts.round_robin.yields_slot(wanted, own, is_wide);
+        if yields || self.is_pool_paused(wanted).await {
             return Ok(None);
         }
         let after = Some(*reported);
@@ -320,6 +323,20 @@ impl Control {
         }
         Ok(lease_of(&draft.state, playbook, command))
     }
+}
+
+/// Returns the commands that a draft issues, or for which it records the slot that they waited for.
+fn became_ready(draft: &PendingAppend) -> impl Iterator<Item = (CommandId, Pool)> {
+    draft.events().iter().filter_map(|recorded| {
+        if let Event::CommandIssued { command, pool, .. } = &recorded.event {
+            return Some((*command, pool.clone()));
+        }
+        let Event::SlotGranted { command: Some(command), .. } = &recorded.event else {
+            return None;
+        };
+        let open = draft.state.open_command(*command)?;
+        Some((*command, open.pool.clone()))
+    })
 }
 
 /// Returns the commands that events issue, with their pools.

@@ -158,6 +158,9 @@ impl Control {
         pool: &Pool,
         max: usize,
     ) -> Result<Vec<(ReadyCommand, RowReservation<'_, ReadyKey>)>, StoreError> {
+        if self.is_pool_paused(pool).await {
+            return Ok(Vec::new());
+        }
         let (claims, rounds) = (&self.parts.claims, &self.parts.round_robin);
         // One more than needed shows if another execution has to wait.
         let limit = max.saturating_add(claims.held()).saturating_add(1).min(PAGE_MAX);
@@ -169,13 +172,15 @@ impl Control {
                 continue;
             }
             if taken.len() == max {
-                left.push(row.execution);
+                left.push((row.execution, row.priority));
             } else if let Some(in_hand) = claims.take((row.execution, row.command, row.attempt)) {
                 rounds.served(pool, row.execution);
                 taken.push((row, in_hand));
             }
         }
-        left.into_iter().for_each(|execution| rounds.waits(pool, execution));
+        for (execution, priority) in left {
+            rounds.waits(pool, execution, priority);
+        }
         Ok(taken)
     }
 
@@ -200,7 +205,7 @@ impl Control {
         };
         match self.submit(execution, claim).await {
             Ok(MailboxAnswer::Leased(lease) | MailboxAnswer::HandedOver(lease)) => Some(*lease),
-            Ok(MailboxAnswer::Refused(Refusal::AlreadyClaimed(_))) => {
+            Ok(MailboxAnswer::Refused(Refusal::AlreadyClaimed(_) | Refusal::Blocked(_))) => {
                 in_hand.set_aside(self.parts.settings.poll);
                 None
             }
@@ -229,6 +234,10 @@ impl Control {
 pub(crate) fn has_leases(state: &Execution) -> bool {
     state.open_commands().any(|(_, _, holder)| match holder {
         OpenHolder::Worker(_) => true,
-        OpenHolder::Nobody | OpenHolder::Child | OpenHolder::Callback | OpenHolder::Wait => false,
+        OpenHolder::Nobody
+        | OpenHolder::Child
+        | OpenHolder::Callback
+        | OpenHolder::Wait
+        | OpenHolder::Blocked => false,
     })
 }

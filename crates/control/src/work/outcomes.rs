@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use noetl_model::{Event, ExecutionStatus, Seq};
+use noetl_model::{Event, ExecutionStatus, Recorded, Seq};
 use noetl_store::Append;
 
 /// The number of executions that this process has started and ended.
@@ -12,6 +12,8 @@ pub struct OutcomeCounts {
     pub completed: u64,
     pub failed: u64,
     pub cancelled: u64,
+    /// Executions that did not end by the time their playbook expects.
+    pub late: u64,
 }
 
 /// The counters behind [`OutcomeCounts`].
@@ -21,14 +23,19 @@ pub(crate) struct Outcomes {
     completed: AtomicU64,
     failed: AtomicU64,
     cancelled: AtomicU64,
+    late: AtomicU64,
 }
 
 impl Outcomes {
-    /// Counts the start and the end in a committed append.
+    /// Counts the start, the lateness and the end in a committed append.
     pub(crate) fn written(&self, append: &Append) {
         let starts_fork = append.summary.fork.is_some_and(|fork| fork.seq == append.expected);
         if append.expected == Seq::ZERO || starts_fork {
             self.started.fetch_add(1, Ordering::Relaxed);
+        }
+        let is_late = |recorded: &Recorded| matches!(recorded.event, Event::ExecutionLate { .. });
+        if append.events.iter().any(is_late) {
+            self.late.fetch_add(1, Ordering::Relaxed);
         }
         let is_end = |event: &Event| {
             matches!(
@@ -56,6 +63,7 @@ impl Outcomes {
             completed: self.completed.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             cancelled: self.cancelled.load(Ordering::Relaxed),
+            late: self.late.load(Ordering::Relaxed),
         }
     }
 }

@@ -108,12 +108,20 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
         | Refusal::CommandFinished(_)
         | Refusal::Superseded { .. }
         | Refusal::AlreadyClaimed(_)
+        | Refusal::Blocked(_)
+        | Refusal::SlotNotAwaited(_)
         | Refusal::NotAwaited(_)
         | Refusal::NothingAwaited(_)
         | Refusal::JobEnded(_)
         | Refusal::TooManySignals(_)
+        | Refusal::SignalNotAwaited(_)
+        | Refusal::NoApproval(_)
+        | Refusal::AlreadyDecided(_)
+        | Refusal::NotAnApprover { .. }
+        | Refusal::UnfitDecision(_)
         | Refusal::UnknownTimer(_)
         | Refusal::NotDue(_)
+        | Refusal::Labels(_)
         | Refusal::NotAnEnd(_) => ReportAnswer::Superseded,
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use lru::LruCache;
-use noetl_model::{ExecutionId, Pool};
+use noetl_model::{ExecutionId, Pool, Priority};
 use noetl_store::{Append, QueueChange};
 use tokio::time::Instant;
 
@@ -44,6 +44,7 @@ struct WaitingExecution {
     until: Instant,
     /// True if a slot is becoming free for the execution.
     has_slot: bool,
+    priority: Priority,
 }
 
 impl RoundRobin {
@@ -65,7 +66,7 @@ impl RoundRobin {
     }
 
     /// Records that a command of an execution waits.
-    pub(crate) fn waits(&self, pool: &Pool, execution: ExecutionId) {
+    pub(crate) fn waits(&self, pool: &Pool, execution: ExecutionId, priority: Priority) {
         let now = Instant::now();
         let mut pools = self.pools();
         let waiting = &mut round_of(&mut pools, pool).waiting;
@@ -73,18 +74,21 @@ impl RoundRobin {
             waiting.retain(|_, waiting| waiting.until > now);
         }
         if waiting.len() < WAITING_MAX || waiting.contains_key(&execution) {
-            waiting.insert(execution, WaitingExecution { until: now + BELIEVED, has_slot: false });
+            let (until, has_slot) = (now + BELIEVED, false);
+            waiting.insert(execution, WaitingExecution { until, has_slot, priority });
         }
     }
 
     /// Records the commands that an append has left unclaimed.
     pub(crate) fn committed(&self, append: &Append) {
-        let mut left: BTreeMap<_, &Pool> = BTreeMap::new();
+        let mut left: BTreeMap<_, (&Pool, Priority)> = BTreeMap::new();
         for change in &append.queue {
             match change {
-                QueueChange::Add { command, pool, .. } => {
-                    left.insert(*command, pool);
+                QueueChange::Add { command, pool, priority, is_parked: false, .. } => {
+                    left.insert(*command, (pool, *priority));
                 }
+                // A poll finds a command that is not parked any more.
+                QueueChange::Add { is_parked: true, .. } | QueueChange::Unpark { .. } => {}
                 QueueChange::Lease { command, .. }
                 | QueueChange::Park { command }
                 | QueueChange::Expire { command, .. }
@@ -93,18 +97,27 @@ impl RoundRobin {
                 }
             }
         }
-        let pools: BTreeSet<&Pool> = left.into_values().collect();
-        pools.into_iter().for_each(|pool| self.waits(pool, append.execution));
+        let pools: BTreeSet<(&Pool, Priority)> = left.into_values().collect();
+        for (pool, priority) in pools {
+            self.waits(pool, append.execution, priority);
+        }
     }
 
-    /// True if a slot of this execution should become free for another one that waits in the pool.
-    /// Every waiting execution gets one slot.
-    pub(crate) fn yields_slot(&self, pool: &Pool, execution: ExecutionId) -> bool {
+    /// True if a slot of this execution should become free for another one that waits in the pool:
+    /// for one with a higher priority or, if this execution is wide, with the same. Every waiting
+    /// execution gets one slot.
+    pub(crate) fn yields_slot(
+        &self,
+        pool: &Pool,
+        (execution, priority): (ExecutionId, Priority),
+        is_wide: bool,
+    ) -> bool {
         let now = Instant::now();
         let mut pools = self.pools();
         let Some(round) = pools.peek_mut(pool) else { return false };
         let other = round.waiting.iter_mut().find(|(other, waiting)| {
-            **other != execution && waiting.until > now && !waiting.has_slot
+            let is_next = waiting.priority > priority || (is_wide && waiting.priority == priority);
+            **other != execution && waiting.until > now && !waiting.has_slot && is_next
         });
         let Some((_, waiting)) = other else { return false };
         waiting.has_slot = true;
@@ -126,32 +139,48 @@ mod tests {
 
     const A: ExecutionId = ExecutionId(1);
     const B: ExecutionId = ExecutionId(2);
+    const NORMAL: Priority = Priority::LOWEST;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slot_becomes_free_for_a_higher_priority_but_not_for_a_lower_one() {
+        let rounds = RoundRobin::new();
+        let pool = Pool::shared();
+        let (low, high) = (Priority::LOWEST, Priority::HIGHEST);
+        rounds.waits(&pool, A, low);
+        assert!(!rounds.yields_slot(&pool, (B, high), true));
+        assert!(!rounds.yields_slot(&pool, (B, low), false), "only a wide execution yields");
+        rounds.waits(&pool, A, high);
+        assert!(rounds.yields_slot(&pool, (B, low), false));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn an_execution_waits_until_it_is_served_or_too_long_ago() {
         let rounds = RoundRobin::new();
         let pool = Pool::shared();
-        assert!(!rounds.yields_slot(&pool, A));
-        rounds.waits(&pool, A);
-        assert!(!rounds.yields_slot(&pool, A), "an execution does not wait for itself");
-        assert!(!rounds.yields_slot(&Pool::control(), B));
+        assert!(!rounds.yields_slot(&pool, (A, NORMAL), true));
+        rounds.waits(&pool, A, NORMAL);
+        assert!(
+            !rounds.yields_slot(&pool, (A, NORMAL), true),
+            "an execution does not wait for itself"
+        );
+        assert!(!rounds.yields_slot(&Pool::control(), (B, NORMAL), true));
         rounds.served(&pool, A);
-        assert!(!rounds.yields_slot(&pool, B));
+        assert!(!rounds.yields_slot(&pool, (B, NORMAL), true));
         assert_eq!(rounds.last(&pool), Some(A));
-        rounds.waits(&pool, A);
+        rounds.waits(&pool, A, NORMAL);
         tokio::time::advance(BELIEVED).await;
-        assert!(!rounds.yields_slot(&pool, B));
+        assert!(!rounds.yields_slot(&pool, (B, NORMAL), true));
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_slot_becomes_free_for_every_execution_that_waits() {
         let rounds = RoundRobin::new();
         let pool = Pool::shared();
-        rounds.waits(&pool, A);
-        assert!(rounds.yields_slot(&pool, B));
-        assert!(!rounds.yields_slot(&pool, B), "the slot for A is on its way");
-        rounds.waits(&pool, A);
-        assert!(rounds.yields_slot(&pool, B));
+        rounds.waits(&pool, A, NORMAL);
+        assert!(rounds.yields_slot(&pool, (B, NORMAL), true));
+        assert!(!rounds.yields_slot(&pool, (B, NORMAL), true), "the slot for A is on its way");
+        rounds.waits(&pool, A, NORMAL);
+        assert!(rounds.yields_slot(&pool, (B, NORMAL), true));
     }
 
     #[tokio::test(start_paused = true)]
@@ -159,7 +188,7 @@ mod tests {
         let rounds = RoundRobin::new();
         let pool = Pool::shared();
         for execution in 0..=i64::try_from(WAITING_MAX).unwrap() {
-            rounds.waits(&pool, ExecutionId(execution));
+            rounds.waits(&pool, ExecutionId(execution), NORMAL);
         }
         assert_eq!(rounds.pools().peek(&pool).unwrap().waiting.len(), WAITING_MAX);
     }

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use noetl_engine::{Input, Signal};
-use noetl_model::{ExecutionId, PAYLOAD_MAX, SignalName, ToolError};
+use noetl_model::{Actor, ExecutionId, PAYLOAD_MAX, SignalName, ToolError};
 use serde_json::Value;
 
+use noetl_store::StoreError;
+
+use super::keyed_signal::KEPT_SIGNALS_MAX;
 use super::report::kept;
 use crate::submit::mailbox::{OfferedValues, Submission};
 use crate::{Control, MailboxAnswer, SubmitError};
@@ -19,6 +22,7 @@ pub struct SentSignal {
     pub sender: Option<String>,
     /// The idempotency key: a repeated signal with the same key changes nothing.
     pub key: Option<String>,
+    pub actor: Option<Actor>,
 }
 
 /// The reason why a signal is not recorded.
@@ -27,6 +31,13 @@ pub enum SendSignalError {
     /// The body is nested too deeply or too long.
     #[error("{0}")]
     Body(ToolError),
+    #[error(
+        "{KEPT_SIGNALS_MAX} signals (KEPT_SIGNALS_MAX) wait for a step that takes them; no further \
+         signal is kept"
+    )]
+    TooMany,
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error(transparent)]
     Submit(#[from] SubmitError),
 }
@@ -38,12 +49,12 @@ impl Control {
         execution: ExecutionId,
         sent: SentSignal,
     ) -> Result<MailboxAnswer, SendSignalError> {
-        let SentSignal { name, body, sender, key } = sent;
+        let SentSignal { name, body, sender, key, actor } = sent;
         let mut values = OfferedValues::default();
         let body = kept("the body of the signal", Arc::new(body), PAYLOAD_MAX, &mut values)
             .map_err(SendSignalError::Body)?;
         self.keep_parsed(&values);
-        let input = Input::Signal(Signal { name, body, sender, key });
+        let input = Input::Signal(Signal { name, body, sender, key, to: None, actor });
         Ok(self.post(execution, Submission { input, values, next: None }).await?)
     }
 }

@@ -33,7 +33,8 @@ impl Vault {
     pub async fn put_keychain(&self, new: NewKeychainSecret) -> Result<(), VaultError> {
         let plain = plain_of(&new.data)?;
         let NewKeychainSecret { cache_key, name, catalog_id, scope, execution, .. } = new;
-        let place = BoundRow { table: SealedTable::Keychain, key: &cache_key, id: catalog_id.0 };
+        let place =
+            BoundRow { table: SealedTable::Keychain.as_str(), key: &cache_key, id: catalog_id.0 };
         let sealed = envelope::seal(&self.keyring, place, &plain);
         let entry = KeychainEntry {
             sealed,
@@ -60,8 +61,11 @@ impl Vault {
         if entry.expires_at <= now {
             return Ok(Some(KeychainSecret::Expired(entry)));
         }
-        let place =
-            BoundRow { table: SealedTable::Keychain, key: cache_key, id: entry.catalog_id.0 };
+        let place = BoundRow {
+            table: SealedTable::Keychain.as_str(),
+            key: cache_key,
+            id: entry.catalog_id.0,
+        };
         let data = self.opened(place, &entry.sealed)?;
         Ok(Some(KeychainSecret::Found { entry, data }))
     }

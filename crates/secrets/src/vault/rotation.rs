@@ -54,7 +54,7 @@ impl Vault {
             let rows = self.records.sealed_otherwise(table, &version, &after, batch).await?;
             for row in &rows {
                 progress.processed += 1;
-                let place = BoundRow { table, key: &row.key, id: row.id };
+                let place = BoundRow { table: table.as_str(), key: &row.key, id: row.id };
                 let Ok(wrapped_key) = envelope::rewrap(&self.keyring, place, &row.sealed) else {
                     progress.failed += 1;
                     continue;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
-use noetl_engine::{ScheduleStep, schedule_step};
+use noetl_engine::{SCHEDULE_KEY, ScheduleStep, schedule_step};
 use noetl_model::{ExecutionId, InstantSkipReason, Origin, Pool, ScheduleEvent, Timestamp};
 use noetl_playbook::{Overlap, Schedule};
 use noetl_store::{PAGE_MAX, ScheduleRow, StartKey, StoreError};
@@ -184,10 +184,11 @@ impl Control {
     ) -> Result<Fired, StartError> {
         let mut payload = document.payload.clone();
         let about = json!({ "path": path, "instant": instant.to_string() });
-        payload.insert("schedule".to_owned(), about);
+        payload.insert(SCHEDULE_KEY.to_owned(), about);
         let choice = PlaybookChoice::Path { path: document.playbook.clone(), version: None };
         let mut request = StartRequest::new(choice, payload);
         request.admission = Admission::Internal;
+        request.input.labels = document.labels.clone();
         request.input.origin = Origin::Schedule { path: path.to_owned(), instant };
         if let Some(pool) = &document.pool {
             request.input.pool = Pool::new(pool.clone());

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_engine::{
-    Changes, CommandResult, Execution, Input, OpenHolder, Signal, StartInput, begin, evolve_all,
+    ApprovalDecision, Changes, CommandResult, Execution, Input, OpenHolder, PauseRequest, Signal,
+    StartInput, begin, evolve_all,
 };
 use noetl_model::{
-    CommandId, Event, EventTag, ExecutionId, ExecutionStatus, Place, PlaybookRef, Recorded, RunId,
-    Seq, StepName, TaskAddress,
+    CommandId, Event, EventTag, ExecutionId, ExecutionStatus, Labels, PauseScope, Payload, Place,
+    PlaybookRef, Recorded, RunId, Seq, SignalKey, SignalName, StepName, TaskAddress,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{ForkAt, ForkError};
 use crate::Control;
@@ -128,6 +129,12 @@ impl Failures {
             | Event::WaitOpened { .. }
             | Event::SignalReceived { .. }
             | Event::SignalDelivered { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { .. }
+            | Event::SlotGranted { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }
@@ -138,6 +145,8 @@ impl Failures {
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => {}
@@ -289,7 +298,7 @@ impl PastReader<'_> {
             let before = self.state.clone().map(Box::new);
             self.open = Some(OpenRuns::Decision { before, cause, since: Vec::new() });
         }
-        if let Event::ExecutionForked { origin, playbook, workload, context, again } =
+        if let Event::ExecutionForked { origin, playbook, workload, context, again, .. } =
             &recorded.event
         {
             let changes = Changes::of(playbook.as_ref(), workload.as_ref(), context);
@@ -308,6 +317,7 @@ impl PastReader<'_> {
     }
 
     /// Returns the cause of a decision if the event is its first one.
+    #[allow(clippy::too_many_lines, reason = "one short arm per event")]
     async fn cause_of(&self, event: &Event) -> Result<Option<Cause>, LoadError> {
         let input = match event {
             Event::ExecutionStarted { .. } => return self.start_cause(event).await,
@@ -341,12 +351,35 @@ impl PastReader<'_> {
                 Input::ChildStarted { command: *command, child: *child }
             }
             Event::TimerFired { timer } => Input::TimerFired { timer: *timer },
-            Event::SignalReceived { name, body, sender, key } => Input::Signal(Signal {
+            Event::SignalReceived { name, body, sender, key, correlation, actor } => {
+                Input::Signal(Signal {
                 name: name.clone(),
                 body: body.clone(),
                 sender: sender.clone(),
                 key: key.clone(),
+                to: correlation.clone().and_then(|of| self.wait_for(name, of)),
+                actor: actor.clone(),
+            })
+            }
+            Event::ApprovalDecided {
+                command,
+                verdict,
+                actor,
+                comment,
+                values,
+                timed_out: false,
+            } => Input::Decide(ApprovalDecision {
+                command: *command,
+                verdict: *verdict,
+                actor: actor.clone(),
+                comment: comment.clone(),
+                values: self.form_values(values).await?,
             }),
+            Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotGranted { .. } => {
+                return Ok(hold_input(event).map(|input| Cause::Input(Box::new(input))));
+            }
             Event::AttemptSuperseded { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
@@ -362,6 +395,10 @@ impl PastReader<'_> {
             | Event::CommandIssued { .. }
             | Event::WaitOpened { .. }
             | Event::SignalDelivered { .. }
+            | Event::ApprovalRequested { .. }
+            // The deadline of the approval is the first event of the decision.
+            | Event::ApprovalDecided { timed_out: true, .. }
+            | Event::SlotRequested { .. }
             | Event::CommandCancelled { .. }
             | Event::ContextUpdated { .. }
             | Event::TimerSet { .. }
@@ -370,14 +407,41 @@ impl PastReader<'_> {
             | Event::StepFailed { .. }
             | Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. } => return Ok(None),
+            | Event::ExecutionCancelled { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. } => return Ok(None),
         };
         Ok(Some(Cause::Input(Box::new(input))))
     }
 
+    /// Returns the first open wait that a signal sent by correlation key may have been for.
+    fn wait_for(&self, name: &SignalName, key: SignalKey) -> Option<(CommandId, SignalKey)> {
+        let state = self.state.as_ref()?;
+        let command = state.signal_wait(name, &key)?;
+        Some((command, key))
+    }
+
+    /// Returns the values of a decision about an approval.
+    async fn form_values(&self, values: &Payload) -> Result<Map<String, Value>, LoadError> {
+        let values = self.control.resolve(self.execution, values).await?;
+        Ok(values.as_object().cloned().unwrap_or_default())
+    }
+
     /// Returns the start that the first event of an execution records.
     async fn start_cause(&self, event: &Event) -> Result<Option<Cause>, LoadError> {
-        let Event::ExecutionStarted { playbook, workload, origin, error_mode, pool, trace } = event
+        let Event::ExecutionStarted {
+            playbook,
+            workload,
+            origin,
+            error_mode,
+            pool,
+            priority,
+            paused,
+            trace,
+            notice,
+            labels,
+            actor,
+        } = event
         else {
             return Ok(None);
         };
@@ -390,7 +454,13 @@ impl PastReader<'_> {
             origin: origin.clone(),
             error_mode: Some(*error_mode),
             pool: pool.clone(),
+            priority: Some(*priority),
+            paused: paused.clone(),
             trace: trace.clone(),
+            notice: notice.clone(),
+            inherited: Labels::default(),
+            labels: labels.clone(),
+            actor: actor.clone(),
         };
         Ok(Some(Cause::Start { playbook: playbook.clone(), input: Box::new(input) }))
     }
@@ -415,10 +485,35 @@ impl PastReader<'_> {
                 Input::Report { command, attempt, worker, ended, logs }
             }
             OpenHolder::Callback => Input::Callback { command, job: job.cloned(), ended },
-            OpenHolder::Nobody | OpenHolder::Child => Input::ChildEnded { command, ended },
-            // A timer or a signal ends a wait, and is the first event of the decision.
+            OpenHolder::Nobody | OpenHolder::Blocked | OpenHolder::Child => {
+                Input::ChildEnded { command, ended }
+            }
+            // A timer, a signal or a person ends a wait, by the first event of the decision.
             OpenHolder::Wait => return None,
         };
         Some(Cause::Input(Box::new(input)))
     }
+}
+
+/// Returns the input that an event of a pause or a slot records.
+fn hold_input(event: &Event) -> Option<Input> {
+    if let Event::ExecutionPaused { scope, actor, reason } = event {
+        return Some(Input::Pause(pause_request(*scope, actor.as_ref(), reason.as_ref())));
+    }
+    if let Event::ExecutionResumed { actor, reason } = event {
+        let scope = PauseScope::Execution;
+        return Some(Input::Resume(pause_request(scope, actor.as_ref(), reason.as_ref())));
+    }
+    if let Event::SlotGranted { command, limit } = event {
+        return Some(Input::SlotGranted { command: *command, limit: limit.clone() });
+    }
+    None
+}
+
+fn pause_request(
+    scope: PauseScope,
+    actor: Option<&String>,
+    reason: Option<&String>,
+) -> PauseRequest {
+    PauseRequest { scope, actor: actor.cloned(), reason: reason.cloned() }
 }

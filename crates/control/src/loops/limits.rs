@@ -1,0 +1,228 @@
+//! Limits: slots that commands and executions need before they start.
+//!
+//! A request and a release arrive as messages of the outbox. The store changes a limit in one
+//! transaction, and the holders are told afterwards. A slot therefore exists from before its holder
+//! knows of it until after the holder's end is committed: a limit is never exceeded. A grant that
+//! its holder does not acknowledge is told again, and a slot whose holder does not need it is
+//! released: no slot is lost.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures::future::join_all;
+use noetl_engine::{Input, Refusal, grant_slots};
+use noetl_model::{Cutoff, Timestamp};
+use noetl_store::{LimitChange, LimitOutcome, PAGE_MAX, SlotKey, SlotRow, StoreError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LoadError;
+use crate::loops::relay::known;
+use crate::tasks::pause;
+use crate::{Control, MailboxAnswer, SubmitError};
+
+/// The age of a grant from which its holder is told again.
+const TELL_AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// The age of a slot from which it is checked that its holder still needs it.
+const CHECKED_AFTER: Duration = Duration::from_secs(60);
+/// The largest number of slots checked at once.
+const CHECKED_MAX: usize = 100;
+/// The shortest wait of the loop, so that a clock that differs does not make it spin.
+const WAIT_MIN: Duration = Duration::from_millis(1);
+
+/// The answer of a holder to a grant.
+enum GrantAnswer {
+    Known,
+    /// The execution has ended, or the command does not need the slot any more.
+    NotNeeded,
+    /// The holder is told again later.
+    Later,
+}
+
+/// The times of the checks that the loop makes besides its grants.
+struct LimitChecks {
+    tell_again_at: Instant,
+    check_at: Instant,
+    /// The last slot that was checked.
+    checked: Option<SlotKey>,
+}
+
+impl Control {
+    /// Grants what becomes due, and repairs what a crash has left, until `stop`.
+    pub(crate) async fn watch_limits(self, stop: CancellationToken) {
+        let now = Instant::now();
+        let mut checks = LimitChecks { tell_again_at: now, check_at: now, checked: None };
+        loop {
+            let wait = match self.look_at_limits(&mut checks).await {
+                Ok(wait) => wait,
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "limits not looked at");
+                    self.parts.settings.poll
+                }
+            };
+            if !pause(&stop, &self.parts.wakes.limits, wait).await {
+                return;
+            }
+        }
+    }
+
+    /// Grants what is due. Returns the time until the next grant, at most the poll interval.
+    async fn look_at_limits(&self, checks: &mut LimitChecks) -> Result<Duration, StoreError> {
+        let store = &self.parts.store;
+        let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= self.parts.stamps.now());
+        if is_due(store.next_limit().await?) {
+            for limit in store.due_limits(PAGE_MAX).await? {
+                self.change_limit(LimitChange::Look(limit)).await?;
+            }
+        }
+        let now = Instant::now();
+        if now >= checks.tell_again_at {
+            checks.tell_again_at = now + TELL_AGAIN_AFTER;
+            self.tell_again().await?;
+        }
+        if now >= checks.check_at {
+            checks.check_at = now + self.parts.settings.stall_after;
+            checks.checked = self.check_holders(checks.checked.take()).await?;
+        }
+        let wait = match store.next_limit().await? {
+            Some(next_at) => next_at.since(self.parts.stamps.now()).max(WAIT_MIN),
+            None => self.parts.settings.poll,
+        };
+        Ok(wait.min(self.parts.settings.poll))
+    }
+
+    /// Changes a limit, and tells the holders of the consequences.
+    pub(crate) async fn change_limit(&self, change: LimitChange) -> Result<(), StoreError> {
+        let mut changes = VecDeque::from([change]);
+        while let Some(change) = changes.pop_front() {
+            let limit = change.limit().clone();
+            let outcome = self.parts.store.change_limit(&change, grant_slots).await?;
+            if outcome.next_at.is_some() {
+                self.parts.wakes.limits.notify_one();
+            }
+            let is_all = outcome.granted.is_empty() && outcome.denied.is_empty();
+            let not_needed = self.tell_of(outcome).await?;
+            changes.extend(not_needed.into_iter().map(LimitChange::Release));
+            if !is_all && changes.is_empty() && !matches!(change, LimitChange::Look(_)) {
+                // The queue may hold more than is decided at once.
+                changes.push_back(LimitChange::Look(limit));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells executions of the consequences of a change. Returns the slots that are not needed.
+    async fn tell_of(&self, outcome: LimitOutcome) -> Result<Vec<SlotKey>, StoreError> {
+        let LimitOutcome { granted, denied, ending, holders, next_at: _ } = outcome;
+        let answers = join_all(granted.iter().map(|key| self.tell_granted(key))).await;
+        let (mut told, mut not_needed) = (Vec::new(), Vec::new());
+        for (key, answer) in granted.into_iter().zip(answers) {
+            match answer {
+                GrantAnswer::Known => told.push(key),
+                GrantAnswer::NotNeeded => not_needed.push(key),
+                GrantAnswer::Later => {}
+            }
+        }
+        for key in denied {
+            let limit = key.limit.clone();
+            let input = Input::SlotDenied { limit, holders };
+            if let Err(error) = known(self.submit(key.execution, input).await.map(|_| ())) {
+                // The execution asks again when its timer fires.
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, execution = %key.execution, "denial of a slot not told");
+            }
+        }
+        told.extend(self.end_holders(ending).await);
+        self.parts.store.acknowledge_slots(&told).await?;
+        Ok(not_needed)
+    }
+
+    /// Cancels holders that have to make room. Returns those that were told.
+    async fn end_holders(&self, ending: Vec<SlotKey>) -> Vec<SlotKey> {
+        let mut told = Vec::new();
+        for key in ending {
+            let reason = format!(
+                "a newer execution needs its slot of limit `{}` (`on_conflict: cancel_running`)",
+                key.limit
+            );
+            match known(self.cancel(key.execution, reason).await.map(|_| ())) {
+                Ok(()) => told.push(key),
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, execution = %key.execution, "holder not cancelled");
+                }
+            }
+        }
+        told
+    }
+
+    async fn tell_granted(&self, key: &SlotKey) -> GrantAnswer {
+        let input = Input::SlotGranted { command: key.command, limit: key.limit.clone() };
+        match self.submit(key.execution, input).await {
+            Ok(
+                MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_),
+            ) => GrantAnswer::Known,
+            Ok(MailboxAnswer::Refused(Refusal::Finished(_) | Refusal::SlotNotAwaited(_))) => {
+                GrantAnswer::NotNeeded
+            }
+            Ok(MailboxAnswer::Refused(refusal)) => {
+                tracing::warn!(execution = %key.execution, %refusal, "grant refused");
+                GrantAnswer::Later
+            }
+            Err(SubmitError::Load(LoadError::NotFound(_))) => GrantAnswer::NotNeeded,
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, execution = %key.execution, "grant not told");
+                GrantAnswer::Later
+            }
+        }
+    }
+
+    /// Tells holders again of grants that they have not acknowledged.
+    async fn tell_again(&self) -> Result<(), StoreError> {
+        let before = before(self.parts.stamps.now(), TELL_AGAIN_AFTER);
+        let unanswered = self.parts.store.unanswered_slots(before, CHECKED_MAX).await?;
+        let (ending, granted): (Vec<SlotRow>, Vec<SlotRow>) =
+            unanswered.into_iter().partition(|row| row.is_ending);
+        let outcome = LimitOutcome {
+            granted: granted.into_iter().map(|row| row.key).collect(),
+            ending: ending.into_iter().map(|row| row.key).collect(),
+            ..LimitOutcome::default()
+        };
+        for key in self.tell_of(outcome).await? {
+            self.change_limit(LimitChange::Release(key)).await?;
+        }
+        Ok(())
+    }
+
+    /// Releases slots that their holders do not need any more. Returns the last slot that was
+    /// checked; `None` after the last of all.
+    async fn check_holders(&self, after: Option<SlotKey>) -> Result<Option<SlotKey>, StoreError> {
+        let held = self.parts.store.held_slots(after.as_ref(), CHECKED_MAX).await?;
+        let last = (held.len() == CHECKED_MAX).then(|| held.last().map(|row| row.key.clone()));
+        let old = before(self.parts.stamps.now(), CHECKED_AFTER);
+        for row in held {
+            let is_old = row.granted_at.is_some_and(|at| at < old);
+            if is_old && !self.needs_slot(&row.key).await {
+                tracing::info!(limit = %row.key.limit, execution = %row.key.execution, "slot released");
+                self.change_limit(LimitChange::Release(row.key)).await?;
+            }
+        }
+        Ok(last.flatten())
+    }
+
+    /// False if the holder of a slot has certainly no use for it.
+    async fn needs_slot(&self, key: &SlotKey) -> bool {
+        match self.state(key.execution, Cutoff::Latest).await {
+            Ok(state) => state.slot(key.command).is_some_and(|slot| slot.limit.name == key.limit),
+            Err(LoadError::NotFound(_)) => false,
+            Err(_) => true,
+        }
+    }
+}
+
+fn before(now: Timestamp, age: Duration) -> Timestamp {
+    let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+    Timestamp::from_micros(now.as_micros().saturating_sub(age))
+}
