@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::kinds::nats::connection::NatsConnections;
 use crate::protect::credentials::{CredentialResolver, UsedCredentials};
 use crate::run::call::Call;
+use crate::run::live::LiveLog;
 use crate::run::memory::MemoryBudget;
 
 /// A source from which messages are fetched.
@@ -126,6 +127,7 @@ impl PullSources for StandardSources {
 /// Builds the call for which the credentials of a subscription are resolved.
 fn call_of(subscription: ExecutionId, config: Map<String, Value>) -> Call {
     Call {
+        files: Default::default(),
         config,
         input: Map::new(),
         variables: BTreeMap::new(),
@@ -139,6 +141,7 @@ fn call_of(subscription: ExecutionId, config: Map<String, Value>) -> Call {
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),
         memory: MemoryBudget::default().call(),
+        live: LiveLog::default(),
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod intake;
 mod kinds;
+mod notices;
 mod process;
 mod protect;
 mod run;
@@ -19,11 +20,15 @@ mod sql;
 mod testing;
 
 pub use intake::{FetchedMessage, PullSource, PullSources, Receipt, StandardSources};
+pub use kinds::rhai::RhaiSyntax;
+pub use notices::{NoticeClient, OutgoingMail, Undelivered};
 pub use protect::credentials::{CredentialResolver, FixedCredentials, UsedCredentials};
+pub use protect::files::FileAccess;
 pub use protect::outgoing::{Egress, EgressRule, InvalidEgressRule};
 pub use protect::redactor::{REDACTED, Redactor, SECRET_MIN};
 pub use run::call::{Call, Tool, ToolResult};
+pub use run::live::{LIVE_BYTES_MAX, LIVE_BYTES_READY, LiveBuffer, LiveLog, LivePiece, LiveTake};
 pub use run::memory::{CallMemory, MemoryBudget};
-pub use run::registry::{Registry, TIMEOUT_DEFAULT};
+pub use run::registry::{CallParts, Registry, TIMEOUT_DEFAULT};
 pub use run::results::{NoResults, ResultReference, ResultSource};
 pub use run::settings::{ToolSettings, WorkerIdentity, library_place};

@@ -1,5 +1,7 @@
-//! Protection of secrets and networks: credentials, redaction, the policy for outgoing requests.
+//! Protection of secrets, files and networks: credentials, redaction, the files that tools may open,
+//! the policy for outgoing requests.
 
 pub(crate) mod credentials;
+pub(crate) mod files;
 pub(crate) mod outgoing;
 pub(crate) mod redactor;

@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod keys;
+pub(crate) mod live;
 pub(crate) mod memory;
 pub(crate) mod prepare;
 pub(crate) mod registry;

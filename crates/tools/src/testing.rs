@@ -40,6 +40,8 @@ pub(crate) fn call_with(config: Value, input: Value, variables: Value) -> Call {
         cancel: CancellationToken::new(),
         used: Default::default(),
         memory: MemoryBudget::default().call(),
+        files: Default::default(),
+        live: Default::default(),
     }
 }
 
@@ -54,10 +56,13 @@ pub(crate) fn lease(tool: ToolKind, config: Value) -> Lease {
         tool,
         config,
         bindings: Bindings::default(),
+        is_strict: false,
         timeout_ms: None,
         idempotency_key: "7-1".into(),
         key_attempt: 1,
+        item: None,
         trace: None,
+        secrets: noetl_model::OpenedSecrets::default(),
     }
 }
 

@@ -12,6 +12,7 @@ mod backoff;
 mod credentials;
 mod holding;
 mod intake;
+mod logs;
 mod report;
 mod results;
 mod run;

@@ -9,14 +9,16 @@ use futures::FutureExt;
 use futures::future::try_join_all;
 use noetl_api::{ControlError, ControlPlane};
 use noetl_model::{
-    ErrorKind, Lease, Outcome, Payload, PayloadRef, Report, ToolError, WorkerId, traceparent,
+    ErrorKind, Lease, OpenedSecret, Outcome, Payload, PayloadRef, Report, ToolError, WorkerId,
+    holds_sealed, replace_sealed, traceparent,
 };
-use noetl_tools::{CallMemory, Registry, ToolResult, UsedCredentials};
+use noetl_tools::{CallMemory, CallParts, Registry, ToolResult, UsedCredentials};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::backoff::Backoff;
+use crate::logs::{AfterEnd, LiveLogs};
 
 /// A finished command: its report, and the memory reserved for the report's output.
 pub(crate) struct Done {
@@ -30,7 +32,7 @@ pub(crate) async fn run(
     registry: &Registry,
     worker: &WorkerId,
     lease: Lease,
-    lost: &CancellationToken,
+    (logs, lost): (&Arc<LiveLogs>, &CancellationToken),
 ) -> Option<Done> {
     let (used, memory) = (UsedCredentials::default(), registry.memory().call());
     let span = tracing::info_span!(
@@ -42,9 +44,11 @@ pub(crate) async fn run(
         traceparent = traceparent(lease.trace.as_deref()),
         error = tracing::field::Empty,
     );
+    let (live, log) = logs.begin(&lease);
+    let parts = CallParts { used: &used, memory: &memory, live: &live };
     let running = async {
-        match lost.run_until_cancelled(resolve(control, &lease, &memory)).await? {
-            Ok(bindings) => Some(registry.run(&lease, bindings, (&used, &memory), lost).await),
+        match lost.run_until_cancelled(resolve(control, &lease, (&used, &memory))).await? {
+            Ok(bindings) => Some(registry.run(&lease, bindings, parts, lost).await),
             Err(error) => Some(ToolResult::failed(error)),
         }
     };
@@ -53,7 +57,10 @@ pub(crate) async fn run(
         let message = format!("the tool `{}` panicked: {}", lease.tool, told(panic.as_ref()));
         let message = used.redactor().text(&message).into_owned();
         Some(ToolResult::failed(ToolError::new(ErrorKind::Unknown, message)))
-    })?;
+    });
+    let is_reported = ended.is_some() && !lost.is_cancelled();
+    log.finish(if is_reported { AfterEnd::Reported } else { AfterEnd::Lost }).await;
+    let ended = ended?;
     if let Outcome::Failed { error, .. } = &ended.outcome {
         span.record("error", error.kind.as_str());
     }
@@ -74,7 +81,7 @@ pub(crate) async fn run(
 async fn resolve(
     control: &dyn ControlPlane,
     lease: &Lease,
-    memory: &CallMemory,
+    (used, memory): (&UsedCredentials, &CallMemory),
 ) -> Result<BTreeMap<String, Arc<Value>>, ToolError> {
     memory.reserve_inputs(stored_bytes(lease)).await;
     let values = lease.bindings.0.iter().map(|(name, payload)| async move {
@@ -88,7 +95,34 @@ async fn resolve(
         Ok((name.clone(), value))
     });
     let values: BTreeMap<String, Arc<Value>> = try_join_all(values).await?.into_iter().collect();
+    let values = opened(values, lease, used)?;
     memory.hold_inputs(values.values().map(AsRef::as_ref)).await?;
+    Ok(values)
+}
+
+/// Replaces sealed values by the opened ones of the lease, and has them redacted from the result.
+fn opened(
+    mut values: BTreeMap<String, Arc<Value>>,
+    lease: &Lease,
+    used: &UsedCredentials,
+) -> Result<BTreeMap<String, Arc<Value>>, ToolError> {
+    for value in values.values_mut().filter(|value| holds_sealed(value)) {
+        replace_sealed(Arc::make_mut(value), &mut |mark| {
+            let reason = match lease.secrets.0.get(mark.envelope) {
+                Some(OpenedSecret::Value(value)) => {
+                    used.record_secret(value);
+                    return Ok(value.clone());
+                }
+                Some(OpenedSecret::Unreadable(reason)) => reason.as_str(),
+                None => {
+                    "the workload is too large to be sent with the command; read the input by its \
+                         name, as in `{{ workload.token }}`"
+                }
+            };
+            let message = format!("the secret input `{}` cannot be opened: {reason}", mark.name);
+            Err(ToolError::new(ErrorKind::Config, message))
+        })?;
+    }
     Ok(values)
 }
 

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attend;
 use crate::backoff::Backoff;
 use crate::holding::{Assigned, HeldCommands};
+use crate::logs::{LiveLogs, LogSender};
 use crate::report::{QueuedReport, Reporter, WAITING_MAX};
 use crate::run::{self, Done};
 
@@ -68,6 +69,7 @@ pub struct Worker {
     control: Arc<dyn ControlPlane>,
     registry: Arc<Registry>,
     holding: Arc<HeldCommands>,
+    logs: Arc<LiveLogs>,
     settings: WorkerSettings,
 }
 
@@ -75,6 +77,7 @@ pub struct Worker {
 struct CommandRunner {
     control: Arc<dyn ControlPlane>,
     registry: Arc<Registry>,
+    logs: Arc<LiveLogs>,
     worker: WorkerId,
     pool: Pool,
     reports: mpsc::Sender<QueuedReport>,
@@ -87,7 +90,8 @@ impl Worker {
         registry: Registry,
         settings: WorkerSettings,
     ) -> Self {
-        Self { control, registry: Arc::new(registry), holding: Arc::default(), settings }
+        let (holding, logs) = (Arc::default(), Arc::default());
+        Self { control, registry: Arc::new(registry), holding, logs, settings }
     }
 
     /// Works until `shutdown`, lets running commands finish within the drain time, then releases
@@ -110,6 +114,7 @@ impl Worker {
         }
         attendants
             .spawn(attend::watch_cancellations(self.control.cancellations(), self.holding.clone()));
+        attendants.spawn(LogSender::new(self.control.clone(), self.logs.clone()).run());
         let (reports, waiting) = mpsc::channel(WAITING_MAX);
         let reporter = Reporter { control: self.control.clone(), holding: self.holding.clone() };
         let mut reporting = JoinSet::new();
@@ -138,6 +143,7 @@ impl Worker {
         let runner = Arc::new(CommandRunner {
             control: self.control.clone(),
             registry: self.registry.clone(),
+            logs: self.logs.clone(),
             worker: self.settings.id.clone(),
             pool: self.settings.pool.clone(),
             reports,
@@ -231,7 +237,8 @@ impl CommandRunner {
         let begun = Instant::now();
         let mut assigned = Some(assigned);
         while let Some(Assigned { lease, lost }) = assigned.take() {
-            let run = run::run(self.control.as_ref(), &self.registry, &self.worker, lease, &lost);
+            let shared = (&self.logs, &lost);
+            let run = run::run(self.control.as_ref(), &self.registry, &self.worker, lease, shared);
             let Some(Done { report, memory }) = run.await else { break };
             let goes_on = begun.elapsed() < FOLLOW_UP_MAX && !self.shutdown.is_cancelled();
             assigned = if goes_on {

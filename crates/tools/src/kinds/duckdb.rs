@@ -101,7 +101,7 @@ impl Duckdb {
     }
 
     async fn carry_out(&self, call: &Call) -> Result<ToolResult, ToolError> {
-        let keys = ToolConfig::new("duckdb", &call.config);
+        let keys = ToolConfig::of_call("duckdb", call);
         let form = script::row_form(keys)?;
         let work = DuckdbCall::read(keys).await?;
         let place = DatabaseLocation::read(keys)?;

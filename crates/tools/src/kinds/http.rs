@@ -1,7 +1,7 @@
 //! The tool `http`: sends one request and returns the response. A response with an error status
 //! fails the call; its output is kept.
 
-mod auth;
+pub(crate) mod auth;
 mod keychain;
 mod multipart;
 mod oauth;
@@ -93,7 +93,7 @@ impl Http {
     }
 
     async fn exchange(&self, call: &Call) -> Result<ToolResult, ToolError> {
-        let keys = ToolConfig::new("http", &call.config);
+        let keys = ToolConfig::of_call("http", call);
         let wanted = ResponseType::read(keys)?;
         let save_to = keys.text(&["save_to", "response_file"])?;
         let ready = self.ready(call, keys).await?;
@@ -102,6 +102,7 @@ impl Http {
             None => (self.send(ready, &call.memory).await?, None),
             Some(path) => {
                 let file = Path::new(&path);
+                keys.file(file)?;
                 let (response, saved) =
                     self.outgoing.save(ready.request, file, &call.memory).await?;
                 self.learn(response.status, ready.grant.as_deref());

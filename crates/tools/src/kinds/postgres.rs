@@ -75,7 +75,7 @@ impl Postgres {
     }
 
     async fn carry_out(&self, call: &Call) -> Result<ToolResult, ToolError> {
-        let keys = ToolConfig::new("postgres", &call.config);
+        let keys = ToolConfig::of_call("postgres", call);
         let work = PostgresCall::read(keys, call, self.credentials.as_ref()).await?;
         let secrets = work.target.secrets();
         let session = self.pools.session(&work.target, work.limits, &work.settings).await;

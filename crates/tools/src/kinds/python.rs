@@ -1,8 +1,9 @@
-//! The tool `python`: runs code in a pooled interpreter, with a fresh namespace for every call.
+//! The tool `python`: runs the code of an execution in a fork of a pooled interpreter, which runs no
+//! code itself.
 //!
 //! The interpreter runs `runner.py`, which is sent to it at its start; nothing is written to disk.
-//! An interpreter is not reused if its call was stopped, crashed, or left threads or processes
-//! behind.
+//! An interpreter is not reused if its call was stopped or left processes behind that cannot be
+//! killed with certainty.
 
 mod interpreter;
 mod pool;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use noetl_isolation::Isolation;
 use noetl_model::{ErrorKind, Logs, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -31,6 +33,7 @@ pub(crate) struct Python {
     usual: String,
     idle_max: usize,
     environment: BTreeMap<String, String>,
+    isolation: Isolation,
     outgoing: Arc<Outgoing>,
     /// The pools, by interpreter program.
     pools: Mutex<BTreeMap<String, Arc<InterpreterPool>>>,
@@ -73,6 +76,7 @@ impl Python {
             usual: settings.python.clone(),
             idle_max: settings.python_idle_max,
             environment: settings.environment.clone(),
+            isolation: settings.isolation.clone(),
             outgoing,
             pools: Mutex::new(BTreeMap::new()),
         }
@@ -83,7 +87,7 @@ impl Python {
         &self,
         call: &'a Call,
     ) -> Result<(Arc<InterpreterPool>, RunRequest<'a>), ToolError> {
-        let keys = ToolConfig::new("python", &call.config);
+        let keys = ToolConfig::of_call("python", call);
         let program = interpreter_named(keys)?.unwrap_or_else(|| self.usual.clone());
         let cwd = keys.directory(&["cwd"])?;
         let libs = keys.value(&["libs"]);
@@ -116,14 +120,13 @@ impl Python {
     async fn run_code(&self, call: &Call) -> Result<ToolResult, ToolError> {
         let prepared = async {
             let (pool, request) = self.prepare(call).await?;
-            Ok::<_, ToolError>((pool.take().await?, pool, request))
+            Ok::<_, ToolError>((pool.take(call.execution).await?, pool, request))
         };
         let (mut interpreter, pool, request) = tokio::select! {
             prepared = prepared => prepared?,
             () = call.cancel.cancelled() => return Ok(ToolResult::stopped(Logs::default())),
         };
-        let held = (&call.used.redactor(), &call.memory);
-        let talk = interpreter.run(&request, held, &call.cancel).await;
+        let talk = interpreter.run(&request, call).await;
         let logs = interpreter.take_logs();
         pool.give_back(interpreter);
         Ok(match talk {
@@ -145,6 +148,7 @@ impl Python {
             Arc::new(InterpreterPool::new(
                 interpreter.to_owned(),
                 self.environment.clone(),
+                self.isolation.clone(),
                 self.idle_max,
             ))
         });

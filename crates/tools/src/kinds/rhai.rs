@@ -25,6 +25,7 @@ use crate::protect::outgoing::Outgoing;
 use crate::protect::redactor::Redactor;
 use crate::run::call::{Call, Tool, ToolResult};
 use crate::run::keys::ToolConfig;
+use crate::run::live::LiveLog;
 use engine::RhaiInterpreter;
 use requests::Requests;
 use scripts::Scripts;
@@ -43,6 +44,25 @@ impl Rhai {
     }
 }
 
+/// Checks the syntax of scripts without running them.
+pub struct RhaiSyntax(RhaiInterpreter);
+
+impl RhaiSyntax {
+    #[expect(clippy::new_without_default, reason = "an interpreter is expensive to make")]
+    pub fn new() -> Self {
+        Self(RhaiInterpreter::new())
+    }
+
+    /// Returns the line and the message of a syntax error.
+    pub fn fault(&self, code: &str) -> Option<(usize, String)> {
+        let error = self.0.compile(code).err()?;
+        let line = error.position().line().unwrap_or(1);
+        let message = error.to_string();
+        let message = message.split(" (line ").next().unwrap_or(&message);
+        Some((line, message.trim_start_matches("Syntax error: ").to_owned()))
+    }
+}
+
 /// A script with its variables and its access to the network.
 struct RhaiCall {
     code: String,
@@ -51,6 +71,7 @@ struct RhaiCall {
     execution: String,
     requests: Requests,
     redactor: Redactor,
+    live: LiveLog,
 }
 
 #[async_trait]
@@ -72,6 +93,7 @@ impl Tool for Rhai {
                 memory: call.memory.clone(),
             },
             redactor: call.used.redactor(),
+            live: call.live.clone(),
         };
         let (done, ended) = tokio::sync::oneshot::channel();
         let scripts = self.scripts.clone();
@@ -99,7 +121,8 @@ fn evaluate(work: RhaiCall, scripts: &Scripts, interpreter: &RhaiInterpreter) ->
         .and_then(|variables| Ok((variables, scripts.get(&work.code, interpreter)?)));
     let (result, logs) = match prepared {
         Ok((variables, script)) => {
-            let printed = Printed::new(&work.redactor);
+            let mut printed = Printed::new(&work.redactor);
+            printed.send_to(&work.live);
             interpreter.evaluate(&script, variables, (work.requests, printed))
         }
         Err(error) => (Err(error), Logs::default()),

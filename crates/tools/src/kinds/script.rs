@@ -27,12 +27,12 @@ pub(crate) struct ScriptTool {
 
 impl ScriptTool {
     pub(crate) fn new(settings: &ToolSettings, outgoing: Arc<Outgoing>) -> Self {
-        let shell = Shell::new(settings.environment.clone());
+        let shell = Shell::new(settings.environment.clone(), settings.isolation.clone());
         Self { shell, python: settings.python.clone(), outgoing }
     }
 
     async fn run_file(&self, call: &Call) -> Result<ToolResult, ToolError> {
-        let keys = ToolConfig::new("script", &call.config);
+        let keys = ToolConfig::of_call("script", call);
         let cwd = keys.directory(&["cwd"])?;
         let arguments = arguments(keys)?;
         let source = ScriptSource::read(keys, cwd.as_deref(), &call.label)?;

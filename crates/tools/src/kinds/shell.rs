@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use async_trait::async_trait;
-use noetl_model::{ErrorKind, Logs, ToolError};
+use noetl_isolation::Isolation;
+use noetl_model::{ErrorKind, LogStream, Logs, ToolError};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
@@ -21,6 +22,7 @@ use crate::run::keys::ToolConfig;
 
 pub(crate) struct Shell {
     environment: BTreeMap<String, String>,
+    isolation: Isolation,
 }
 
 /// The commands of a call, with their environment and input.
@@ -35,8 +37,8 @@ pub(crate) struct ShellCommands {
 }
 
 impl Shell {
-    pub(crate) fn new(environment: BTreeMap<String, String>) -> Self {
-        Self { environment }
+    pub(crate) fn new(environment: BTreeMap<String, String>, isolation: Isolation) -> Self {
+        Self { environment, isolation }
     }
 
     /// Runs the commands in order until one fails.
@@ -72,17 +74,18 @@ impl Shell {
         redactor: &Redactor,
         printed: &mut Printed,
     ) -> Result<Option<std::process::ExitStatus>, ToolError> {
-        let mut command = Command::new(&argv[0]);
-        command.args(&argv[1..]).env_clear().envs(&self.environment);
-        command.envs(call.environment()).envs(script.env.iter().map(|(name, value)| (name, value)));
-        if let Some(cwd) = &script.cwd {
-            command.current_dir(cwd);
-        }
+        let environment = self.environment(script, call);
+        let (command, refusal) = self
+            .isolation
+            .command(&argv[0], &argv[1..], &environment, script.cwd.as_deref())
+            .map_err(|error| cannot_start(script.tool, &argv[0], &error))?
+            .into_parts();
+        let mut command = Command::from(command);
         command.stdin(if script.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-        let (mut group, mut stdout, mut stderr) =
-            Group::spawn(command).map_err(|error| cannot_start(script.tool, &argv[0], &error))?;
-        stdout.redact(redactor);
-        stderr.redact(redactor);
+        let (mut group, mut stdout, mut stderr) = Group::spawn(command, &self.isolation)
+            .map_err(|error| cannot_start(script.tool, &argv[0], &error))?;
+        stdout.begin(redactor, call.live.stream(LogStream::Stdout));
+        stderr.begin(redactor, call.live.stream(LogStream::Stderr));
         let stdin = group.take_stdin();
 
         let text = script.stdin.as_deref().unwrap_or_default();
@@ -102,7 +105,13 @@ impl Shell {
         let reading = async { tokio::join!(stdout.read_to_end(), stderr.read_to_end()) };
         let status = while_reading(running, reading).await;
         printed.stdout.push(stdout.take_text().as_bytes());
-        printed.stderr.push(stderr.take_text().as_bytes());
+        let stderr = stderr.take_text();
+        if let Some(Ok(status)) = &status
+            && let Some(reason) = refusal.reason(status.code(), &stderr)
+        {
+            return Err(refused(script.tool, &reason));
+        }
+        printed.stderr.push(stderr.as_bytes());
         status.transpose().map_err(|error| {
             let message = format!("{}: cannot wait for a process: {error}", script.tool);
             ToolError::new(ErrorKind::Unknown, message)
@@ -110,10 +119,22 @@ impl Shell {
     }
 }
 
+impl Shell {
+    /// Returns the environment of a command.
+    fn environment(&self, script: &ShellCommands, call: &Call) -> BTreeMap<String, String> {
+        // Programs in Python print to a pipe in large blocks unless they are told not to.
+        let mut environment = BTreeMap::from([("PYTHONUNBUFFERED".to_owned(), "1".to_owned())]);
+        environment.extend(self.environment.clone());
+        environment.extend(call.environment().map(|(name, value)| (name.to_owned(), value)));
+        environment.extend(script.env.iter().cloned());
+        environment
+    }
+}
+
 #[async_trait]
 impl Tool for Shell {
     async fn run(&self, call: &Call) -> ToolResult {
-        match ShellCommands::read(ToolConfig::new("shell", &call.config)) {
+        match ShellCommands::read(ToolConfig::of_call("shell", call)) {
             Ok(script) => self.run_script(&script, call).await.into(),
             Err(error) => ToolResult::failed(error),
         }
@@ -181,6 +202,11 @@ fn cannot_start(tool: &str, program: &str, error: &std::io::Error) -> ToolError 
         ""
     };
     ToolError::new(ErrorKind::Config, format!("{tool}: cannot start `{program}`: {error}{hint}"))
+}
+
+fn refused(tool: &str, reason: &str) -> ToolError {
+    let message = format!("{tool}: the program was not started: {reason}");
+    ToolError::new(ErrorKind::Config, message)
 }
 
 fn output(exit_code: i32, logs: &Logs) -> Value {

@@ -2,6 +2,7 @@
 
 pub(crate) mod database;
 mod failure;
+mod other_files;
 
 use async_trait::async_trait;
 use noetl_model::{Logs, ToolError};
@@ -20,7 +21,7 @@ pub(crate) struct Sqlite;
 
 impl Sqlite {
     async fn carry_out(call: &Call) -> Result<ToolResult, ToolError> {
-        let keys = ToolConfig::new("sqlite", &call.config);
+        let keys = ToolConfig::of_call("sqlite", call);
         let script = script::read(keys).await?;
         let params = Params::read(keys)?;
         let form = script::row_form(keys)?;

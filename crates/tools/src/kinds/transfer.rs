@@ -92,12 +92,12 @@ impl TransferProgress {
 
 impl Transfer {
     async fn carry_out(&self, call: &Call) -> Result<ToolResult, ToolError> {
-        let keys = ToolConfig::new("transfer", &call.config);
+        let keys = ToolConfig::of_call("transfer", call);
         let mode = WriteMode::read(keys)?;
         let rows_max = keys.count(&["chunk_size", "batch_size"], CHUNK_ROWS_MAX)?;
         let rows_max = rows_max.unwrap_or(CHUNK_ROWS_DEFAULT);
-        let source_keys = ToolConfig::new("transfer: source", section(keys, "source")?);
-        let target_keys = ToolConfig::new("transfer: target", section(keys, "target")?);
+        let source_keys = keys.part("transfer: source", section(keys, "source")?);
+        let target_keys = keys.part("transfer: target", section(keys, "target")?);
         let target = TransferTarget::read(keys, target_keys, mode, self, call).await?;
         let source = TransferSource::read(source_keys, self, call).await?;
         let (from, to) = (source.kind(), target.kind());

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use noetl_model::Logs;
+use noetl_model::{LogStream, Logs};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::protect::redactor::{Redaction, Redactor};
+use crate::run::live::{LiveLog, LiveStream};
 
 /// The maximum number of bytes kept of one output stream; beyond it the middle is dropped.
 pub(crate) const CAPTURE_BYTES_MAX: usize = 10 * 1024 * 1024;
@@ -25,6 +26,8 @@ pub(crate) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out: u64,
+    /// The receiver of the redacted bytes while the tool runs.
+    live: Option<LiveStream>,
 }
 
 impl Capture {
@@ -36,7 +39,13 @@ impl Capture {
             head: Vec::new(),
             tail: VecDeque::new(),
             left_out: 0,
+            live: None,
         }
+    }
+
+    /// Passes all later output on while the tool runs.
+    pub(crate) fn send_to(&mut self, live: LiveStream) {
+        self.live = Some(live);
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
@@ -47,7 +56,17 @@ impl Capture {
         self.redacted = redacted;
     }
 
+    /// Waits, not for long, until the receiver has space.
+    async fn has_space(&self) {
+        if let Some(live) = &self.live {
+            live.has_space().await;
+        }
+    }
+
     fn keep(&mut self, bytes: &[u8]) {
+        if let Some(live) = &self.live {
+            live.write(bytes);
+        }
         let to_head = bytes.len().min(self.half_max - self.head.len());
         let (head, rest) = bytes.split_at(to_head);
         self.head.extend_from_slice(head);
@@ -58,11 +77,13 @@ impl Capture {
         }
     }
 
-    /// Returns the captured text and clears the capture. Invalid UTF-8 is replaced.
+    /// Returns the captured text and clears the capture; later output is not passed on. Invalid
+    /// UTF-8 is replaced.
     pub(crate) fn take_text(&mut self) -> String {
         let mut rest = std::mem::take(&mut self.redacted);
         self.redaction.finish(&mut rest);
         self.keep(&rest);
+        self.live = None;
         let mut bytes = std::mem::take(&mut self.head);
         if self.left_out > 0 {
             bytes.extend(format!("\n… {} bytes left out …\n", self.left_out).into_bytes());
@@ -89,6 +110,12 @@ impl Printed {
         Self { stdout: capture(), stderr: capture() }
     }
 
+    /// Passes all later output on while the tool runs.
+    pub(crate) fn send_to(&mut self, live: &LiveLog) {
+        self.stdout.send_to(live.stream(LogStream::Stdout));
+        self.stderr.send_to(live.stream(LogStream::Stderr));
+    }
+
     /// Returns the captured logs and clears them.
     pub(crate) fn take(&mut self) -> Logs {
         Logs { stdout: self.stdout.take_text(), stderr: self.stderr.take_text() }
@@ -111,9 +138,10 @@ impl<R: AsyncRead + Unpin> Captured<R> {
         Self { reader: Some(reader), pending: Vec::new(), capture }
     }
 
-    /// Removes the secrets of a redactor from all later output.
-    pub(crate) fn redact(&mut self, redactor: &Redactor) {
+    /// Removes the secrets of a redactor from all later output, and passes it on while the tool runs.
+    pub(crate) fn begin(&mut self, redactor: &Redactor, live: LiveStream) {
         self.capture.redaction = redactor.begin();
+        self.capture.send_to(live);
     }
 
     /// Reads until the stream ends. A read error counts as the end.
@@ -121,6 +149,7 @@ impl<R: AsyncRead + Unpin> Captured<R> {
         while self.read_chunk().await {
             self.capture.push(&self.pending);
             self.pending.clear();
+            self.capture.has_space().await;
         }
     }
 
@@ -132,9 +161,13 @@ impl<R: AsyncRead + Unpin> Captured<R> {
                 self.pending.drain(..at + mark.len());
                 return;
             }
-            let safe = self.pending.len().saturating_sub(mark.len() - 1);
+            // Only the bytes from which a mark may have begun wait for what follows them.
+            let tail = self.pending.len().saturating_sub(mark.len() - 1);
+            let begun = self.pending[tail..].iter().position(|byte| Some(byte) == mark.first());
+            let safe = begun.map_or(self.pending.len(), |at| tail + at);
             self.capture.push(&self.pending[..safe]);
             self.pending.drain(..safe);
+            self.capture.has_space().await;
             if !self.read_chunk().await {
                 return;
             }

@@ -1,13 +1,15 @@
 //! A child process together with all processes it starts, in one process group.
 //!
 //! Invariant: dropping a [`Group`] kills every process in it, and so does the end of this process.
-//! A process that leaves the group by starting its own session is not killed.
+//! A process that leaves the group by starting its own session is killed only if the program was
+//! started by a launcher.
 
 mod watchdog;
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
 
+use noetl_isolation::Isolation;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
@@ -20,8 +22,19 @@ pub(crate) struct Group {
     leader: Box<dyn ChildWrapper>,
     /// Prevents a kill after the leader has ended: the group's number may then be reused.
     state: GroupState,
+    /// The reach of a kill.
+    reach: KillReach,
     /// The watchdog registration; removed when the group has ended.
     watched: Option<WatchedGroup>,
+}
+
+/// The processes that a kill reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KillReach {
+    /// The group; in a process namespace, everything in it.
+    Group,
+    /// The group, and all descendants of its leader, a launcher without a process namespace.
+    Descendants,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -34,13 +47,18 @@ impl Group {
     /// Starts `command` as the leader of a new group and captures its output streams.
     pub(crate) fn spawn(
         mut command: Command,
+        isolation: &Isolation,
     ) -> io::Result<(Self, Captured<ChildStdout>, Captured<ChildStderr>)> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut leader = CommandWrap::from(command).wrap(ProcessGroup::leader()).spawn()?;
         let stdout = leader.stdout().take().expect("stdout is piped");
         let stderr = leader.stderr().take().expect("stderr is piped");
         let watched = leader.id().map(WatchedGroup::new);
-        let group = Self { leader, state: GroupState::Running, watched };
+        let reach = match isolation.has_launcher() && !isolation.has_own_processes() {
+            true => KillReach::Descendants,
+            false => KillReach::Group,
+        };
+        let group = Self { leader, state: GroupState::Running, reach, watched };
         Ok((group, Captured::new(stdout), Captured::new(stderr)))
     }
 
@@ -65,6 +83,9 @@ impl Group {
     pub(crate) fn kill(&mut self) {
         if self.state == GroupState::Ended {
             return;
+        }
+        if let (KillReach::Descendants, Some(leader)) = (self.reach, self.leader.id()) {
+            noetl_isolation::kill_descendants(leader);
         }
         if let Err(error) = self.leader.start_kill() {
             // Usually the whole group has already ended.

@@ -98,6 +98,7 @@ impl ScriptSource {
             ScriptSource::Inline(script) => return Ok(script),
             ScriptSource::File(path) => {
                 let filename = path.display().to_string();
+                keys.file(&path)?;
                 let too_large = tokio::fs::metadata(&path)
                     .await
                     .is_ok_and(|metadata| SCRIPT_BYTES_MAX as u64 <= metadata.len());

@@ -51,6 +51,11 @@ impl UsedCredentials {
         used.redactor = None;
     }
 
+    /// Adds a secret that is not part of a credential, such as a secret input.
+    pub fn record_secret(&self, secret: &Value) {
+        self.record(&Map::from_iter([("secret".to_owned(), secret.clone())]));
+    }
+
     /// Returns a redactor for the secrets of all credentials added so far.
     pub fn redactor(&self) -> Redactor {
         let RecordedCredentials { fields, redactor } = &mut *self.lock();

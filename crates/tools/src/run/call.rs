@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::protect::credentials::UsedCredentials;
+use crate::protect::files::FileAccess;
 use crate::protect::redactor::Redactor;
+use crate::run::live::LiveLog;
 use crate::run::memory::CallMemory;
 
 /// A kind of work that a worker can do.
@@ -47,6 +49,10 @@ pub struct Call {
     pub used: UsedCredentials,
     /// The memory account of the call.
     pub memory: CallMemory,
+    /// The files that a tool of the worker's process may open.
+    pub files: FileAccess,
+    /// The receiver of the output while the tool runs.
+    pub live: LiveLog,
 }
 
 impl Call {

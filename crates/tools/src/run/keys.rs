@@ -2,11 +2,14 @@
 //!
 //! A key whose value is null counts as absent, so that a template can leave a key out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
+
+use crate::protect::files::FileAccess;
+use crate::run::call::Call;
 
 /// The maximum duration in seconds: one week.
 const SECONDS_MAX: f64 = 7.0 * 24.0 * 3600.0;
@@ -18,11 +21,38 @@ pub(crate) struct ToolConfig<'a> {
     /// The key of this map in the configuration; `None` for the configuration itself.
     under: Option<&'static str>,
     config: &'a Map<String, Value>,
+    /// The files that the call may open; `None` if the configuration is not that of a call.
+    files: Option<&'a FileAccess>,
 }
 
 impl<'a> ToolConfig<'a> {
+    /// Returns keys that name no files.
     pub(crate) fn new(tool: &'static str, config: &'a Map<String, Value>) -> Self {
-        Self { tool, under: None, config }
+        Self { tool, under: None, config, files: None }
+    }
+
+    /// Returns the keys of a call.
+    pub(crate) fn of_call(tool: &'static str, call: &'a Call) -> Self {
+        Self { tool, under: None, config: &call.config, files: Some(&call.files) }
+    }
+
+    /// Returns the keys of a part of this configuration, with a name of its own.
+    pub(crate) fn part(&self, tool: &'static str, config: &'a Map<String, Value>) -> Self {
+        Self { tool, under: None, config, files: self.files }
+    }
+
+    /// Checks that the call may open a file, and returns its path without links.
+    pub(crate) fn file(&self, path: impl AsRef<Path>) -> Result<PathBuf, ToolError> {
+        let path = path.as_ref();
+        let files = self
+            .files
+            .ok_or_else(|| self.error(format!("{} cannot be opened here", path.display())))?;
+        files.check(path).map_err(|error| self.error(error.message))
+    }
+
+    /// Returns the files that the call may open.
+    pub(crate) fn files(&self) -> FileAccess {
+        self.files.cloned().unwrap_or_default()
     }
 
     /// Returns the keys of a map nested under a key of this one.
@@ -30,8 +60,11 @@ impl<'a> ToolConfig<'a> {
         &self,
         key: &'static str,
         config: &'b Map<String, Value>,
-    ) -> ToolConfig<'b> {
-        ToolConfig { tool: self.tool, under: Some(key), config }
+    ) -> ToolConfig<'b>
+    where
+        'a: 'b,
+    {
+        ToolConfig { tool: self.tool, under: Some(key), config, files: self.files }
     }
 
     /// Returns the first spelling that is present, with its value.

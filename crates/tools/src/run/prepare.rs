@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use lru::LruCache;
 use noetl_expr::{CommandFacts, CommandVariables, RenderedTool, ToolTemplate};
-use noetl_model::{Digest, Lease, ToolError, ToolKind};
+use noetl_model::{Digest, Lease, ToolError};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::protect::credentials::{CredentialResolver, UsedCredentials};
+use crate::protect::files::FileAccess;
 use crate::run::call::Call;
 use crate::run::keys::ToolConfig;
+use crate::run::live::LiveLog;
 use crate::run::memory::CallMemory;
 use crate::run::settings::WorkerIdentity;
 
@@ -31,6 +33,8 @@ pub(crate) struct CallOptions<'a> {
     pub(crate) cancel: CancellationToken,
     pub(crate) used: UsedCredentials,
     pub(crate) memory: CallMemory,
+    pub(crate) live: LiveLog,
+    pub(crate) files: FileAccess,
     pub(crate) identity: &'a WorkerIdentity,
 }
 
@@ -49,8 +53,8 @@ impl Templates {
         credentials: &dyn CredentialResolver,
         options: CallOptions<'_>,
     ) -> Result<Call, ToolError> {
-        let config = self.parse(lease.tool, &lease.config)?;
-        let CallOptions { timeout_default, cancel, used, memory, identity } = options;
+        let config = self.parse(lease)?;
+        let CallOptions { timeout_default, cancel, used, memory, live, files, identity } = options;
         let mut call = Call {
             config: Map::new(),
             input: Map::new(),
@@ -65,6 +69,8 @@ impl Templates {
             cancel,
             used,
             memory,
+            files,
+            live,
         };
         let aliases = config.aliases(&call.variables);
         let keychain = Arc::new(keychain(&aliases, &call, credentials).await?);
@@ -79,12 +85,13 @@ impl Templates {
         Ok(call)
     }
 
-    fn parse(&self, tool: ToolKind, source: &Value) -> Result<Arc<ToolTemplate>, ToolError> {
-        let digest = Digest::of(format!("{tool} {source}").as_bytes());
+    fn parse(&self, lease: &Lease) -> Result<Arc<ToolTemplate>, ToolError> {
+        let Lease { tool, config: source, is_strict, .. } = lease;
+        let digest = Digest::of(format!("{tool} {is_strict} {source}").as_bytes());
         if let Some(config) = self.lock().get(&digest) {
             return Ok(config.clone());
         }
-        let config = Arc::new(ToolTemplate::parse(tool, source)?);
+        let config = Arc::new(ToolTemplate::of_lease(lease)?);
         self.lock().put(digest, config.clone());
         Ok(config)
     }

@@ -28,8 +28,10 @@ use crate::kinds::transfer::Transfer;
 use crate::protect::credentials::{
     CredentialResolver, FixedCredentials, RecordingResolver, UsedCredentials,
 };
+use crate::protect::files::FileAccess;
 use crate::protect::outgoing::Outgoing;
 use crate::run::call::{Call, Tool, ToolResult};
+use crate::run::live::LiveLog;
 use crate::run::memory::{CallMemory, MemoryBudget};
 use crate::run::prepare::{CallOptions, Templates};
 use crate::run::settings::{ToolSettings, WorkerIdentity};
@@ -47,6 +49,18 @@ pub struct Registry {
     credentials: Arc<dyn CredentialResolver>,
     identity: WorkerIdentity,
     memory: MemoryBudget,
+    files: FileAccess,
+}
+
+/// The parts of a run that the worker keeps.
+#[derive(Clone, Copy)]
+pub struct CallParts<'a> {
+    /// Records the credentials that the tool requests.
+    pub used: &'a UsedCredentials,
+    /// Holds the memory of the result.
+    pub memory: &'a CallMemory,
+    /// Receives the output while the tool runs.
+    pub live: &'a LiveLog,
 }
 
 /// The reason why a tool was stopped.
@@ -65,6 +79,7 @@ impl Registry {
             credentials,
             identity: WorkerIdentity::default(),
             memory: MemoryBudget::default(),
+            files: FileAccess::default(),
         }
     }
 
@@ -77,8 +92,8 @@ impl Registry {
             Arc::new(Outgoing::new(settings.egress.clone(), settings.proxy_from_environment));
         let pools = Arc::new(Pools::new());
         let connections = Arc::new(NatsConnections::default());
-        let duckdb =
-            Arc::new(Engine::new(settings.duckdb_library.clone(), settings.library_places.clone()));
+        let duckdb = Engine::new(settings.duckdb_library.clone(), settings.library_places.clone());
+        let duckdb = Arc::new(duckdb.with_external_access(settings.duckdb_external_access));
         let http = Http::new(outgoing.clone(), settings.credentials.clone());
         let transfer = Transfer {
             pools: pools.clone(),
@@ -88,8 +103,8 @@ impl Registry {
         };
         let (credentials, identity) =
             (Arc::new(KeychainVariable(http.clone())), settings.identity.clone());
-        let memory = settings.memory.clone();
-        Self { credentials, identity, memory, ..Self::empty() }
+        let (memory, files) = (settings.memory.clone(), settings.files.clone());
+        Self { credentials, identity, memory, files, ..Self::empty() }
             .with(ToolKind::Artifact, Artifact::new("artifact", settings.results.clone()))
             .with(ToolKind::ResultFetch, Artifact::new("result_fetch", settings.results.clone()))
             .with(ToolKind::Nats, Nats::new(connections.clone(), settings.credentials.clone()))
@@ -105,7 +120,7 @@ impl Registry {
             .with(ToolKind::Rhai, Rhai::new(outgoing.clone()))
             .with(ToolKind::Script, ScriptTool::new(&settings, outgoing))
             .with(ToolKind::Secrets, SecretsTool::new(settings.credentials.clone()))
-            .with(ToolKind::Shell, Shell::new(settings.environment))
+            .with(ToolKind::Shell, Shell::new(settings.environment, settings.isolation))
             .with(ToolKind::Sqlite, Sqlite)
             .with(ToolKind::Transfer, transfer)
     }
@@ -127,24 +142,23 @@ impl Registry {
     }
 
     /// Runs the command of a lease to its end. `bindings` are the lease's values with references
-    /// resolved. Credentials that the tool requests are recorded in `used`, and their secrets are
-    /// removed from the result. The memory of the result is held by `memory`.
+    /// resolved. The secrets of the credentials that the tool requests are removed from the result.
     pub async fn run(
         &self,
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
-        (used, memory): (&UsedCredentials, &CallMemory),
+        parts: CallParts<'_>,
         cancel: &CancellationToken,
     ) -> ToolResult {
-        let ended = self.run_lease(lease, bindings, (used, memory), cancel).await;
-        memory.settle(ended.redacted(&used.redactor())).await
+        let ended = self.run_lease(lease, bindings, parts, cancel).await;
+        parts.memory.settle(ended.redacted(&parts.used.redactor())).await
     }
 
     async fn run_lease(
         &self,
         lease: &Lease,
         bindings: BTreeMap<String, Arc<Value>>,
-        (used, memory): (&UsedCredentials, &CallMemory),
+        CallParts { used, memory, live }: CallParts<'_>,
         cancel: &CancellationToken,
     ) -> ToolResult {
         let Some(tool) = self.tools.get(&lease.tool) else {
@@ -155,6 +169,8 @@ impl Registry {
             cancel: cancel.child_token(),
             used: used.clone(),
             memory: memory.clone(),
+            live: live.clone(),
+            files: self.files.clone(),
             identity: &self.identity,
         };
         let preparing = self.templates.prepare(lease, bindings, &*self.credentials, options);

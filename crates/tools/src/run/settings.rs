@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use noetl_isolation::Isolation;
+
 use crate::protect::credentials::{CredentialResolver, FixedCredentials};
+use crate::protect::files::FileAccess;
 use crate::protect::outgoing::Egress;
 use crate::run::memory::MemoryBudget;
 use crate::run::results::{NoResults, ResultSource};
@@ -39,6 +42,8 @@ pub struct WorkerIdentity {
 pub struct ToolSettings {
     /// The environment of processes started by a tool, without the variables that the call adds.
     pub environment: BTreeMap<String, String>,
+    /// The isolation of processes started by a tool.
+    pub isolation: Isolation,
     /// The Python interpreter: a name on the path or a file.
     pub python: String,
     /// The maximum number of idle Python processes.
@@ -52,6 +57,10 @@ pub struct ToolSettings {
     pub results: Arc<dyn ResultSource>,
     /// The configured file of the DuckDB library, if any.
     pub duckdb_library: Option<PathBuf>,
+    /// True if statements of DuckDB may open any file and connect anywhere.
+    pub duckdb_external_access: bool,
+    /// The files that tools of the worker's process may open.
+    pub files: FileAccess,
     /// The directories of libraries installed for this user.
     pub library_places: Vec<PathBuf>,
     pub identity: WorkerIdentity,
@@ -68,10 +77,13 @@ impl ToolSettings {
         Self {
             python: python.cloned().unwrap_or_else(|| "python3".into()),
             python_idle_max: 16,
+            isolation: Isolation::off(),
             egress: Egress::Any,
             proxy_from_environment: false,
             results: Arc::new(NoResults),
             duckdb_library: said("NOETL_DUCKDB_LIBRARY").map(PathBuf::from),
+            duckdb_external_access: false,
+            files: FileAccess::default(),
             identity: WorkerIdentity {
                 worker: said("WORKER_ID").cloned(),
                 server_url: said("NOETL_SERVER_URL").cloned(),

@@ -48,7 +48,7 @@ async fn file(keys: ToolConfig<'_>) -> Result<String, ToolError> {
         None => return Err(keys.error("`query` is missing: the statements to run")),
         Some((_, Value::String(path))) => path.clone(),
         Some((_, Value::Object(script))) => {
-            let script = ToolConfig::new("script", script);
+            let script = keys.below("script", script);
             match script.text(&["uri", "path"])? {
                 Some(path) => path,
                 None => return Err(keys.error("`script.uri` is missing: a file of statements")),
@@ -57,6 +57,7 @@ async fn file(keys: ToolConfig<'_>) -> Result<String, ToolError> {
         Some((key, other)) => return Err(keys.wrong(key, "the path of a file", other)),
     };
     let path = Path::new(path.strip_prefix("file://").unwrap_or(&path)).to_owned();
+    keys.file(&path)?;
     let unreadable = |error: std::io::Error| {
         let kind = match error.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,

@@ -123,9 +123,9 @@ impl FetchedMessages {
         line: FetchOrder,
     ) -> Option<Duration> {
         let told = match verdict {
-            MessageOutcome::Started { .. } | MessageOutcome::Duplicate { .. } => {
-                self.source.ack(receipt).await
-            }
+            MessageOutcome::Started { .. }
+            | MessageOutcome::Duplicate { .. }
+            | MessageOutcome::Signalled => self.source.ack(receipt).await,
             MessageOutcome::Dead { reason } => {
                 tracing::warn!(reason, "a message is dead");
                 self.source.terminate(receipt).await

@@ -211,10 +211,13 @@ fn lease(command: u64, tool: ToolKind, config: Value) -> Lease {
         tool,
         config,
         bindings: Bindings::default(),
+        is_strict: false,
         timeout_ms: None,
         idempotency_key: format!("7-{command}"),
         key_attempt: 1,
+        item: None,
         trace: None,
+        secrets: noetl_model::OpenedSecrets::default(),
     }
 }
 

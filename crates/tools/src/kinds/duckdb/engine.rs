@@ -9,6 +9,7 @@ use noetl_model::{ErrorKind, ToolError};
 use tokio_util::sync::CancellationToken;
 
 use super::failure;
+use crate::protect::files::FileAccess;
 use crate::run::keys::ToolConfig;
 
 /// The interval at which a running statement is interrupted again until it stops.
@@ -18,6 +19,8 @@ const STOP_AGAIN: Duration = Duration::from_millis(20);
 pub(crate) struct Engine {
     named: Option<PathBuf>,
     places: Vec<PathBuf>,
+    /// True if statements may open any file and connect anywhere.
+    external_access: bool,
     loaded: Mutex<Option<Arc<Library>>>,
 }
 
@@ -25,35 +28,76 @@ pub(crate) struct Engine {
 pub(crate) struct DatabaseLocation {
     path: Option<String>,
     read_only: bool,
+    files: FileAccess,
 }
 
 impl DatabaseLocation {
     /// Reads `database`, a path; the database is in memory if it is missing.
     pub(crate) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let path = keys.text(&["database", "db_path", "path", "db", "file"])?;
+        let path = path.filter(|path| path != ":memory:");
+        let path = path.map(|path| keys.file(path)).transpose()?;
         Ok(Self {
-            path: path.filter(|path| path != ":memory:"),
+            path: path.map(|path| path.display().to_string()),
             read_only: keys.flag(&["read_only"])?.unwrap_or(false),
+            files: keys.files(),
         })
     }
 
-    fn open(&self, library: &Arc<Library>) -> Result<DuckdbConnection, ToolError> {
+    fn open(
+        &self,
+        library: &Arc<Library>,
+        external_access: bool,
+    ) -> Result<DuckdbConnection, ToolError> {
         let mode = if self.read_only { "READ_ONLY" } else { "AUTOMATIC" };
         // A statement that needs an extension fails instead of waiting for a download.
         let settings = [("autoinstall_known_extensions", "false"), ("access_mode", mode)];
         let opened = DuckdbConnection::open(library, self.path.as_deref(), &settings);
-        opened.map_err(|error| {
+        let opened = opened.map_err(|error| {
             let mut told = failure::of(&error);
             let name = self.path.as_deref().unwrap_or("a database in memory");
             told.message = format!("cannot open {name}: {}", told.message);
             told
-        })
+        })?;
+        if !external_access {
+            self.confine(&opened)?;
+        }
+        Ok(opened)
+    }
+}
+
+impl DatabaseLocation {
+    /// Restricts statements to the allowed files. DuckDB refuses to take this back.
+    fn confine(&self, connection: &DuckdbConnection) -> Result<(), ToolError> {
+        let paths = match self.files.directories() {
+            Some(paths) => paths,
+            None => vec![PathBuf::from("/")],
+        };
+        let list = |paths: Vec<&PathBuf>| {
+            let quoted = paths.iter().map(|path| path.display().to_string().replace('\'', "''"));
+            quoted.map(|path| format!("'{path}'")).collect::<Vec<_>>().join(", ")
+        };
+        let (directories, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            paths.iter().partition(|path| path.is_dir());
+        // Versions before 1.2 have no list of directories; then no file can be opened.
+        for (setting, paths) in [("allowed_directories", directories), ("allowed_paths", files)] {
+            let statement = format!("SET {setting} = [{}]", list(paths));
+            if let Err(error) = execute(connection, &statement) {
+                tracing::debug!(error = error.message, "this DuckDB has no {setting}");
+            }
+        }
+        execute(connection, "SET enable_external_access = false")
     }
 }
 
 impl Engine {
     pub(crate) fn new(named: Option<PathBuf>, places: Vec<PathBuf>) -> Self {
-        Self { named, places, loaded: Mutex::new(None) }
+        Self { named, places, external_access: false, loaded: Mutex::new(None) }
+    }
+
+    /// Sets whether statements may open any file and connect anywhere.
+    pub(crate) fn with_external_access(self, external_access: bool) -> Self {
+        Self { external_access, ..self }
     }
 
     /// Returns the library; searches again if it was not found the last time.
@@ -76,7 +120,10 @@ impl Engine {
         work: impl FnOnce(&DuckdbConnection) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let engine = self.clone();
-        let opened = tokio::task::spawn_blocking(move || place.open(&engine.library()?)).await;
+        let opened = tokio::task::spawn_blocking(move || {
+            place.open(&engine.library()?, engine.external_access)
+        })
+        .await;
         let connection = opened.map_err(broken)??;
         let stop = StopWhenDropped(connection.interrupter());
         let mut running = tokio::task::spawn_blocking(move || work(&connection));

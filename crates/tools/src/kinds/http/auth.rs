@@ -66,7 +66,7 @@ impl Auth {
         }
     }
 
-    pub(super) fn of(keys: ToolConfig<'_>, fields: &Map<String, Value>) -> Result<Self, ToolError> {
+    pub(crate) fn of(keys: ToolConfig<'_>, fields: &Map<String, Value>) -> Result<Self, ToolError> {
         if is_grant(fields) {
             return Ok(Auth::Grant(Box::new(grant(keys, fields)?)));
         }

@@ -180,11 +180,12 @@ async fn body(
 pub(super) async fn read_file(keys: ToolConfig<'_>, path: &str) -> Result<Vec<u8>, ToolError> {
     let cannot =
         |error: std::io::Error| keys.error(format!("cannot read the file {path}: {error}"));
-    let size = tokio::fs::metadata(path).await.map_err(cannot)?.len();
+    let file = keys.file(path)?;
+    let size = tokio::fs::metadata(&file).await.map_err(cannot)?.len();
     if BODY_BYTES_MAX as u64 <= size {
         return Err(keys.error(format!("the file {path} has more than {BODY_BYTES_MAX} bytes")));
     }
-    tokio::fs::read(path).await.map_err(cannot)
+    tokio::fs::read(&file).await.map_err(cannot)
 }
 
 /// Reads the connection settings. The timeout of the whole call is enforced by the registry.

@@ -1,4 +1,5 @@
-//! A Python process and the protocol to talk to it.
+//! A Python process and the protocol to talk to it. The process runs the
+//! calls of each execution in a fork.
 //!
 //! The standard input of the process is a socket that carries frames in both directions; standard
 //! output and standard error belong to the script.
@@ -10,17 +11,19 @@ use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::time::Duration;
 
-use noetl_model::{ErrorKind, Logs, PAYLOAD_MAX, TooLarge, ToolError, Unmeasured};
+use noetl_isolation::Isolation;
+use noetl_model::{
+    ErrorKind, ExecutionId, LogStream, Logs, PAYLOAD_MAX, TooLarge, ToolError, Unmeasured,
+};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{ChildStderr, ChildStdout, Command};
-use tokio_util::sync::CancellationToken;
 
 use super::{PythonResult, Raised, RunRequest};
 use crate::process::capture::{Captured, while_reading};
 use crate::process::group::{self, Group};
-use crate::protect::redactor::Redactor;
+use crate::run::call::Call;
 use crate::run::memory::{CallMemory, too_large};
 
 /// The number of calls after which an interpreter is replaced.
@@ -37,6 +40,14 @@ const RUNNER: &str = include_str!("runner.py");
 const BOOTSTRAP: &str = "import sys\n\
     exec(compile(sys.stdin.buffer.read(int(sys.argv[1])), '<noetl>', 'exec'))";
 
+/// The first frame of a call.
+#[derive(Serialize)]
+struct CallHeader<'a> {
+    mark: &'a str,
+    /// The calls of a session share a fork: those of one execution.
+    session: &'a str,
+}
+
 #[derive(Debug)]
 pub(super) struct PythonInterpreter {
     group: Group,
@@ -46,6 +57,8 @@ pub(super) struct PythonInterpreter {
     /// A random number that makes the output marks of this process unique.
     token: u64,
     calls: u32,
+    /// The execution of the last call.
+    session: Option<ExecutionId>,
     fitness: Fitness,
 }
 
@@ -66,19 +79,17 @@ pub(super) enum CallResult {
     Broke(String),
 }
 
-#[derive(Serialize)]
-struct Marked<'a> {
-    #[serde(flatten)]
-    request: &'a RunRequest<'a>,
-    mark: &'a str,
-}
-
 /// The first frame of a reply.
 #[derive(Deserialize)]
 struct InterpreterReply {
-    /// True if the call left no threads or processes behind.
-    clean: bool,
     end: ReplyEnd,
+}
+
+/// The last frame of a reply.
+#[derive(Deserialize)]
+struct CallLeftovers {
+    /// True if no other process of the call is left.
+    clean: bool,
 }
 
 #[derive(Deserialize)]
@@ -87,15 +98,24 @@ enum ReplyEnd {
     /// The result follows as JSON in the next frame.
     Value,
     Error(Raised),
+    /// The session that ran the call ended without an answer; the text describes how.
+    Ended(String),
+}
+
+/// The end of a call in an interpreter that still works.
+enum ExchangeEnd {
+    Replied(PythonResult),
+    Ended(String),
 }
 
 impl PythonInterpreter {
     pub(super) async fn start(
         program: &str,
         environment: &BTreeMap<String, String>,
+        isolation: &Isolation,
     ) -> Result<Self, ToolError> {
-        let mut interpreter =
-            Self::spawn(program, environment).map_err(|error| cannot_start(program, &error))?;
+        let mut interpreter = Self::spawn(program, environment, isolation)
+            .map_err(|error| cannot_start(program, &error))?;
         let greeting = async {
             interpreter.channel.write_all(RUNNER.as_bytes()).await?;
             read_frame(&mut interpreter.channel).await
@@ -114,16 +134,23 @@ impl PythonInterpreter {
         }
     }
 
-    fn spawn(program: &str, environment: &BTreeMap<String, String>) -> io::Result<Self> {
+    fn spawn(
+        program: &str,
+        environment: &BTreeMap<String, String>,
+        isolation: &Isolation,
+    ) -> io::Result<Self> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let mut command = Command::new(program);
-        command
-            .args(["-c", BOOTSTRAP, &RUNNER.len().to_string()])
-            .env_clear()
-            .envs(environment)
-            .stdin(Stdio::from(OwnedFd::from(theirs)));
-        let (group, stdout, stderr) = Group::spawn(command)?;
+        let processes = match (isolation.has_own_processes(), isolation.has_launcher()) {
+            (true, _) => "own",
+            (false, true) => "adopted",
+            (false, false) => "shared",
+        };
+        let arguments = ["-c", BOOTSTRAP, &RUNNER.len().to_string(), processes].map(str::to_owned);
+        let launched = isolation.command(program, &arguments, environment, None)?;
+        let mut command = Command::from(launched.into_parts().0);
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        let (group, stdout, stderr) = Group::spawn(command, isolation)?;
         Ok(Self {
             group,
             channel: UnixStream::from_std(ours)?,
@@ -131,25 +158,24 @@ impl PythonInterpreter {
             stderr,
             token: RandomState::new().hash_one(0),
             calls: 0,
+            session: None,
             fitness: Fitness::Fit,
         })
     }
 
-    pub(super) async fn run(
-        &mut self,
-        request: &RunRequest<'_>,
-        (redactor, memory): (&Redactor, &CallMemory),
-        cancel: &CancellationToken,
-    ) -> CallResult {
-        self.stdout.redact(redactor);
-        self.stderr.redact(redactor);
+    pub(super) async fn run(&mut self, request: &RunRequest<'_>, call: &Call) -> CallResult {
+        let (redactor, memory, cancel) = (&call.used.redactor(), &call.memory, &call.cancel);
+        self.stdout.begin(redactor, call.live.stream(LogStream::Stdout));
+        self.stderr.begin(redactor, call.live.stream(LogStream::Stderr));
         self.calls += 1;
+        self.session = Some(call.execution);
         self.fitness = Fitness::Spent;
         let mark = format!("\u{1}noetl:{:x}:{}\u{1}", self.token, self.calls);
-        let request = serde_json::to_vec(&Marked { request, mark: &mark })
-            .expect("a request has only text keys");
+        let header = CallHeader { mark: &mark, session: &request.execution_id };
+        let header = serde_json::to_vec(&header).expect("a header has only texts");
+        let request = serde_json::to_vec(request).expect("a request has only text keys");
         let replied = tokio::select! {
-            replied = self.exchange(&request, mark.as_bytes(), memory) => replied,
+            replied = self.exchange((&header, &request), mark.as_bytes(), memory) => replied,
             () = cancel.cancelled() => {
                 self.kill().await;
                 return CallResult::Stopped;
@@ -160,10 +186,18 @@ impl PythonInterpreter {
                 if clean && self.calls < CALLS_MAX {
                     self.fitness = Fitness::Fit;
                 }
-                CallResult::Replied(end)
+                match end {
+                    ExchangeEnd::Replied(end) => CallResult::Replied(end),
+                    ExchangeEnd::Ended(how) => CallResult::Broke(how),
+                }
             }
             Err(error) => CallResult::Broke(self.post_mortem(&error).await),
         }
+    }
+
+    /// True if the last call was one of this execution.
+    pub(super) fn is_of(&self, execution: ExecutionId) -> bool {
+        self.session == Some(execution)
     }
 
     pub(super) fn is_fit(&mut self) -> bool {
@@ -178,20 +212,26 @@ impl PythonInterpreter {
     /// behind, and the end of the request.
     async fn exchange(
         &mut self,
-        request: &[u8],
+        (header, request): (&[u8], &[u8]),
         mark: &[u8],
         memory: &CallMemory,
-    ) -> io::Result<(bool, PythonResult)> {
+    ) -> io::Result<(bool, ExchangeEnd)> {
         let printing =
             async { tokio::join!(self.stdout.read_to_mark(mark), self.stderr.read_to_mark(mark)) };
         let replying = async {
+            write_frame(&mut self.channel, header).await?;
             write_frame(&mut self.channel, request).await?;
-            let InterpreterReply { clean, end } =
+            let InterpreterReply { end } =
                 serde_json::from_slice(&read_frame(&mut self.channel).await?)?;
             let end = match end {
-                ReplyEnd::Value => read_value(&mut self.channel, memory).await?,
-                ReplyEnd::Error(raised) => PythonResult::Error(raised),
+                ReplyEnd::Value => {
+                    ExchangeEnd::Replied(read_value(&mut self.channel, memory).await?)
+                }
+                ReplyEnd::Error(raised) => ExchangeEnd::Replied(PythonResult::Error(raised)),
+                ReplyEnd::Ended(how) => ExchangeEnd::Ended(how),
             };
+            let CallLeftovers { clean } =
+                serde_json::from_slice(&read_frame(&mut self.channel).await?)?;
             Ok((clean, end))
         };
         while_reading(replying, printing).await

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use noetl_model::ToolError;
+use noetl_isolation::Isolation;
+use noetl_model::{ExecutionId, ToolError};
 use tokio::sync::{Notify, Semaphore};
 
 use super::interpreter::PythonInterpreter;
@@ -12,6 +13,7 @@ use super::interpreter::PythonInterpreter;
 pub(super) struct InterpreterPool {
     program: String,
     environment: BTreeMap<String, String>,
+    isolation: Isolation,
     idle_max: usize,
     idle: Mutex<Vec<PythonInterpreter>>,
     returned: Notify,
@@ -24,12 +26,14 @@ impl InterpreterPool {
     pub(super) fn new(
         program: String,
         environment: BTreeMap<String, String>,
+        isolation: Isolation,
         idle_max: usize,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             program,
             environment,
+            isolation,
             idle_max,
             idle: Mutex::new(Vec::new()),
             returned: Notify::new(),
@@ -37,19 +41,28 @@ impl InterpreterPool {
         }
     }
 
-    pub(super) async fn take(&self) -> Result<PythonInterpreter, ToolError> {
+    /// Returns an interpreter, preferably the one of the last call of the same execution.
+    pub(super) async fn take(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<PythonInterpreter, ToolError> {
         loop {
-            if let Some(interpreter) = self.take_idle() {
+            if let Some(interpreter) = self.take_idle(execution) {
                 return Ok(interpreter);
             }
             tokio::select! {
                 () = self.returned.notified() => {}
                 permit = self.starting.acquire() => {
                     let _permit = permit.expect("the semaphore is never closed");
-                    if let Some(interpreter) = self.take_idle() {
+                    if let Some(interpreter) = self.take_idle(execution) {
                         return Ok(interpreter);
                     }
-                    return PythonInterpreter::start(&self.program, &self.environment).await;
+                    return PythonInterpreter::start(
+                        &self.program,
+                        &self.environment,
+                        &self.isolation,
+                    )
+                    .await;
                 }
             }
         }
@@ -68,9 +81,15 @@ impl InterpreterPool {
         }
     }
 
-    fn take_idle(&self) -> Option<PythonInterpreter> {
+    fn take_idle(&self, execution: ExecutionId) -> Option<PythonInterpreter> {
         loop {
-            let mut found = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let own = idle.iter().rposition(|interpreter| interpreter.is_of(execution));
+            let mut found = match own {
+                Some(own) => idle.remove(own),
+                None => idle.pop()?,
+            };
+            drop(idle);
             if found.is_fit() {
                 return Some(found);
             }

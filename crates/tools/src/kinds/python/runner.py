@@ -1,9 +1,16 @@
-"""Runs the code of python steps, one call after another, for the worker that started this process.
+"""Runs the code of python steps for the worker that started this process.
 
-File descriptor 0 is a socket to the worker. A frame is a 4-byte big-endian length and that much JSON:
-one request and one reply per call, then a frame with the result if there is one. User code prints to
-file descriptors 1 and 2, which the worker reads; at the end of a call the request's mark is written
-to both, so that the worker knows which output belongs to the call.
+The calls of one execution run in a fork of this process, a session; another execution gets another
+fork. This process itself runs no code of a step, and keeps nothing of the requests and results that it
+copies between the worker and the session. It imports installed packages that calls have used, so that
+later sessions find them loaded.
+
+File descriptor 0 is a socket to the worker. A frame is a 4-byte big-endian length and that many bytes.
+A call is a frame with its header (JSON: mark and session) and a frame with its request as JSON. The
+answer is a frame with the end of the call; if there is a result, a frame with its JSON; and a last
+frame once nothing of the call is left. The code prints to file descriptors 1 and 2, which the worker
+reads; at the end of a call the mark is written to both, so that the worker knows which output belongs
+to it.
 """
 
 import ast
@@ -15,6 +22,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import gc
 import importlib
 import importlib.metadata
 import inspect
@@ -24,6 +32,8 @@ import linecache
 import math
 import os
 import re
+import select
+import signal
 import site
 import socket
 import struct
@@ -31,10 +41,20 @@ import sys
 import threading
 import traceback
 import types
+import warnings
 
 REPLY_BYTES_MAX = 64 * 1024 * 1024
 DEPTH_MAX = 100
 BODY = "__noetl_body__"
+FRAME_BYTES_MAX = REPLY_BYTES_MAX + 64 * 1024
+# The number of packages that this process imports because calls have used them.
+WARM_MAX = 64
+# How long the trial import of a package may take.
+WARM_SECONDS_MAX = 20
+# How often the end of a fork is checked for where the system cannot report it.
+POLL_SECONDS = 0.05
+# The directories of installed packages.
+INSTALLED = (sys.prefix, sys.base_prefix, site.getusersitepackages())
 # Names of results. Code can read inputs with these names, but only its own definitions are results.
 RESULT_NAMES = ("result", "main")
 
@@ -374,7 +394,7 @@ def error_json(reply):
     return json.dumps({"error": reply}, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
-# --- The protocol with the worker ----------------------------------------------------------------
+# --- The session: calls of one execution, in a fork -----------------------------------------------
 
 
 class Surroundings:
@@ -387,7 +407,6 @@ class Surroundings:
         self.path = list(sys.path)
         self.streams = (sys.stdin, sys.stdout, sys.stderr)
         self.modules = {name: sys.modules.get(name) for name in ("__main__", "__noetl__")}
-        self.installed = (sys.prefix, sys.base_prefix, site.getusersitepackages())
         self.known = set(sys.modules)
 
     def enter(self, request):
@@ -409,16 +428,20 @@ class Surroundings:
             else:
                 sys.modules[name] = module
         linecache.cache.pop(request["filename"], None)
-        self.forget_own_modules()
 
-    def forget_own_modules(self):
-        """Removes the user's own modules, whose files may change between calls."""
+    def take_new_packages(self):
+        """Returns the installed packages that a call has imported, and removes the user's own modules,
+        whose files may change between calls."""
+        used = set()
         for name in set(sys.modules) - self.known:
             file = getattr(sys.modules[name], "__file__", None)
-            if file and not file.startswith(self.installed):
+            if file and not file.startswith(INSTALLED):
                 del sys.modules[name]
             else:
                 self.known.add(name)
+                if file:
+                    used.add(name.partition(".")[0])
+        return sorted(used)[:WARM_MAX]
 
     def is_clean(self):
         """Returns True if no thread, process, or closed or redirected output is left behind."""
@@ -429,31 +452,31 @@ class Surroundings:
             sys.stderr.flush()
             if not all(map(os.path.sameopenfile, (1, 2), self.outputs)):
                 return False
-            with open(f"/proc/self/task/{threading.get_native_id()}/children") as children:
-                return not children.read().strip()
-        except FileNotFoundError:
-            return True
+            return not children_of(os.getpid())
         except (OSError, ValueError):
             return False
 
 
-def receive(channel):
-    header = channel.read(4)
-    if len(header) < 4:
-        return None
-    (length,) = struct.unpack(">I", header)
-    return json.loads(channel.read(length))
-
-
-def send(channel, body):
-    channel.write(struct.pack(">I", len(body)))
-    channel.write(body)
-    channel.flush()
-
-
-def write_all(fd, data):
-    while data:
-        data = data[os.write(fd, data):]
+def run_session(requests, results, outputs):
+    """Serves the calls of one execution until there is no more, and ends this fork."""
+    process = os.getpid()
+    reseed()
+    surroundings = Surroundings(outputs)
+    loads, dumps = json.loads, json.dumps  # A call may replace them for the calls after it.
+    try:
+        while (request := read_frame(lambda length: os.read(requests, length))) is not None:
+            end, value = respond(loads(request), surroundings)
+            if os.getpid() != process:
+                return  # This process is a fork that the script made.
+            clean = b"true" if surroundings.is_clean() else b"false"
+            used = dumps(surroundings.take_new_packages()).encode()
+            write_frame(results, b'{"end":%b}' % end)
+            if value is not None:
+                write_frame(results, value)
+                del value
+            write_frame(results, b'{"clean":%b,"used":%b}' % (clean, used))
+    finally:
+        os._exit(0)
 
 
 def respond(request, surroundings):
@@ -466,29 +489,298 @@ def respond(request, surroundings):
         surroundings.restore(request)
 
 
+def reseed():
+    """Gives numpy's global generator a new seed; the one of `random` reseeds itself in a fork."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
+
+
+def children_of(pid):
+    children = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children") as file:
+            children += [int(child) for child in file.read().split()]
+    return children
+
+
+# --- Frames --------------------------------------------------------------------------------------
+
+
+def read_exactly(read, length):
+    body = bytearray()
+    while len(body) < length:
+        piece = read(length - len(body))
+        if not piece:
+            return None
+        body += piece
+    return body
+
+
+def read_frame(read):
+    """Reads a frame; None at the end of the conversation, or if the frame is too long."""
+    header = read_exactly(read, 4)
+    if header is None:
+        return None
+    (length,) = struct.unpack(">I", header)
+    return read_exactly(read, length) if length <= FRAME_BYTES_MAX else None
+
+
+def send(channel, body):
+    channel.sendall(struct.pack(">I", len(body)))
+    channel.sendall(body)
+
+
+def write_frame(fd, body):
+    write_all(fd, struct.pack(">I", len(body)))
+    write_all(fd, memoryview(body))
+
+
+def write_all(fd, data):
+    while data:
+        data = data[os.write(fd, data):]
+
+
+# --- The parent of the session -------------------------------------------------------------------
+
+
+class Session:
+    """A fork that runs the calls of one execution, seen from its parent."""
+
+    def __init__(self, key, channel, outputs):
+        self.key = key
+        self.status = None
+        self.pidfd = None
+        requests, self.requests = os.pipe()
+        self.results, results = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            for fd in (self.requests, self.results):
+                os.close(fd)
+            channel.close()
+            run_session(requests, results, outputs)
+        os.close(requests)
+        os.close(results)
+        try:
+            self.pidfd = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):
+            pass  # Python 3.8, or an old kernel: the end of the fork is polled for.
+
+    def read(self, length):
+        """Reads from the session; b"" if it has ended, even if another process holds its pipe."""
+        while True:
+            waited = [self.results]
+            if self.status is None and self.pidfd is not None:
+                waited.append(self.pidfd)
+            timeout = 0 if self.status is not None else POLL_SECONDS if self.pidfd is None else None
+            ready = select.select(waited, [], [], timeout)[0]
+            if self.results in ready:
+                return os.read(self.results, length)
+            if self.status is not None:
+                return b""
+            self.reap(os.WNOHANG)
+
+    def reap(self, options):
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, options)
+            if pid:
+                self.status = status
+
+    def end(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.reap(0)
+        for fd in (self.requests, self.results, self.pidfd):
+            if fd is not None:
+                os.close(fd)
+
+    def describe(self):
+        self.reap(0)
+        if os.WIFSIGNALED(self.status):
+            return f"signal {os.WTERMSIG(self.status)}"
+        return f"exit code {os.WEXITSTATUS(self.status)}"
+
+
+class Host:
+    """Serves calls: one session at a time, replaced for every execution."""
+
+    def __init__(self, channel, outputs, processes):
+        self.channel = channel
+        self.outputs = outputs
+        self.processes = processes
+        self.buffer = bytearray(64 * 1024)
+        self.session = None
+        self.tried = set()
+
+    def serve(self):
+        while (header := read_frame(self.channel.recv)) is not None:
+            header = json.loads(header)
+            if self.session is not None and self.session.key != header["session"]:
+                self.end_session()
+            if self.session is None:
+                gc.freeze()
+                self.session = Session(header["session"], self.channel, self.outputs)
+            used = self.call(header["mark"].encode())
+            warm(used, self.tried)
+
+    def call(self, mark):
+        """Runs a call. Returns the packages that it used."""
+        summary = None
+        self.copy(self.channel.recv_into, lambda piece: write_all(self.session.requests, piece))
+        end = read_frame(self.session.read)
+        if end is None:
+            ended = {"end": {"ended": self.session.describe()}}
+            send(self.channel, json.dumps(ended).encode())
+        else:
+            send(self.channel, end)
+            if end == b'{"end":"value"}' and not self.copy(self.read_into, self.channel.sendall):
+                sys.exit(1)  # The worker reads the end of this process.
+            summary = read_frame(self.session.read)
+        is_clean, used = self.conclude(summary)
+        for fd in self.outputs:
+            write_all(fd, mark)
+        send(self.channel, b'{"clean":true}' if is_clean else b'{"clean":false}')
+        return used
+
+    def read_into(self, view):
+        piece = self.session.read(len(view))
+        view[: len(piece)] = piece
+        return len(piece)
+
+    def copy(self, read_into, write):
+        """Copies a frame and leaves none of its content here. Returns False if it is not whole."""
+        header = read_exactly(lambda length: self.read_some(read_into, length), 4)
+        length = FRAME_BYTES_MAX + 1 if header is None else struct.unpack(">I", header)[0]
+        if length > FRAME_BYTES_MAX:
+            return False
+        used = min(length, len(self.buffer))
+        view = memoryview(self.buffer)[:used]
+        piece = header
+        while True:
+            try:
+                write(piece)
+            except BrokenPipeError:
+                pass  # The session has ended; the rest of the request is read all the same.
+            if length == 0:
+                break
+            count = read_into(view[: min(length, used)])
+            if count == 0:
+                return False
+            piece = view[:count]
+            length -= count
+        view[:] = bytes(used)
+        return True
+
+    def read_some(self, read_into, length):
+        view = memoryview(self.buffer)[:length]
+        return bytes(view[: read_into(view)])
+
+    def conclude(self, summary):
+        """Checks what a call has left behind, and ends the session with it. Returns False if
+        something may be left, and the packages that the call used."""
+        try:
+            summary = json.loads(summary)
+            is_clean, used = summary["clean"] is True, [str(name) for name in summary["used"]]
+        except (KeyError, TypeError, ValueError):
+            is_clean, used = False, []
+        if is_clean and not self.has_leftovers():
+            return True, used
+        self.end_session()
+        return self.processes == "own", used
+
+    def has_leftovers(self):
+        try:
+            if self.processes == "own":
+                known = {1, os.getpid(), self.session.pid}
+                return any(name.isdigit() and int(name) not in known for name in os.listdir("/proc"))
+            if self.processes == "adopted":
+                return children_of(os.getppid()) != [os.getpid()] or children_of(self.session.pid) != []
+        except OSError:
+            return True
+        return False
+
+    def end_session(self):
+        self.session.end()
+        self.session = None
+        if self.processes == "own":
+            try:
+                os.kill(-1, signal.SIGKILL)  # Every other process of the namespace except its first.
+            except ProcessLookupError:
+                pass
+
+
+# --- Packages that stay loaded -------------------------------------------------------------------
+
+
+def warm(names, tried):
+    """Imports packages that a call has used, unless that would hinder forks."""
+    for name in names:
+        if name in tried or len(tried) >= WARM_MAX or name in sys.modules:
+            continue
+        tried.add(name)
+        if re.fullmatch(r"[A-Za-z]\w*", name) and survives_import(name):
+            quietly(lambda: importlib.import_module(name))
+
+
+def survives_import(name):
+    """Imports a package in a fork. Returns True if the fork has no second thread afterwards, also not
+    after it has forked itself: some libraries stop their threads for that."""
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(WARM_SECONDS_MAX)
+        quietly(lambda: importlib.import_module(name))
+        second = os.fork()
+        if second == 0:
+            os._exit(0)
+        os.waitpid(second, 0)
+        is_single = name in sys.modules and len(os.listdir("/proc/self/task")) == 1
+        os._exit(0 if is_single else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def quietly(action):
+    """Runs an action without its output and its exceptions."""
+    kept = (os.dup(1), os.dup(2))
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        action()
+    except BaseException:
+        pass
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        for fd in (*kept, null):
+            os.close(fd)
+
+
+def hide_memory():
+    """Forbids other processes of the user, such as forks that run code, to look into this process."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+    except (ImportError, OSError, AttributeError):
+        pass
+
+
 def serve():
+    processes = sys.argv[2]
     sys.argv[:] = [""]
-    channel = socket.socket(fileno=os.dup(0)).makefile("rwb")
+    channel = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     # The marks must arrive even if a script closes or redirects its own outputs.
     outputs = (os.dup(1), os.dup(2))
     sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    surroundings = Surroundings(outputs)
-    process = os.getpid()
+    warnings.filterwarnings("ignore", message=".*use of fork.*", category=DeprecationWarning)
+    hide_memory()
     send(channel, b"{}")
-    while (request := receive(channel)) is not None:
-        end, value = respond(request, surroundings)
-        if os.getpid() != process:
-            os._exit(0)  # This process is a fork that the script made.
-        clean = b"true" if surroundings.is_clean() else b"false"
-        for fd in outputs:
-            write_all(fd, request["mark"].encode())
-        send(channel, b'{"clean":%b,"end":%b}' % (clean, end))
-        if value is not None:
-            send(channel, value)
-            del value
+    Host(channel, outputs, processes).serve()
 
 
 serve()

@@ -663,3 +663,42 @@ mod environment {
         }
     }
 }
+
+/// Calls of different executions in one interpreter process.
+mod executions {
+    use noetl_model::ExecutionId;
+
+    use super::*;
+
+    async fn run_in(python: &Python, execution: i64, code: &str) -> Value {
+        let call = Call { execution: ExecutionId(execution), ..call(json!({"code": code})) };
+        match python.run(&call).await.outcome {
+            Outcome::Completed { output } => (*output).clone(),
+            Outcome::Failed { error, .. } => panic!("{}", error.message),
+        }
+    }
+
+    #[tokio::test]
+    async fn code_of_one_execution_cannot_change_what_another_sees() {
+        let python = python();
+        let patch = "import json, os, builtins\n\
+            seen = []\n\
+            json.loads = lambda text, **_: seen.append(text) or 'patched'\n\
+            builtins.secret = 'of the first'\n\
+            result = os.getppid()";
+        let look = "import json, os, builtins\n\
+            result = [json.loads('[1]'), hasattr(builtins, 'secret'), os.getppid()]";
+        let parent = run_in(&python, 1, patch).await;
+        // The second execution gets the same interpreter, but not its session.
+        assert_eq!(run_in(&python, 2, look).await, json!([[1], false, parent]));
+    }
+
+    #[tokio::test]
+    async fn calls_of_one_execution_share_a_process() {
+        let python = python();
+        let code = "import os\nresult = os.getpid()";
+        let first = run_in(&python, 1, code).await;
+        assert_eq!(run_in(&python, 1, code).await, first);
+        assert_ne!(run_in(&python, 2, code).await, first);
+    }
+}

@@ -5,7 +5,7 @@ use super::*;
 use crate::testing::{call, eventually, is_alive, settings, show};
 
 async fn check(config: Value, expected: Expect) {
-    let ended = Shell::new(settings().environment).run(&call(config)).await;
+    let ended = Shell::new(settings().environment, Isolation::off()).run(&call(config)).await;
     expected.assert_eq(&show(&ended));
 }
 
@@ -102,12 +102,13 @@ async fn a_command_that_ignores_its_input_is_fine() {
 async fn the_environment_is_what_is_listed_and_what_names_the_call() {
     let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
     let config = json!({"command": "env | grep -v -e ^PATH -e ^PWD -e ^_ -e ^SHLVL | sort"});
-    let ended = Shell::new(environment).run(&call(config)).await;
+    let ended = Shell::new(environment, Isolation::off()).run(&call(config)).await;
     expect![[r"
         NOETL_ATTEMPT=1
         NOETL_EXECUTION_ID=7
         NOETL_IDEMPOTENCY_KEY=7-1
         NOETL_STEP=fetch
+        PYTHONUNBUFFERED=1
     "]]
     .assert_eq(&ended.logs.stdout);
 }
@@ -143,7 +144,7 @@ async fn what_cannot_be_run_is_a_config_error() {
 #[tokio::test]
 async fn a_flood_of_output_is_cut_in_the_middle() {
     let config = json!({"command": "echo begin; yes | head -c 30000000; echo end"});
-    let ended = Shell::new(settings().environment).run(&call(config)).await;
+    let ended = Shell::new(settings().environment, Isolation::off()).run(&call(config)).await;
     let ended = ended.redacted(&Redactor::default());
     let noetl_model::Outcome::Completed { output } = ended.outcome else { panic!("failed") };
     let stdout = output["stdout"].as_str().unwrap();
@@ -156,7 +157,7 @@ async fn a_flood_of_output_is_cut_in_the_middle() {
 #[tokio::test]
 async fn what_a_command_leaves_in_the_background_ends_with_it() {
     let config = json!({"command": "sleep 600 & echo $!"});
-    let ended = Shell::new(settings().environment).run(&call(config)).await;
+    let ended = Shell::new(settings().environment, Isolation::off()).run(&call(config)).await;
     let pid = ended.logs.stdout.trim().to_owned();
     eventually("the background process ends", || !is_alive(&pid)).await;
 }
@@ -171,7 +172,9 @@ async fn a_cancelled_command_ends_with_its_grandchildren_and_keeps_its_logs() {
     );
     let call = call(json!({"command": script}));
     let cancel = call.cancel.clone();
-    let running = tokio::spawn(async move { Shell::new(settings().environment).run(&call).await });
+    let running = tokio::spawn(async move {
+        Shell::new(settings().environment, Isolation::off()).run(&call).await
+    });
     eventually("the grandchild runs", || {
         std::fs::read_to_string(&pid_file).is_ok_and(|text| text.ends_with('\n'))
     })

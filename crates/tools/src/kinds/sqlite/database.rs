@@ -1,6 +1,5 @@
 //! A connection to an SQLite database for one call, interrupted when the call is cancelled.
 
-use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -17,7 +16,8 @@ use sqlx::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::failure;
+use super::{failure, other_files};
+use crate::protect::files::FileAccess;
 use crate::run::keys::ToolConfig;
 use crate::sql::params::BoundStatement;
 use crate::sql::result::{ResultBudget, StatementResult};
@@ -33,6 +33,7 @@ const CHANGING: &[&str] = &["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
 /// An open database.
 pub(crate) struct SqliteDatabase {
     connection: SqliteConnection,
+    files: FileAccess,
 }
 
 impl SqliteDatabase {
@@ -47,7 +48,7 @@ impl SqliteDatabase {
         let options = match path.as_str() {
             ":memory:" => SqliteConnectOptions::new().in_memory(true),
             path => SqliteConnectOptions::new()
-                .filename(Path::new(path))
+                .filename(keys.file(path)?)
                 .create_if_missing(!read_only)
                 .read_only(read_only),
         };
@@ -58,17 +59,19 @@ impl SqliteDatabase {
         let mut raw = connection.lock_handle().await.map_err(|error| failure::of(&error))?;
         raw.set_progress_handler(STEPS_BETWEEN_LOOKS, move || !cancel.is_cancelled());
         drop(raw);
-        Ok(Self { connection })
+        Ok(Self { connection, files: keys.files() })
     }
 
     /// Runs one statement without parameters. Returns the number of changed rows.
     pub(crate) async fn execute(&mut self, sql: &str) -> Result<u64, ToolError> {
+        other_files::check(sql, &self.files)?;
         let done = sqlx::query(AssertSqlSafe(sql)).execute(&mut self.connection).await;
         Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
     }
 
     /// Returns the result columns of a statement.
     pub(crate) async fn columns(&mut self, sql: &str) -> Result<Vec<String>, ToolError> {
+        other_files::check(sql, &self.files)?;
         let sql = AssertSqlSafe(sql.to_owned()).into_sql_str();
         let prepared = (&mut self.connection).prepare(sql).await;
         let prepared = prepared.map_err(|error| failure::of(&error))?;
@@ -98,6 +101,7 @@ impl SqliteDatabase {
 
     /// Runs one statement that returns no rows. Returns the number of changed rows.
     pub(crate) async fn change(&mut self, bound: &BoundStatement) -> Result<u64, ToolError> {
+        other_files::check(&bound.sql, &self.files)?;
         let query = bind(sqlx::query(AssertSqlSafe(bound.sql.as_str())), &bound.values);
         let done = query.execute(&mut self.connection).await;
         Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
@@ -108,6 +112,9 @@ impl SqliteDatabase {
         &'a mut self,
         bound: &BoundStatement,
     ) -> BoxStream<'a, Result<Vec<Value>, ToolError>> {
+        if let Err(error) = other_files::check(&bound.sql, &self.files) {
+            return Box::pin(futures::stream::iter([Err(error)]));
+        }
         let query = bind(sqlx::query(AssertSqlSafe(bound.sql.clone())), &bound.values);
         let found = query.fetch(&mut self.connection);
         Box::pin(found.map_ok(|row| values(&row)).map_err(|error| failure::of(&error)))

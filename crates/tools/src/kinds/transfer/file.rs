@@ -33,6 +33,7 @@ impl RowFile {
     /// Reads `path`, and `format`, which defaults to the file extension.
     pub(super) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
         let path = PathBuf::from(keys.required_text(&["path", "file", "uri"])?);
+        keys.file(&path)?;
         let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_owned);
         let format = keys.text(&["format"])?.or(ending).unwrap_or_default();
         let format = match format.as_str() {

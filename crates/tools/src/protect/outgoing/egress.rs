@@ -137,6 +137,11 @@ impl Egress {
             || self.exceptions().iter().any(|exception| exception.has_address(address))
     }
 
+    /// True if a connection to an address of a host is allowed.
+    pub(crate) fn allows_host(&self, host: &str, address: IpAddr) -> bool {
+        self.allows(address) || self.trusts(host)
+    }
+
     /// True if a host name may resolve to any address.
     fn trusts(&self, name: &str) -> bool {
         self.exceptions().iter().any(|exception| exception.has_name(name))

@@ -17,6 +17,8 @@ fn prepare(lease: &Lease, values: Value) -> Result<Call, ToolError> {
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),
         memory: crate::MemoryBudget::default().call(),
+        files: FileAccess::default(),
+        live: Default::default(),
         identity: &WorkerIdentity {
             worker: Some("w-1".to_owned()),
             server_url: Some("http://plane:8082".to_owned()),
@@ -121,13 +123,12 @@ fn a_template_that_cannot_be_rendered_is_not_retried() {
 #[test]
 fn a_parsed_configuration_is_kept() {
     let templates = Templates::new();
-    let config = json!({"code": "{{ a }}"});
-    let first = templates.parse(ToolKind::Python, &config).unwrap();
-    assert!(Arc::ptr_eq(&first, &templates.parse(ToolKind::Python, &config).unwrap()));
-    assert!(!Arc::ptr_eq(
-        &first,
-        &templates.parse(ToolKind::Python, &json!({"code": "{{ b }}"})).unwrap()
-    ));
+    let of = |code: &str| lease(ToolKind::Python, json!({ "code": code }));
+    let first = templates.parse(&of("{{ a }}")).unwrap();
+    assert!(Arc::ptr_eq(&first, &templates.parse(&of("{{ a }}")).unwrap()));
+    assert!(!Arc::ptr_eq(&first, &templates.parse(&of("{{ b }}")).unwrap()));
+    let strict = Lease { is_strict: true, ..of("{{ a }}") };
+    assert!(!Arc::ptr_eq(&first, &templates.parse(&strict).unwrap()));
 }
 
 #[test]

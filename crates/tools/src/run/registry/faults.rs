@@ -1,6 +1,8 @@
 //! Tests of the error of each tool when the service behind it fails: one row per fault, with the
 //! error kind, whether a retry may help, and the message.
 
+use crate::CallParts;
+use crate::run::live::LiveLog;
 use std::net::SocketAddr;
 
 use expect_test::{Expect, expect};
@@ -59,7 +61,14 @@ async fn told(tool: ToolKind, config: Value, within_ms: u64) -> String {
     let cancel = CancellationToken::new();
     let registry = Registry::standard(settings());
     let (used, memory) = (UsedCredentials::default(), registry.memory().call());
-    let ended = registry.run(&lease, BTreeMap::new(), (&used, &memory), &cancel).await;
+    let ended = registry
+        .run(
+            &lease,
+            BTreeMap::new(),
+            CallParts { used: &used, memory: &memory, live: &LiveLog::default() },
+            &cancel,
+        )
+        .await;
     match ended.outcome {
         Outcome::Completed { output } => format!("completed {output}"),
         Outcome::Failed { error, .. } => {

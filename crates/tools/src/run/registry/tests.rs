@@ -1,3 +1,4 @@
+use crate::run::live::LiveLog;
 use noetl_model::{Outcome, ToolRunner};
 use serde_json::json;
 
@@ -11,7 +12,14 @@ async fn run(lease: &Lease) -> ToolResult {
 
 async fn run_in(registry: &Registry, lease: &Lease) -> ToolResult {
     let (used, memory) = (UsedCredentials::default(), registry.memory().call());
-    registry.run(lease, BTreeMap::new(), (&used, &memory), &CancellationToken::new()).await
+    registry
+        .run(
+            lease,
+            BTreeMap::new(),
+            CallParts { used: &used, memory: &memory, live: &LiveLog::default() },
+            &CancellationToken::new(),
+        )
+        .await
 }
 
 /// A worker whose calls may hold 8 MiB each.
