@@ -13,11 +13,12 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use noetl_model::Digest;
+use noetl_model::{Actor, Digest};
 
 use crate::listen::rate::Limiter;
 use crate::listen::serve::Peer;
 use crate::pages;
+use crate::request::actor::TokenName;
 use crate::response::error::ApiError;
 use crate::state::{AppState, ServerSettings};
 use crate::tokens::{Scope, Token};
@@ -173,9 +174,27 @@ pub(crate) async fn admit(
             pages::add_visitor(&state, &mut request, token.as_ref(), address);
             Ok(next.run(request).await)
         }
-        Ok(_) => Ok(next.run(request).await),
+        Ok(token) => {
+            if let Some(name) = token_name(state.settings(), token.as_ref()) {
+                request.extensions_mut().insert(TokenName(name.clone()));
+            }
+            Ok(next.run(request).await)
+        }
         Err(error) if is_page => Ok(pages::refused(&state, request, &error)),
         Err(error) => Err(error),
+    }
+}
+
+/// Returns the name of the token with a digest.
+pub(crate) fn token_name<'a>(
+    settings: &'a ServerSettings,
+    given: Option<&Digest>,
+) -> Option<&'a Actor> {
+    match &settings.access {
+        Authentication::Open => None,
+        Authentication::Tokens(tokens) => {
+            tokens.iter().find(|token| given.is_some_and(|given| token.is(given)))?.name()
+        }
     }
 }
 

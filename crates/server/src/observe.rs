@@ -1,5 +1,6 @@
 //! Observation of the server: metrics, request tracing, figures of the process, rate-limited warnings.
 
+pub(crate) mod durations;
 pub(crate) mod meters;
 pub(crate) mod proc;
 pub(crate) mod registration;

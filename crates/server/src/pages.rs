@@ -17,7 +17,7 @@ use noetl_web::{
     WebState, Wire, needed,
 };
 
-use crate::access::Authentication;
+use crate::access::{Authentication, token_name};
 use crate::response::error::{self, ApiError};
 use crate::state::{AppState, Pages, ServerSettings};
 use crate::tokens::{Scope, Token};
@@ -133,7 +133,8 @@ pub(crate) fn add_visitor(
             Permissions { read: may(Scope::Read), run: may(Scope::Run), admin: may(Scope::Admin) }
         }
     };
-    request.extensions_mut().insert(Visitor { address, may });
+    let actor = token_name(state.settings(), token).cloned();
+    request.extensions_mut().insert(Visitor { address, may, actor });
 }
 
 /// Answers a request for a page that was refused: browsers without a session are led to the login.

@@ -1,5 +1,7 @@
 //! The parts of a request: extractors, limits on bodies, strict JSON.
 
+pub(crate) mod actor;
 pub(crate) mod body;
 pub(crate) mod extract;
+pub(crate) mod prefer;
 pub(crate) mod strict;

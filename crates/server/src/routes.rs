@@ -1,5 +1,6 @@
 //! The HTTP routes, one file per resource.
 
+mod approvals;
 mod callback;
 mod catalog;
 mod commands;
@@ -14,11 +15,13 @@ mod execute;
 mod executions;
 mod feeds;
 mod health;
+mod holds;
 mod ingress;
 mod intake;
 mod keychain;
 mod layout;
 mod metrics;
+mod notifications;
 mod objects;
 mod outbox;
 mod pools;
@@ -50,11 +53,13 @@ pub(crate) fn all(figures: MetricsRoute) -> OpenApiRouter<AppState> {
     };
     OpenApiRouter::new()
         .merge(health::routes())
+        .merge(holds::routes())
         .merge(metrics)
         .merge(catalog::routes())
         .merge(editor::routes())
         .merge(execute::routes())
         .merge(executions::routes())
+        .merge(approvals::routes())
         .merge(ehdb::routes())
         .merge(stream::routes())
         .merge(everything::routes())
@@ -64,6 +69,7 @@ pub(crate) fn all(figures: MetricsRoute) -> OpenApiRouter<AppState> {
         .merge(pools::routes())
         .merge(replay::routes())
         .merge(worker::routes())
+        .merge(notifications::routes())
         .merge(outbox::routes())
         .merge(callback::routes())
         .merge(dashboard::routes())

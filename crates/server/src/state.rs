@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_app::{App, AppSettings, Services};
+use noetl_app::App;
 use noetl_bus::Bus;
 use noetl_control::Control;
 use noetl_model::Timestamp;
@@ -33,8 +33,6 @@ pub struct ServerSettings {
     pub figures: MetricsRoute,
     pub pages: Pages,
     pub spans: Spans,
-    /// The settings of the operations.
-    pub app: AppSettings,
 }
 
 /// Switch for the metrics route.
@@ -60,7 +58,7 @@ pub enum Spans {
 
 impl ServerSettings {
     /// Creates settings with default limits.
-    pub fn new(access: Authentication, hosts: Hosts, lease: Duration) -> Self {
+    pub fn new(access: Authentication, hosts: Hosts) -> Self {
         Self {
             access,
             internal: None,
@@ -71,7 +69,6 @@ impl ServerSettings {
             figures: MetricsRoute::Shown,
             pages: Pages::Shown,
             spans: Spans::Hidden,
-            app: AppSettings::new(lease),
         }
     }
 }
@@ -92,14 +89,17 @@ struct AppStateParts {
     ingress: Ingress,
     statements: MaybeStatements,
     large_reports: Semaphore,
+    end_waits: Semaphore,
 }
 
 /// Maximum number of large reports processed at once.
 const LARGE_REPORTS_MAX: usize = 2;
+/// Maximum number of requests that wait for the end of an execution at once.
+const END_WAITS_MAX: usize = 5000;
 
 impl AppState {
-    pub fn new(services: Services, settings: ServerSettings) -> Self {
-        let app = App::new(services, settings.app.clone());
+    /// Creates the state of a server for the operations of `app`, which the embedded worker shares.
+    pub fn new(app: App, settings: ServerSettings) -> Self {
         let secrets = Arc::new(app.secrets().clone());
         let ingress = Ingress::new(secrets, settings.limits.message_bytes_max);
         let parts = AppStateParts {
@@ -112,6 +112,7 @@ impl AppState {
             ingress,
             statements: None,
             large_reports: Semaphore::new(LARGE_REPORTS_MAX),
+            end_waits: Semaphore::new(END_WAITS_MAX),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -135,6 +136,11 @@ impl AppState {
     /// memory until it is written.
     pub(crate) async fn large_report(&self) -> SemaphorePermit<'_> {
         self.parts.large_reports.acquire().await.expect("it is never closed")
+    }
+
+    /// Returns a permit to wait for the end of an execution; `None` if too many requests wait.
+    pub(crate) fn end_wait(&self) -> Option<SemaphorePermit<'_>> {
+        self.parts.end_waits.try_acquire().ok()
     }
 
     /// Returns the runner of manual SQL, if enabled.

@@ -3,6 +3,7 @@
 
 mod abuse;
 mod access;
+mod approvals;
 mod bulk;
 mod callback;
 mod catalog;
@@ -21,13 +22,16 @@ mod existing_worker;
 mod existing_worker_tools;
 mod feeds;
 mod health;
+mod holds;
 mod imported;
 mod ingress;
+mod inputs;
 mod intake;
 mod keychain;
 mod listener;
 mod native_worker;
 mod network;
+mod notifications;
 mod objects;
 mod openapi;
 mod outbox;
@@ -53,6 +57,7 @@ mod system;
 mod tamper;
 mod upgrade;
 mod vars;
+mod waited;
 mod windows;
 
 use std::collections::BTreeSet;
@@ -63,7 +68,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use noetl_app::{AppSettings, Services};
+use noetl_app::{App, AppSettings, Services};
 use noetl_bus::LocalBus;
 use noetl_control::{Control, ControlSettings};
 use noetl_model::{IdGenerator, Timestamp};
@@ -160,17 +165,29 @@ fn in_memory() -> (Arc<dyn Everything>, Arc<dyn Clock>) {
 /// Interval of saved replays, small so that short replays use saved ones too.
 const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(5).expect("not zero");
 
-fn settings(access: Authentication, hosts: Hosts) -> ServerSettings {
-    settings_with(access, hosts, LEASE)
+fn settings(access: Authentication, hosts: Hosts) -> TestSettings {
+    TestSettings { server: ServerSettings::new(access, hosts), app: app_settings(LEASE) }
 }
 
-fn settings_with(access: Authentication, hosts: Hosts, lease: Duration) -> ServerSettings {
-    let app = AppSettings {
+fn app_settings(lease: Duration) -> AppSettings {
+    AppSettings {
         replay_saved_every: REPLAY_SAVED_EVERY,
         replay_alone_from: 0,
         ..AppSettings::new(lease)
-    };
-    ServerSettings { app, ..ServerSettings::new(access, hosts, lease) }
+    }
+}
+
+/// The settings of a server and of its operations.
+#[derive(Clone)]
+struct TestSettings {
+    server: ServerSettings,
+    app: AppSettings,
+}
+
+impl From<ServerSettings> for TestSettings {
+    fn from(server: ServerSettings) -> Self {
+        Self { server, app: AppSettings::new(LEASE) }
+    }
 }
 
 impl Server {
@@ -189,18 +206,18 @@ impl Server {
         Self::set(settings(access, hosts))
     }
 
-    fn set(settings_of_server: ServerSettings) -> Self {
+    fn set(settings: impl Into<TestSettings>) -> Self {
         let (store, clock) = in_memory();
-        Self::on(settings_of_server, store, Arc::new(LocalBus::new()), clock)
+        Self::on(settings, store, Arc::new(LocalBus::new()), clock)
     }
 
     fn on(
-        settings_of_server: ServerSettings,
+        settings: impl Into<TestSettings>,
         store: Arc<dyn Everything>,
         bus: Arc<dyn noetl_bus::Bus>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let server = Self::idle(settings_of_server, store, bus, clock);
+        let server = Self::idle(settings, store, bus, clock);
         let (control, stop) = (server.state.control().clone(), server.stop.clone());
         tokio::spawn(async move { control.run(stop).await });
         server
@@ -208,23 +225,23 @@ impl Server {
 
     /// Creates a server whose control plane runs no loops.
     fn idle(
-        settings_of_server: ServerSettings,
+        settings: impl Into<TestSettings>,
         store: Arc<dyn Everything>,
         bus: Arc<dyn noetl_bus::Bus>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (store, records): (Arc<dyn Store>, Arc<dyn Records>) = (store.clone(), store);
-        let lease = settings_of_server.app.lease;
-        let settings = ControlSettings { lease, ..Default::default() };
+        let settings = settings.into();
+        let of_control = ControlSettings { lease: settings.app.lease, ..Default::default() };
         let ids = Arc::new(IdGenerator::new(1));
         let control =
-            Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
-        Self::over(settings_of_server, (control, ids), (store, records), (bus, clock))
+            Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), of_control);
+        Self::over(settings, (control, ids), (store, records), (bus, clock))
     }
 
     /// Creates a server of a control plane, which shares the generator of ids.
     fn over(
-        settings_of_server: ServerSettings,
+        settings: impl Into<TestSettings>,
         (control, ids): (Control, Arc<IdGenerator>),
         (store, records): (Arc<dyn Store>, Arc<dyn Records>),
         (bus, clock): (Arc<dyn noetl_bus::Bus>, Arc<dyn Clock>),
@@ -234,7 +251,8 @@ impl Server {
         let vault = Arc::new(Vault::new(records.clone(), keyring, ids.clone(), clock));
         let services =
             Services { control, store: store.clone(), records: records.clone(), vault, bus, ids };
-        let state = AppState::new(services, settings_of_server);
+        let TestSettings { server, app: of_app } = settings.into();
+        let state = AppState::new(App::new(services, of_app), server);
         let way = Way::Direct(Box::new(app(state.clone())));
         let calls = Calls::default();
         let (running, _loops) = (stop.clone(), stop.drop_guard());
@@ -242,13 +260,13 @@ impl Server {
     }
 
     /// Creates a second server on the same store, with other settings; it is called directly.
-    fn beside(&self, settings_of_server: ServerSettings, settings: ControlSettings) -> Self {
+    fn beside(&self, settings: impl Into<TestSettings>, of_control: ControlSettings) -> Self {
         let (store, records) = (self.store.clone(), self.records.clone());
         let (bus, clock) = (Arc::new(LocalBus::new()), store.clock());
         let ids = Arc::new(IdGenerator::new(2));
         let control =
-            Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), settings);
-        Self::over(settings_of_server, (control, ids), (store, records), (bus, clock))
+            Control::new(store.clone(), bus.clone(), clock.clone(), ids.clone(), of_control);
+        Self::over(settings, (control, ids), (store, records), (bus, clock))
     }
 
     /// Changes the state before it is shared.
@@ -292,6 +310,17 @@ impl Server {
 
     async fn post(&self, path: &str, body: Value) -> Answer {
         self.call(Method::POST, path, body).await
+    }
+
+    /// Sends a request of a client that states its name.
+    async fn post_as(&self, actor: &str, path: &str, body: Value) -> Answer {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("X-Noetl-Actor", actor)
+            .body(Body::from(body.to_string()));
+        self.send(request.expect("a request")).await
     }
 
     async fn call(&self, method: Method, path: &str, body: Value) -> Answer {

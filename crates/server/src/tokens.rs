@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use noetl_model::Digest;
+use noetl_model::{Actor, Digest};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 
@@ -58,6 +58,8 @@ impl FromStr for Scope {
 /// A secret and its scopes. Only the digest of the secret is kept.
 #[derive(Debug, Clone)]
 pub struct Token {
+    /// The name of the person or program that has the secret.
+    name: Option<Actor>,
     digest: Digest,
     scopes: Vec<Scope>,
 }
@@ -71,6 +73,8 @@ pub enum TokenError {
     NoSecret(usize),
     #[error("`{0}` is not a scope; the scopes are read, run, work, internal and admin")]
     UnknownScope(String),
+    #[error("token {0} has an empty name before its `@`, or one that is too long")]
+    BadName(usize),
     #[error("token {0} has a digest that is not 64 hexadecimal digits")]
     NotADigest(usize),
 }
@@ -80,11 +84,11 @@ const DIGEST_MARK: &str = "sha256:";
 
 impl Token {
     pub fn new(secret: &str, scopes: impl Into<Vec<Scope>>) -> Self {
-        Self { digest: Digest::of(secret.as_bytes()), scopes: scopes.into() }
+        Self { name: None, digest: Digest::of(secret.as_bytes()), scopes: scopes.into() }
     }
 
-    /// Parses a list of `<scope>[+<scope>…]=<secret>`, separated by white space or commas; a secret
-    /// may be given as `sha256:<hex>`, and lines that start with `#` are comments.
+    /// Parses a list of `[<name>@]<scope>[+<scope>…]=<secret>`, separated by white space or commas; a
+    /// secret may be given as `sha256:<hex>`, and lines that start with `#` are comments.
     pub fn read_all(text: &str) -> Result<Vec<Token>, TokenError> {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let words = lines.flat_map(|line| line.split([',', ' ', '\t'])).filter(|it| !it.is_empty());
@@ -93,15 +97,21 @@ impl Token {
 
     fn read(number: usize, word: &str) -> Result<Token, TokenError> {
         let (scopes, secret) = word.split_once('=').ok_or(TokenError::NoScopes(number))?;
+        let (name, scopes) = match scopes.rsplit_once('@') {
+            Some((name, scopes)) => {
+                (Some(Actor::new(name).map_err(|_| TokenError::BadName(number))?), scopes)
+            }
+            None => (None, scopes),
+        };
         let scopes = scopes.split('+').map(str::parse).collect::<Result<Vec<Scope>, _>>()?;
         if secret.is_empty() {
             return Err(TokenError::NoSecret(number));
         }
         match secret.strip_prefix(DIGEST_MARK) {
-            None => Ok(Token::new(secret, scopes)),
+            None => Ok(Token { name, ..Token::new(secret, scopes) }),
             Some(hex) => {
                 let digest = digest_of(hex).ok_or(TokenError::NotADigest(number))?;
-                Ok(Token { digest, scopes })
+                Ok(Token { name, digest, scopes })
             }
         }
     }
@@ -109,6 +119,10 @@ impl Token {
     /// True if the digest is that of the secret; compared in constant time.
     pub(crate) fn is(&self, given: &Digest) -> bool {
         self.digest.as_bytes().ct_eq(given.as_bytes()).into()
+    }
+
+    pub(crate) fn name(&self) -> Option<&Actor> {
+        self.name.as_ref()
     }
 
     pub(crate) fn digest(&self) -> &Digest {

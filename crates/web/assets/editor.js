@@ -56,6 +56,7 @@ class Editor {
     this.form = form;
     this.address = root.dataset.editor ?? "";
     this.gutter = found(root, ".editor-gutter");
+    this.numbers = found(root, ".editor-numbers");
     this.layer = found(root, ".editor-layer");
     this.findings = found(root, ".findings");
     this.completions = new Completions(this, found(root, ".completions"));
@@ -90,6 +91,13 @@ class Editor {
         this.moveTo(Number(link.getAttribute("data-at")), Number(link.getAttribute("data-to")));
       }
     });
+    document.getElementById("editor-graph")?.addEventListener("click", (event) => {
+      const step = event.target instanceof Element ? event.target.closest("[data-line]") : null;
+      if (step) {
+        event.preventDefault();
+        this.moveTo(this.offsetOf(Number(step.getAttribute("data-line"))));
+      }
+    });
     this.form.addEventListener("submit", () => {
       kept = { name: location.pathname, at: this.text.selectionStart, top: this.text.scrollTop };
     });
@@ -103,10 +111,18 @@ class Editor {
       this.text.scrollTop = kept.top;
       kept = { name: "", at: 0, top: 0 };
     } else if (line > 0) {
-      const at = this.lines.slice(0, line - 1).reduce((sum, it) => sum + it.length + 1, 0);
-      this.moveTo(at);
+      this.moveTo(this.offsetOf(line));
     }
     this.scrolled();
+  }
+
+  /**
+   * Returns the offset at which a line begins.
+   *
+   * @param {number} line
+   */
+  offsetOf(line) {
+    return this.lines.slice(0, line - 1).reduce((sum, it) => sum + it.length + 1, 0);
   }
 
   /** Restores a text that was not saved, and forgets the drafts of a text that was. */
@@ -159,7 +175,7 @@ class Editor {
   scrolled() {
     const { scrollLeft, scrollTop } = this.text;
     this.layer.style.transform = `translate(${-scrollLeft}px, ${-scrollTop}px)`;
-    this.gutter.style.setProperty("--scroll", `${-scrollTop}px`);
+    this.numbers.style.transform = `translateY(${-scrollTop}px)`;
     this.completions.close();
   }
 
@@ -200,13 +216,13 @@ class Editor {
    * @param {number} count
    */
   number(count) {
-    while (this.gutter.children.length > count) {
-      this.gutter.lastElementChild?.remove();
+    while (this.numbers.children.length > count) {
+      this.numbers.lastElementChild?.remove();
     }
-    for (let line = this.gutter.children.length + 1; line <= count; line += 1) {
+    for (let line = this.numbers.children.length + 1; line <= count; line += 1) {
       const number = document.createElement("span");
       number.textContent = String(line);
-      this.gutter.append(number);
+      this.numbers.append(number);
     }
   }
 
@@ -296,7 +312,7 @@ class Editor {
     const isError = findings.some((it) => it.severity === "error");
     const mark = findings.length === 0 ? "" : isError ? " error" : " warning";
     element.className = `line${mark}`;
-    const number = this.gutter.children[index];
+    const number = this.numbers.children[index];
     number.className = mark.trim();
     number.setAttribute("title", findings.map((it) => it.message).join("\n"));
   }

@@ -8,6 +8,9 @@
 /** Height of the buttons above the drawing and of the space around it, in pixels. */
 const TOOLS = 64;
 
+/** The largest reduction of the drawing at which its text is readable. */
+const SMALLEST = 1.6;
+
 /** The part of the drawing that is shown, kept while the page is replaced. */
 let shown = { address: "", box: [0, 0, 0, 0] };
 
@@ -37,7 +40,7 @@ export function startGraph(part) {
   if (shown.address === location.pathname) {
     draw(shown.box);
   } else {
-    fit();
+    draw(readable(svg, size));
   }
   const zoom = (/** @type {number} */ factor, x = 0.5, y = 0.5) => {
     const [left, top, width, height] = shown.box;
@@ -93,6 +96,30 @@ function fitted(svg, size) {
   const scale = Math.max(1, width / place.width, height / place.height);
   const [w, h] = [place.width * scale, place.height * scale];
   return [(width - w) / 2, (height - h) / 2, w, h];
+}
+
+/**
+ * Returns the box that is shown first: the whole drawing if its text stays readable, else the part
+ * around the selected step.
+ *
+ * @param {SVGSVGElement} svg
+ * @param {number[]} size
+ */
+function readable(svg, size) {
+  const [left, top, width, height] = fitted(svg, size);
+  const place = svg.getBoundingClientRect();
+  const scale = SMALLEST * place.width / width;
+  if (place.width === 0 || scale >= 1) {
+    return [left, top, width, height];
+  }
+  const node = svg.querySelector(".node.selected") ?? svg.querySelector(".node");
+  const box = node instanceof SVGGraphicsElement ? node.getBBox() : { width: 0, height: 0 };
+  const at = /translate\(([\d.]+) ([\d.]+)\)/.exec(node?.getAttribute("transform") ?? "");
+  const [x, y] = [Number(at?.[1] ?? 0) + box.width / 2, Number(at?.[2] ?? 0) + box.height / 2];
+  const [w, h] = [width * scale, height * scale];
+  const within = (/** @type {number} */ middle, /** @type {number} */ part, /** @type {number} */ whole) =>
+    part >= whole ? (whole - part) / 2 : Math.min(whole - part, Math.max(0, middle - part / 2));
+  return [within(x, w, size[0]), within(y, h, size[1]), w, h];
 }
 
 /**

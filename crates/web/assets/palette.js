@@ -10,6 +10,12 @@ const PAUSE = 120;
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let pause;
+/**
+ * @typedef {{ name: string, kind: string, address?: string, element?: Element }} Choice
+ */
+
+/** The elements that options press, by option. @type {WeakMap<Element, Element>} */
+const pressed = new WeakMap();
 /** The number of the latest question; answers to earlier ones are dropped. */
 let question = 0;
 
@@ -42,27 +48,51 @@ async function find() {
   const response = await fetch(`/ui/find?q=${encodeURIComponent(palette.field.value)}`);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   if (asked === question) {
-    draw(palette, [...page.querySelectorAll("#found a")]);
+    const found = [...page.querySelectorAll("#found a")].map((link) => ({
+      name: link.textContent ?? "",
+      kind: link.getAttribute("data-kind") ?? "",
+      address: link.getAttribute("href") ?? "",
+    }));
+    draw(palette, [...actions(palette), ...found]);
   }
 }
 
 /**
- * Shows links as the options of the list.
+ * Returns the actions of this page whose name contains the text: its buttons and links of the head.
  *
  * @param {NonNullable<ReturnType<typeof parts>>} palette
- * @param {Element[]} links
+ * @returns {Choice[]}
  */
-function draw(palette, links) {
-  const options = links.map((link, index) => {
+function actions(palette) {
+  const text = palette.field.value.trim().toLowerCase();
+  const kind = palette.dialog.dataset.actionWord ?? "";
+  const offered = "main .page-head a.button, main .page-head button:not(details button), "
+    + "main .page-head details.confirm > summary";
+  return [...document.querySelectorAll(offered)]
+    .map((element) => ({ name: element.textContent?.trim() ?? "", kind, element }))
+    .filter((choice) => choice.name !== "" && choice.name.toLowerCase().includes(text));
+}
+
+/**
+ * Shows choices as the options of the list.
+ *
+ * @param {NonNullable<ReturnType<typeof parts>>} palette
+ * @param {Choice[]} choices
+ */
+function draw(palette, choices) {
+  const options = choices.map((choice, index) => {
     const option = document.createElement("li");
     option.id = `palette-${index}`;
     option.role = "option";
-    option.dataset.address = link.getAttribute("href") ?? "";
+    option.dataset.address = choice.address ?? "";
+    if (choice.element) {
+      pressed.set(option, choice.element);
+    }
     const kind = document.createElement("span");
     kind.className = "soft";
-    kind.textContent = link.getAttribute("data-kind");
+    kind.textContent = choice.kind;
     const name = document.createElement("span");
-    name.textContent = link.textContent;
+    name.textContent = choice.name;
     option.append(name, kind);
     return option;
   });
@@ -86,6 +116,13 @@ function select(palette, index) {
 
 /** @param {Element | null | undefined} option */
 function open(option) {
+  const element = option ? pressed.get(option) : undefined;
+  if (element instanceof HTMLElement) {
+    parts()?.dialog.close();
+    element.click();
+    element.closest("details.confirm")?.querySelector("button")?.focus();
+    return;
+  }
   const address = option instanceof HTMLElement ? option.dataset.address : undefined;
   if (address) {
     parts()?.dialog.close();

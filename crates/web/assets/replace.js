@@ -21,6 +21,13 @@ export function onReplaced(listener) {
 /** The request of the latest navigation; an older one is aborted. @type {AbortController | null} */
 let navigation = null;
 
+/** The address of the page that is shown, without its hash. */
+let shown = withoutHash();
+
+function withoutHash() {
+  return location.pathname + location.search;
+}
+
 /**
  * Shows a page without loading the document again; loads it if that fails.
  *
@@ -52,6 +59,7 @@ export async function show(address, options = {}) {
         document.getElementById("content")?.focus({ preventScroll: true });
       }
     }
+    shown = withoutHash();
   } catch (error) {
     if (!(error instanceof DOMException && error.name === "AbortError")) {
       location.assign(address);
@@ -315,6 +323,11 @@ function follow(event) {
 
 export function startReplacing() {
   document.addEventListener("click", follow);
-  window.addEventListener("popstate", () => show(location.href, { keep: true }));
+  window.addEventListener("popstate", () => {
+    // A link within the page changes the hash only: the browser marks its target.
+    if (withoutHash() !== shown) {
+      show(location.href, { keep: true });
+    }
+  });
   keepFresh();
 }

@@ -223,6 +223,7 @@ impl From<StartError> for PageError {
             StartError::Submit(error) => error.into(),
             StartError::AmbiguousName(_)
             | StartError::TooDeep { .. }
+            | StartError::InvalidInputs(_)
             | StartError::ParentCancelled(_)
             | StartError::PayloadTooNested
             | StartError::KeyTaken(_)

@@ -24,6 +24,7 @@ pub(crate) enum NavPlace {
     Overview,
     Executions,
     Playbooks,
+    Waiting,
     Schedules,
     Subscriptions,
     Feeds,
@@ -47,7 +48,7 @@ const ENTRIES: &[Entry] = &[
     entry(NavPlace::Overview, "/ui/", "nav.overview", Icon::Overview, "o"),
     entry(NavPlace::Executions, "/ui/executions", "nav.executions", Icon::Execution, "e"),
     entry(NavPlace::Playbooks, "/ui/playbooks", "nav.playbooks", Icon::Playbook, "p"),
-    // Approvals and inputs, which wait for a person, belong here.
+    entry(NavPlace::Waiting, "/ui/waiting", "nav.waiting", Icon::Waiting, "a"),
     entry(NavPlace::Schedules, "/ui/schedules", "nav.schedules", Icon::Schedule, "s"),
     entry(
         NavPlace::Subscriptions,
@@ -223,7 +224,7 @@ fn navigation(page: &PageRequest, place: NavPlace) -> Markup {
 /// Draws the palette, which a script opens and fills with results of `/ui/find`.
 fn palette(page: &PageRequest) -> Markup {
     html! {
-        dialog #palette aria-label=(page.t("nav.find")) {
+        dialog #palette aria-label=(page.t("nav.find")) data-action-word=(page.t("find.action")) {
             input type="search" autocomplete="off" spellcheck="false" role="combobox"
                 aria-expanded="true" aria-controls="palette-results" aria-autocomplete="list"
                 aria-label=(page.t("nav.find")) placeholder=(page.t("nav.find_place"));
@@ -242,12 +243,23 @@ const KEYS: &[(&str, &str)] = &[
     ("Esc", "keys.close"),
 ];
 
+/// The keys of the page of an execution.
+const EXECUTION_KEYS: &[(&str, &str)] = &[
+    ("← →", "keys.event"),
+    ("Shift ← →", "keys.step"),
+    ("Home End", "keys.ends"),
+    ("Tab ← → ↑ ↓", "keys.graph"),
+];
+
 fn key_list(page: &PageRequest) -> Markup {
     html! {
         dialog #keys aria-labelledby="keys-title" {
             h2 #keys-title { (page.t("keys.title")) }
             dl.keys {
                 @for (key, word) in KEYS {
+                    div { dt { kbd { (key) } } dd { (page.words.t(word)) } }
+                }
+                @for (key, word) in EXECUTION_KEYS {
                     div { dt { kbd { (key) } } dd { (page.words.t(word)) } }
                 }
                 @for entry in ENTRIES {

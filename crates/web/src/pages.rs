@@ -7,6 +7,7 @@ mod bulk;
 #[cfg(debug_assertions)]
 mod components;
 mod credentials;
+mod decide;
 mod editor;
 mod execution;
 mod executions;
@@ -20,6 +21,7 @@ mod preferences;
 mod schedules;
 mod subscriptions;
 mod system;
+mod waiting;
 mod workers;
 
 use axum::Router;
@@ -47,6 +49,8 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui/executions/{id}/verify", get(execution::verify))
         .route("/ui/executions/{id}/log.jsonl", get(execution::download))
         .route("/ui/executions/{id}/cancel", post(executions::cancel))
+        .route("/ui/executions/{id}/pause", post(executions::pause))
+        .route("/ui/executions/{id}/resume", post(executions::resume))
         .route("/ui/executions/{id}/retry", post(executions::retry))
         .route("/ui/executions/{id}/rerun", post(executions::rerun))
         .route("/ui/playbooks", get(playbooks::show))
@@ -54,12 +58,16 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui/editor/analysis", post(editor::analysis))
         .route("/ui/editor/completions", post(editor::complete))
         .route("/ui/playbooks/{*path}", get(playbook::show).post(playbook::act))
+        .route("/ui/waiting", get(waiting::show))
+        .route("/ui/waiting/{execution}/{command}", post(waiting::decide))
+        .route("/ui/waiting/{execution}/signals/{name}", post(waiting::signal))
+        .route("/ui/decide/{link}", get(decide::show).post(decide::decide))
         .route("/ui/schedules", get(schedules::show))
         .route("/ui/schedules/{*path}", get(schedules::show_one).post(schedules::act))
         .route("/ui/subscriptions", get(subscriptions::show))
         .route("/ui/subscriptions/{id}", get(subscriptions::show_one).post(subscriptions::act))
         .route("/ui/feeds", get(feeds::show).post(feeds::act))
-        .route("/ui/workers", get(workers::show))
+        .route("/ui/workers", get(workers::show).post(workers::act))
         .route("/ui/credentials", get(credentials::show).post(credentials::act))
         .route("/ui/system", get(system::show))
         .route("/ui/find", get(find::show))

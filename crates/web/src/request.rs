@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use noetl_app::App;
-use noetl_model::Timestamp;
+use noetl_model::{Actor, Timestamp};
 
 use crate::cookies::cookie;
 use crate::preferences::Preferences;
@@ -57,6 +57,11 @@ impl PageRequest {
         self.state.key.form_token(self.browser.name())
     }
 
+    /// Returns the name of the visitor, for the events of a form.
+    pub(crate) fn actor(&self) -> Option<Actor> {
+        self.visitor.actor.clone()
+    }
+
     /// True if visitors log in with a token.
     pub(crate) fn has_login(&self) -> bool {
         match self.state.sign_in {
@@ -74,7 +79,7 @@ impl PageRequest {
         let address = parts.uri.path_and_query().map_or("/ui/", |it| it.as_str());
         Self {
             state: state.clone(),
-            visitor: parts.extensions.get().copied().unwrap_or(Visitor::UNKNOWN),
+            visitor: parts.extensions.get().cloned().unwrap_or(Visitor::UNKNOWN),
             preferences,
             words: Words::of(preferences.language),
             address: address.to_owned(),

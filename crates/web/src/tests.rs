@@ -92,7 +92,7 @@ impl Site {
         let stopping = CancellationToken::new();
         let state = WebState { app: app.clone(), sign_in, wire: Wire::Plain, key, stopping };
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let visitor = Visitor { address, may: Permissions::ALL };
+        let visitor = Visitor { address, may: Permissions::ALL, actor: None };
         Self { app, router: crate::router(state), visitor }
     }
 
@@ -107,7 +107,7 @@ impl Site {
     }
 
     async fn send(&self, mut request: Request<Body>) -> Shown {
-        request.extensions_mut().insert(self.visitor);
+        request.extensions_mut().insert(self.visitor.clone());
         let response = self.router.clone().oneshot(request).await.expect("an answer");
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.expect("a whole body");

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use axum::http::Method;
+use noetl_model::Actor;
 
 /// The permission that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,21 +28,25 @@ impl Permissions {
 }
 
 /// The sender of a request, as the server has authenticated it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Visitor {
     pub address: IpAddr,
     pub may: Permissions,
+    /// The name of the visitor's token.
+    pub actor: Option<Actor>,
 }
 
 impl Visitor {
     /// A visitor without permissions and without an address.
     pub const UNKNOWN: Self =
-        Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), may: Permissions::NONE };
+        Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), may: Permissions::NONE, actor: None };
 }
 
 /// Paths that need no permission: the way in, and the files that every page loads.
 const PUBLIC: &[&str] = &["/ui/login", "/ui/preferences"];
 const ASSETS: &str = "/ui/assets/";
+/// Prefix of the links with which people without access decide; the link itself is the permission.
+const LINKS: &str = "/ui/decide/";
 
 /// Prefixes of paths whose forms need the permission of an administrator.
 const ADMIN_FORMS: &[&str] = &["/ui/credentials", "/ui/feeds"];
@@ -51,6 +56,7 @@ pub fn needed(method: &Method, path: &str) -> PageScope {
     let is_read = [Method::GET, Method::HEAD].contains(method);
     match is_read {
         _ if PUBLIC.contains(&path) => PageScope::Public,
+        _ if path.starts_with(LINKS) => PageScope::Public,
         true if path.starts_with(ASSETS) => PageScope::Public,
         true => PageScope::Read,
         false if path == "/ui/logout" => PageScope::Public,
@@ -84,6 +90,9 @@ mod tests {
         check(Method::POST, "/ui/preferences", PageScope::Public);
         check(Method::GET, "/ui/assets/0/page.css", PageScope::Public);
         check(Method::POST, "/ui/assets/0/page.css", PageScope::Run);
+        check(Method::GET, "/ui/decide/abc.def", PageScope::Public);
+        check(Method::POST, "/ui/decide/abc.def", PageScope::Public);
+        check(Method::POST, "/ui/waiting/1/2", PageScope::Run);
         check(Method::GET, "/ui/login/../executions", PageScope::Read);
     }
 }

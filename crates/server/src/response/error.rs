@@ -248,6 +248,9 @@ impl From<StartError> for ApiError {
             }
             StartError::ParentCancelled(_) => Self::conflict("parent-cancelled", error.to_string()),
             StartError::TooDeep { .. } => Self::invalid("too-deep", error.to_string()),
+            StartError::InvalidInputs(ref problems) => {
+                Self::invalid("invalid-inputs", error.to_string()).with("problems", json!(problems))
+            }
             StartError::PayloadTooLarge | StartError::PayloadTooNested => {
                 Self::invalid("payload-too-large", error.to_string())
             }
@@ -295,15 +298,31 @@ impl From<Refusal> for ApiError {
             Refusal::CommandFinished(_) => Self::conflict("command-ended", detail),
             Refusal::Superseded { .. } => Self::conflict("superseded", detail),
             Refusal::AlreadyClaimed(_) => Self::conflict("already-claimed", detail),
+            Refusal::Blocked(_) => Self::conflict("paused", detail),
+            Refusal::SlotNotAwaited(_) => Self::conflict("slot-not-awaited", detail),
             Refusal::NotAwaited(_) | Refusal::NothingAwaited(_) => {
                 Self::conflict("no-callback-awaited", detail)
             }
             Refusal::TooManySignals(_) => Self::conflict("too-many-signals", detail),
+            Refusal::SignalNotAwaited(_) => Self::conflict("signal-not-awaited", detail),
+            Refusal::NoApproval(_) => Self::not_found("unknown-approval", detail),
+            Refusal::AlreadyDecided(_) => Self::conflict("already-decided", detail),
+            Refusal::NotAnApprover { .. } => {
+                Self::new(StatusCode::FORBIDDEN, "not-an-approver", detail)
+            }
+            Refusal::UnfitDecision(problems) => {
+                let problems: Vec<Value> = problems
+                    .iter()
+                    .map(|it| json!({ "field": it.field, "message": it.message }))
+                    .collect();
+                Self::invalid("invalid-decision", detail).with("problems", json!(problems))
+            }
             Refusal::JobEnded(_) => Self::conflict("job-ended", detail),
             Refusal::UnknownCommand(_) => Self::not_found("unknown-command", detail),
             Refusal::UnknownTimer(_) => Self::not_found("unknown-timer", detail),
             Refusal::NotDue(_) => Self::conflict("timer-not-due", detail),
             Refusal::NotAnEnd(_) => Self::invalid("not-an-end", detail),
+            Refusal::Labels(_) => Self::invalid("invalid-label", detail),
         }
     }
 }

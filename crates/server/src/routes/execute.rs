@@ -1,10 +1,14 @@
 //! Starting executions.
 
+mod waited;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::response::Response;
 use noetl_api::wire::{
-    ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest, StartStatus,
+    ExecuteAnswer, ExecuteBatch, ExecuteBatchAnswer, ExecuteBatchItem, ExecuteRequest, StartAnswer,
+    StartStatus,
 };
 use noetl_app::{
     ExecuteError, InvalidVersion, PoolNameError, StartKeyError, StartOptions, StartedExecution,
@@ -16,9 +20,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::observe::trace::context;
+use crate::request::actor::RequestActor;
 use crate::request::strict::StrictBody;
 use crate::response::error::ApiError;
 use crate::state::AppState;
+pub(super) use waited::answer_after;
 
 /// Accepted spellings of the idempotency header.
 const HEADERS: [&str; 2] = ["idempotency-key", "x-idempotency-key"];
@@ -30,25 +36,34 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Starts an execution.
 #[utoipa::path(
     post, path = "/api/execute", tag = "executions", request_body = ExecuteRequest,
-    params(("Idempotency-Key" = Option<String>, Header,
-        description = "The same request again within a day gets the same answer, another is refused")),
-    responses((status = 200, body = ExecuteAnswer))
+    params(
+        ("Idempotency-Key" = Option<String>, Header,
+            description = "The same request again within a day gets the same answer, another is refused"),
+        ("Prefer" = Option<String>, Header,
+            description = "`wait=30` answers once the execution has ended, after 30 seconds at most (60 is the limit)"),
+    ),
+    responses(
+        (status = 200, description = "the execution has started; with `Prefer: wait`, it has ended", body = StartAnswer),
+        (status = 202, description = "with `Prefer: wait`: the execution still runs; `Location` has its address",
+            body = ExecuteAnswer),
+    )
 )]
 async fn execute(
     State(state): State<AppState>,
     headers: HeaderMap,
+    RequestActor(actor): RequestActor,
     StrictBody(request): StrictBody<ExecuteRequest>,
-) -> Result<Json<ExecuteAnswer>, ApiError> {
+) -> Result<Response, ApiError> {
     let key = idempotency_key(&headers)?;
     // Read separately from the request, because the trace is not part of the idempotency key.
     let trace = request.trace.is_none().then(|| context(&headers)).flatten();
-    let options = StartOptions { idempotency_key: key.as_deref(), trace };
+    let options = StartOptions { idempotency_key: key.as_deref(), trace, actor };
     let started = state.app().execute(request, options).await;
     if let Err(ExecuteError::Start(StartError::BacklogFull(_))) = &started {
         state.meters().refused_start();
     }
     state.meters().execute("single", outcome(&started));
-    Ok(Json(answer_of(started?)))
+    Ok(answer_after(&state, &headers, started?).await)
 }
 
 fn outcome(started: &Result<StartedExecution, ExecuteError>) -> &'static str {
@@ -77,10 +92,11 @@ pub(super) fn answer_of(started: StartedExecution) -> ExecuteAnswer {
 )]
 async fn execute_batch(
     State(state): State<AppState>,
+    RequestActor(actor): RequestActor,
     StrictBody(batch): StrictBody<ExecuteBatch>,
 ) -> Result<Json<ExecuteBatchAnswer>, ApiError> {
     let count = batch.executions.len();
-    let started = state.app().execute_batch(batch.executions).await;
+    let started = state.app().execute_batch(batch.executions, actor).await;
     match &started {
         Err(ExecuteError::BatchSize(_)) => {}
         Err(_) => {

@@ -8,6 +8,7 @@ mod events;
 mod fork;
 mod histogram;
 mod list;
+mod logs;
 mod look;
 mod position;
 mod signal;
@@ -23,7 +24,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::state::AppState;
 
-pub(super) use list::{path_of, status_of};
+pub(super) use list::{actor_of, path_of, status_of};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -36,6 +37,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(comparison::routes())
         .merge(window::routes())
         .merge(events::routes())
+        .merge(logs::routes())
         .merge(tree::routes())
         .merge(end::routes())
         .merge(signal::routes())
@@ -65,6 +67,8 @@ fn item_of(KnownExecution { origin, summary }: KnownExecution, now: Timestamp) -
         forked_at: summary.fork.map(|fork| fork.seq.0),
         event_count: summary.seq.0,
         error: summary.error.map(|error| error.message),
+        labels: summary.labels,
+        actor: summary.actor,
     }
 }
 
@@ -79,7 +83,7 @@ fn percent_of(status: ExecutionStatus, steps: StepCounts) -> u32 {
 }
 
 fn state_of(progress: ExecutionProgress, now: Timestamp) -> ExecutionState {
-    let ExecutionProgress { known, completed_steps, cancelled_because, hint } = progress;
+    let ExecutionProgress { known, completed_steps, late_at, cancelled_because, hint } = progress;
     let KnownExecution { origin, summary } = known;
     let duration = summary.ended_at.unwrap_or(now).since(summary.started_at);
     let is_cancelled = summary.status == ExecutionStatus::Cancelled;
@@ -110,6 +114,7 @@ fn state_of(progress: ExecutionProgress, now: Timestamp) -> ExecutionState {
         end_time: summary.ended_at.map(|at| at.to_string()),
         duration_seconds: duration.as_secs_f64(),
         duration_human: duration_text(duration),
+        late_at: late_at.map(|at| at.to_string()),
         hint: hint.map(|wait| wait.to_string()),
     }
 }

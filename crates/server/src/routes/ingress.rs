@@ -9,9 +9,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use noetl_api::wire::{IngressAccepted, IngressConfig, IngressDispatch, IngressVerify};
-use noetl_app::{Listener, PostedError, SubscriptionRow};
-use noetl_model::ExecutionId;
-use noetl_playbook::Verify;
+use noetl_app::{Listener, PostedError, SignalError, SubscriptionRow, TakenMessage};
+use noetl_playbook::{DispatchTarget, Verify};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use zeroize::Zeroizing;
@@ -31,7 +30,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(ingress_config)).route(MESSAGE, post(take_message))
 }
 
-/// Takes a message of a verified sender and starts the execution that it asks for.
+/// Takes a message of a verified sender and starts the execution that it asks for, or delivers it as a
+/// signal.
 #[utoipa::path(
     post, path = "/ingress/{path}", tag = "subscriptions",
     params(("path" = String, Path, description = "`ingress.gateway_path` of a subscription, after `/ingress/`; with its slashes")),
@@ -50,14 +50,20 @@ pub(super) async fn take_message(
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     let taken = take(&state, &path, &head.headers, body).await;
-    let execution = taken.map_err(|Refused { answer, reason }| {
+    let posted = taken.map_err(|Refused { answer, reason }| {
         if let Some(left_out) = state.ingress().refusals.admit(path.clone()) {
             let status = answer.status().as_u16();
             tracing::warn!(path, status, reason, left_out, "a posted message was refused");
         }
         answer
     })?;
-    let accepted = IngressAccepted { status: "accepted", execution_id: execution.to_string() };
+    let (status, execution) = match posted {
+        TakenMessage::Started(execution) => ("accepted", Some(execution)),
+        TakenMessage::Signalled(Some(execution)) => ("delivered", Some(execution)),
+        TakenMessage::Signalled(None) => ("kept", None),
+    };
+    let execution_id = execution.map(|execution| execution.to_string());
+    let accepted = IngressAccepted { status, execution_id };
     Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
 }
 
@@ -87,7 +93,7 @@ async fn take(
     path: &str,
     headers: &HeaderMap,
     body: Body,
-) -> Result<ExecutionId, Refused> {
+) -> Result<TakenMessage, Refused> {
     let ingress = state.ingress();
     let address = format!("/ingress/{path}");
     let listener = state.app().listener_at(&address).await.map_err(ApiError::from)?;
@@ -203,7 +209,10 @@ async fn ingress_config(
         subscription_id: row.id.to_string(),
         verify,
         dispatch: IngressDispatch {
-            playbook: subscription.dispatch.playbook.clone(),
+            playbook: match &subscription.dispatch.target {
+                DispatchTarget::Playbook(playbook) => Some(playbook.clone()),
+                DispatchTarget::Signal(_) => None,
+            },
             payload_from: subscription.dispatch.payload_from.as_str(),
             execution_pool: subscription.dispatch.pool.clone(),
         },
@@ -217,6 +226,7 @@ impl From<PostedError> for ApiError {
         match error {
             PostedError::Pool(error) => error.into(),
             PostedError::Start(error) => error.into(),
+            PostedError::Signal(error) => SignalError::Send(error).into(),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Metrics for operators and autoscalers, in the Prometheus format.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::http::{HeaderName, header};
-use noetl_app::{MessageBacklog, pool_of};
+use noetl_app::{LogCounts, MessageBacklog, NoticeCounts, pool_of};
 use noetl_control::OutcomeCounts;
 use noetl_model::Pool;
 use prometheus::Registry;
@@ -11,6 +13,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::observe::durations::durations;
 use crate::observe::registration::{register_counters, register_gauges, text};
 use crate::request::extract::InQuery;
 use crate::response::error::ApiError;
@@ -44,9 +47,10 @@ async fn metrics(
         None => Pool::shared(),
     };
     let gauges = Registry::new();
-    add_gauges(&gauges, &state, &pool).await;
+    tokio::join!(add_gauges(&gauges, &state, &pool), add_limits(&gauges, &state));
     add_counters(&gauges, &state);
     let mut metrics = gauges.gather();
+    metrics.extend(durations(&state.control().durations()));
     metrics.extend(state.meters().gather());
     Ok(([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text(&metrics)))
 }
@@ -60,11 +64,13 @@ async fn add_gauges(registry: &Registry, state: &AppState, pool: &Pool) {
     };
     let name = pool.to_string();
     let of_pool: &[(&str, &str)] = &[("pool", &name)];
-    if let Some((MessageBacklog { ready, owed }, age)) = state.app().backlog(pool).await {
+    if let Some((MessageBacklog { ready, oldest, owed }, age)) = state.app().backlog(pool).await {
         add("noetl_commands_ready", of_pool, "Commands that wait for a worker.", ready);
+        let help = "How long the oldest of these commands has been waiting.";
+        add("noetl_commands_ready_oldest_seconds", of_pool, help, oldest.as_secs());
         add("noetl_messages_owed", &[], "Messages to others that are not sent yet.", owed);
         let age = age.as_secs();
-        add("noetl_store_gauges_age_seconds", &[], "How old these two figures are.", age);
+        add("noetl_store_gauges_age_seconds", &[], "How old these three figures are.", age);
     }
     if let Some(waiting) = state.control().backlog(pool) {
         let help = "Executions that wait for a worker, as last counted for admission.";
@@ -84,6 +90,26 @@ async fn add_gauges(registry: &Registry, state: &AppState, pool: &Pool) {
     }
 }
 
+/// Adds the figures of the first limits by name; the last known ones while the store does not answer.
+async fn add_limits(registry: &Registry, state: &AppState) {
+    let Some(list) = state.app().limit_figures().await.filter(|list| !list.limits.is_empty())
+    else {
+        return;
+    };
+    let gauges = |name, help| register_gauges(registry, name, help, &["limit"]);
+    let holders = gauges("noetl_limit_holders", "Slots of a limit that are held.");
+    let queued = gauges("noetl_limit_queued", "Requests that wait for a slot of a limit.");
+    let oldest = gauges("noetl_limit_oldest_wait_seconds", "How long the oldest request waits.");
+    for limit in list.limits {
+        let name = [limit.name.as_str()];
+        let set = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        holders.with_label_values(&name).set(set(limit.holders));
+        queued.with_label_values(&name).set(set(limit.queued));
+        let wait = Duration::try_from_secs_f64(limit.oldest_wait_seconds.unwrap_or_default());
+        oldest.with_label_values(&name).set(set(wait.unwrap_or_default().as_secs()));
+    }
+}
+
 /// Adds what the control loops have counted.
 fn add_counters(registry: &Registry, state: &AppState) {
     let counters = |name, help, labels: &[&str]| register_counters(registry, name, help, labels);
@@ -93,10 +119,44 @@ fn add_counters(registry: &Registry, state: &AppState) {
         &[],
     );
     rewinds.with_label_values::<&str>(&[]).inc_by(state.control().rewinds());
-    let OutcomeCounts { started, completed, failed, cancelled } = state.control().outcomes();
+    let LogCounts { chunks, bytes, over_limit, failed } = state.app().log_counts();
+    let logs = [
+        ("noetl_step_log_chunks_total", "Chunks of output of running steps stored.", chunks),
+        ("noetl_step_log_bytes_total", "Bytes of output of running steps stored.", bytes),
+        (
+            "noetl_step_log_over_limit_total",
+            "Chunks of output beyond a limit, not stored.",
+            over_limit,
+        ),
+        (
+            "noetl_step_log_failures_total",
+            "Calls to store output of running steps that failed.",
+            failed,
+        ),
+    ];
+    for (name, help, count) in logs {
+        counters(name, help, &[]).with_label_values::<&str>(&[]).inc_by(count);
+    }
+    let OutcomeCounts { started, completed, failed, cancelled, late } = state.control().outcomes();
     let starts =
         counters("noetl_executions_started_total", "Executions that this server has started.", &[]);
     starts.with_label_values::<&str>(&[]).inc_by(started);
+    let lates = counters(
+        "noetl_executions_late_total",
+        "Executions that did not end by the time their playbook expects.",
+        &[],
+    );
+    lates.with_label_values::<&str>(&[]).inc_by(late);
+    let notices = counters(
+        "noetl_notifications_total",
+        "Notifications by target and outcome: sent, failed (an attempt) or dead.",
+        &["target", "outcome"],
+    );
+    for NoticeCounts { kind, sent, failed, dead } in state.app().notice_counts() {
+        for (outcome, count) in [("sent", sent), ("failed", failed), ("dead", dead)] {
+            notices.with_label_values(&[kind.as_str(), outcome]).inc_by(count);
+        }
+    }
     let ends = counters(
         "noetl_executions_ended_total",
         "Executions that this server has ended, by outcome.",

@@ -164,9 +164,11 @@ fn failed(error: ToolError) -> ApiError {
         | ErrorKind::DbConstraint
         | ErrorKind::DbDeadlock
         | ErrorKind::Exception
+        | ErrorKind::Limit
         | ErrorKind::Policy
         | ErrorKind::Parse
         | ErrorKind::RateLimit
+        | ErrorKind::Rejected
         | ErrorKind::Schema
         | ErrorKind::ServerError
         | ErrorKind::StorageAccess

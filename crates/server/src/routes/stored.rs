@@ -11,7 +11,7 @@ use noetl_model::{CatalogId, ExecutionId, LogOrigin, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::executions::{path_of, status_of};
+use super::executions::{actor_of, path_of, status_of};
 use crate::request::extract::{InPath, InQuery};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -35,11 +35,14 @@ async fn list_summaries(
     State(state): State<AppState>,
     InQuery(query): InQuery<SummariesQuery>,
 ) -> Result<Json<SummariesReply>, ApiError> {
+    let labels = query.labels()?;
     let filter = ExecutionFilter {
         status: query.status.as_deref().map(status_of).transpose()?,
         path: path_of(query.path_exact, query.path),
         catalog_id: query.catalog_id.map(CatalogId),
         parent: query.parent_execution_id.map(ExecutionId),
+        labels,
+        actor: query.actor.as_deref().map(actor_of).transpose()?,
     };
     let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
     let page = Page { before: query.before.map(ExecutionId), limit };

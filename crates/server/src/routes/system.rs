@@ -44,6 +44,17 @@ async fn runtime_contract() -> Json<RuntimeContract> {
 struct Status {
     system: System,
     process: ProcessReport,
+    /// The protections against the programs of steps that this server runs itself.
+    isolation: Vec<StepProtectionReport>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct StepProtectionReport {
+    protection: &'static str,
+    /// `active`, `inactive`, or `not_needed` here.
+    state: &'static str,
+    /// The reason why the protection is not active.
+    reason: Option<String>,
 }
 
 /// Figures of the machine; null if the operating system does not provide them.
@@ -103,7 +114,17 @@ async fn system_status(State(state): State<AppState>) -> Json<Status> {
             start_time: noetl_model::Timestamp::from_micros(started).to_string(),
             uptime_seconds: uptime.as_secs(),
         },
+        isolation: protections(state.app()),
     })
+}
+
+fn protections(app: &noetl_app::App) -> Vec<StepProtectionReport> {
+    let reports = app.step_protections().iter().map(|it| StepProtectionReport {
+        protection: it.name,
+        state: it.state,
+        reason: it.reason.clone(),
+    });
+    reports.collect()
 }
 
 /// Returns a percentage, rounded down to a tenth.

@@ -1,4 +1,4 @@
-//! A form for starting a playbook, derived from its workload.
+//! A form for starting a playbook, derived from its declared inputs and its workload.
 //!
 //! A comment on the line of a key adds details: `# ui:secret`, `# ui:enum=[a,b]`, `#
 //! ui:credential=glob`, `# ui:description=text`.
@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use noetl_api::wire::{UiField, UiSchema};
 use noetl_app::{EntryChoice, version_of};
-use noetl_playbook::Playbook;
+use noetl_playbook::{DeclaredInput, InputType, Playbook};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::IntoParams;
@@ -53,13 +53,53 @@ pub(super) async fn ui_schema(
         title: playbook.as_ref().map(|it| it.metadata.name.clone()),
         description_markdown: playbook.as_ref().and_then(|it| it.metadata.description.clone()),
         exposed_in_ui: playbook.as_ref().is_some_and(is_exposed),
-        fields: playbook.map(|it| fields(&it.workload, &entry.content)).unwrap_or_default(),
+        fields: playbook.map(|it| form_fields(&it, &entry.content)).unwrap_or_default(),
         generated_at: state.now().to_string(),
     }))
 }
 
 fn is_exposed(playbook: &Playbook) -> bool {
     playbook.metadata.all.get("exposed_in_ui").and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// Returns the fields of the declared inputs, then those of other keys of the workload.
+fn form_fields(playbook: &Playbook, content: &str) -> Vec<UiField> {
+    let inputs = playbook.inputs.as_ref().map(|it| it.inputs.as_slice()).unwrap_or_default();
+    let others = playbook.workload.iter();
+    let others = others.filter(|(name, _)| !inputs.iter().any(|input| input.name == **name));
+    let others: Map<String, Value> =
+        others.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let declared = inputs.iter().map(|input| {
+        let default = playbook.workload.get(&input.name).cloned().unwrap_or_default();
+        declared_field(input, default)
+    });
+    declared.chain(fields(&others, content)).collect()
+}
+
+fn declared_field(input: &DeclaredInput, default: Value) -> UiField {
+    let choices = input.rule.choices.iter();
+    let options = choices.map(|choice| choice.as_str().map_or(choice.to_string(), str::to_owned));
+    let options: Vec<String> = options.collect();
+    UiField {
+        name: input.name.clone(),
+        kind: match (options.is_empty(), input.rule.kind) {
+            (false, _) => "enum",
+            (true, InputType::Text) => "string",
+            (true, InputType::Integer) => "integer",
+            (true, InputType::Number) => "number",
+            (true, InputType::Boolean) => "boolean",
+            (true, InputType::List) => "array",
+            (true, InputType::Object) => "object",
+            (true, InputType::Any) => kind(&default),
+        },
+        default,
+        description: input.description.clone(),
+        secret: input.is_secret,
+        required: input.is_required,
+        credential_glob: None,
+        options: (!options.is_empty()).then_some(options),
+        children: None,
+    }
 }
 
 fn fields(workload: &Map<String, Value>, content: &str) -> Vec<UiField> {
@@ -87,6 +127,7 @@ fn field(name: &str, value: &Value, remark: &str) -> UiField {
         default: value.clone(),
         description: said(remark, "description").map(str::to_owned),
         secret: remark.contains("ui:secret"),
+        required: false,
         credential_glob: said(remark, "credential")
             .and_then(|glob| glob.split_whitespace().next())
             .map(str::to_owned),

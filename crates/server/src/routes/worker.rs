@@ -10,8 +10,8 @@ use axum::response::IntoResponse;
 use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
 use futures::stream::{self, Stream};
 use noetl_api::wire::{
-    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, ReleaseCall, ReleaseReply, ReportCall,
-    ReportReply,
+    HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, LogsCall, LogsReply, ReleaseCall,
+    ReleaseReply, ReportCall, ReportReply,
 };
 use noetl_api::{Cancellation, LeaseRequest};
 use noetl_bus::{Hint, HintReceiver};
@@ -34,6 +34,8 @@ const HELD_MAX: usize = 10_000;
 const REPORTS_MAX: usize = 1000;
 /// Maximum size of a request with reports, in bytes: the largest output, and its envelope.
 pub(super) const REPORT_BYTES_MAX: usize = PAYLOAD_MAX + 1024 * 1024;
+/// Maximum number of attempts per request with output of tools.
+const LOG_BATCHES_MAX: usize = 1024;
 /// Size in bytes above which a request with reports needs a permit.
 const REPORT_SMALL_MAX: usize = 64 * 1024;
 /// The route that takes reports.
@@ -48,6 +50,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(lease_commands))
         .routes(routes!(extend_leases))
+        .routes(routes!(store_logs))
         .routes(routes!(fetch_payload))
         .routes(routes!(release_commands))
         .routes(routes!(follow_cancellations))
@@ -117,6 +120,20 @@ async fn report_commands(
     drop(body);
     bounded(reports.len(), REPORTS_MAX)?;
     Ok(Json(ReportReply { answers: state.app().report_commands(reports).await? }))
+}
+
+/// Stores output of running tools. Chunks that are stored already are skipped; chunks of a superseded
+/// attempt are kept and marked.
+#[utoipa::path(
+    post, path = "/api/worker/logs", tag = "workers", request_body = LogsCall,
+    responses((status = 200, body = LogsReply))
+)]
+async fn store_logs(
+    State(state): State<AppState>,
+    Body(LogsCall { batches }): Body<LogsCall>,
+) -> Result<Json<LogsReply>, ApiError> {
+    bounded(batches.len(), LOG_BATCHES_MAX)?;
+    Ok(Json(LogsReply { answers: state.app().store_logs(&batches).await? }))
 }
 
 fn bounded(count: usize, max: usize) -> Result<(), ApiError> {

@@ -11,7 +11,7 @@ use sha2::Sha256;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Answer, LEASE, Server};
+use super::{Answer, Server};
 use crate::{Authentication, Hosts, Limits, ServerSettings, serve};
 
 const BODY: &str = r#"{"name":"ada"}"#;
@@ -205,7 +205,7 @@ pub(super) async fn each_abuse_of_a_webhook_gets_its_answer_and_leaves_nothing(s
 async fn listening() -> (Server, String) {
     let limits = Limits { body_wait: Duration::from_millis(200), ..Limits::default() };
     let settings =
-        ServerSettings { limits, ..ServerSettings::new(Authentication::Open, Hosts::Any, LEASE) };
+        ServerSettings { limits, ..ServerSettings::new(Authentication::Open, Hosts::Any) };
     let server = Server::set(settings);
     prepare(&server).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");

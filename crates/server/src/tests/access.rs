@@ -7,7 +7,7 @@ use axum::http::{Request, header};
 use noetl_control::ControlSettings;
 use serde_json::json;
 
-use super::{LEASE, Server};
+use super::Server;
 use crate::{Authentication, Hosts, Limits, Origins, Rate, Scope, ServerSettings, Token};
 
 fn guarded() -> Server {
@@ -136,10 +136,7 @@ async fn internal(settings: ServerSettings, token: Option<&str>, expected: &str)
 
 fn tokens(tokens: Vec<Token>, internal: Option<&str>) -> ServerSettings {
     let internal = internal.map(|secret| Token::new(secret, [Scope::Internal]));
-    ServerSettings {
-        internal,
-        ..ServerSettings::new(Authentication::Tokens(tokens), Hosts::Any, LEASE)
-    }
+    ServerSettings { internal, ..ServerSettings::new(Authentication::Tokens(tokens), Hosts::Any) }
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,7 +164,7 @@ async fn whoever_may_do_everything_may_use_internal_routes() {
 
 #[tokio::test(start_paused = true)]
 async fn an_open_server_guards_its_internal_routes_once_they_have_a_token() {
-    let open = ServerSettings::new(Authentication::Open, Hosts::Any, LEASE);
+    let open = ServerSettings::new(Authentication::Open, Hosts::Any);
     internal(open.clone(), None, "ok").await;
     let guarded =
         ServerSettings { internal: Some(Token::new("internal", [Scope::Internal])), ..open };
@@ -180,7 +177,7 @@ async fn who_asks_too_often_is_told_how_long_to_wait() {
     let limits = Limits { requests: Some(Rate::per_second(1, 2)), ..Limits::default() };
     let server = Server::set(ServerSettings {
         limits,
-        ..ServerSettings::new(Authentication::Open, Hosts::Any, LEASE)
+        ..ServerSettings::new(Authentication::Open, Hosts::Any)
     });
     for _ in 0..2 {
         assert_eq!(server.get("/api/executions").await.status, 200);
@@ -227,7 +224,7 @@ fn open_loopback(origins: &[&str]) -> Server {
     let origins = Origins(origins.iter().map(|&it| it.to_owned()).collect());
     Server::set(ServerSettings {
         origins,
-        ..ServerSettings::new(Authentication::Open, Hosts::Loopback, LEASE)
+        ..ServerSettings::new(Authentication::Open, Hosts::Loopback)
     })
 }
 
@@ -307,8 +304,7 @@ pub(super) async fn pages_of_other_sites_are_answered_only_if_an_operator_names_
 ) {
     let ask = async |origins: &[&str]| {
         let origins = Origins(origins.iter().map(|&it| it.to_owned()).collect());
-        let settings =
-            ServerSettings::new(Authentication::Tokens(Vec::new()), Hosts::Loopback, LEASE);
+        let settings = ServerSettings::new(Authentication::Tokens(Vec::new()), Hosts::Loopback);
         let settings = ServerSettings { origins, ..settings };
         let server = server.beside(settings, ControlSettings::default());
         let request = Request::options("/api/execute")

@@ -188,6 +188,7 @@ pub(super) async fn the_form_of_a_playbook_is_read_off_its_workload(server: Serv
               "default": "world",
               "description": null,
               "secret": false,
+              "required": false,
               "credential_glob": null,
               "options": null,
               "children": null

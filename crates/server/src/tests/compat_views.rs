@@ -158,7 +158,7 @@ async fn names_are_those_of_the_api(readers: &mut Readers) {
         let (name, status) = name_of(*tag);
         format!("{} {name} {status}", tag.as_str())
     });
-    assert_eq!(shown, expected.collect::<BTreeSet<_>>(), "a new migration replaces the view");
+    assert_eq!(shown, expected.collect::<BTreeSet<_>>(), "a migration adds the name");
 }
 
 async fn commands_are_shown(readers: &mut Readers, ended: &str, waiting: &str) {

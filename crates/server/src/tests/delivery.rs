@@ -14,8 +14,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::stores::Backing;
-use super::{HELLO, Server, in_memory, settings};
-use crate::{Authentication, Hosts, ServerSettings};
+use super::{HELLO, Server, TestSettings, in_memory, settings};
+use crate::{Authentication, Hosts};
 
 /// Maximum time for events to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -178,7 +178,7 @@ async fn a_feed_goes_onto_subjects_below_the_prefix_of_the_operator_and_onto_no_
     let (store, clock) = in_memory();
     let wide = settings(Authentication::Open, Hosts::Any);
     let prefix = SubjectPrefix::parse("audit").expect("a prefix");
-    let narrow = ServerSettings {
+    let narrow = TestSettings {
         app: AppSettings { feed_prefix: prefix, ..wide.app.clone() },
         ..wide.clone()
     };

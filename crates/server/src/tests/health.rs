@@ -1,8 +1,10 @@
 //! Tests of health, readiness and metrics.
 
-use expect_test::expect;
+use std::time::Duration;
 
-use super::{LEASE, Server};
+use expect_test::{expect, expect_file};
+
+use super::Server;
 use crate::{Authentication, Hosts, MetricsRoute, ServerSettings};
 
 pub(super) async fn every_probe_answers(server: Server) {
@@ -113,44 +115,7 @@ async fn metrics_count_what_waits_in_a_pool() {
     // The skew is measured by a loop, which may not have run yet.
     let gauges = gauges.lines().filter(|line| !line.contains("noetl_clock_skew"));
     let gauges: String = gauges.map(|line| format!("{line}\n")).collect();
-    expect![[r##"
-        # HELP noetl_commands_ready Commands that wait for a worker.
-        # TYPE noetl_commands_ready gauge
-        noetl_commands_ready{pool="shared"} 0
-        # HELP noetl_executions_ended_total Executions that this server has ended, by outcome.
-        # TYPE noetl_executions_ended_total counter
-        noetl_executions_ended_total{outcome="cancelled"} 0
-        noetl_executions_ended_total{outcome="completed"} 0
-        noetl_executions_ended_total{outcome="failed"} 0
-        # HELP noetl_executions_started_total Executions that this server has started.
-        # TYPE noetl_executions_started_total counter
-        noetl_executions_started_total 0
-        # HELP noetl_log_rewinds_total Logs found to have lost events that this server had seen committed.
-        # TYPE noetl_log_rewinds_total counter
-        noetl_log_rewinds_total 0
-        # HELP noetl_messages_owed Messages to others that are not sent yet.
-        # TYPE noetl_messages_owed gauge
-        noetl_messages_owed 0
-        # HELP noetl_store_gauges_age_seconds How old these two figures are.
-        # TYPE noetl_store_gauges_age_seconds gauge
-        noetl_store_gauges_age_seconds 0
-        # HELP noetl_uptime_seconds How long this server has been up.
-        # TYPE noetl_uptime_seconds gauge
-        noetl_uptime_seconds 0
-        # HELP noetl_execute_batch_size How many executions were asked for at once.
-        # TYPE noetl_execute_batch_size histogram
-        noetl_execute_batch_size_bucket{le="1"} 0
-        noetl_execute_batch_size_bucket{le="5"} 0
-        noetl_execute_batch_size_bucket{le="10"} 0
-        noetl_execute_batch_size_bucket{le="50"} 0
-        noetl_execute_batch_size_bucket{le="100"} 0
-        noetl_execute_batch_size_bucket{le="500"} 0
-        noetl_execute_batch_size_bucket{le="1000"} 0
-        noetl_execute_batch_size_bucket{le="+Inf"} 0
-        noetl_execute_batch_size_sum 0
-        noetl_execute_batch_size_count 0
-    "##]]
-    .assert_eq(&gauges);
+    expect_file!["health/metrics.txt"].assert_eq(&gauges);
     let registered = "{method=\"POST\",route=\"/api/catalog/register\",status=\"2xx\"} 1";
     assert!(counters.contains(registered), "{counters}");
     server.start("tests/hello").await;
@@ -160,8 +125,33 @@ async fn metrics_count_what_waits_in_a_pool() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn durations_are_measured_by_outcome_tool_pool_and_priority() {
+    let server = Server::with_hello().await;
+    let execution = server.start("tests/hello").await;
+    tokio::time::advance(Duration::from_secs(3)).await;
+    let waiting = server.get("/metrics").await.body;
+    let waiting = waiting.as_str().expect("text");
+    assert!(waiting.contains("\nnoetl_commands_ready_oldest_seconds{pool=\"shared\"} 3\n"));
+    while server.status(&execution).await == "RUNNING" {
+        server.work().await;
+    }
+    let told = server.get("/metrics").await.body;
+    let told = told.as_str().expect("text");
+    for line in [
+        "noetl_execution_duration_seconds_bucket{outcome=\"completed\",le=\"5\"} 1",
+        "noetl_execution_duration_seconds_count{outcome=\"completed\"} 1",
+        "noetl_command_queue_seconds_bucket{pool=\"shared\",priority=\"5\",le=\"1\"} 1",
+        "noetl_command_queue_seconds_count{pool=\"shared\",priority=\"5\"} 2",
+        "noetl_command_duration_seconds_count{outcome=\"completed\",tool=\"noop\"} 1",
+        "noetl_command_duration_seconds_count{outcome=\"completed\",tool=\"python\"} 1",
+    ] {
+        assert!(told.lines().any(|it| it == line), "{line} is not in {told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn metrics_can_be_switched_off() {
-    let settings = ServerSettings::new(Authentication::Open, Hosts::Any, LEASE);
+    let settings = ServerSettings::new(Authentication::Open, Hosts::Any);
     let server = Server::set(ServerSettings { figures: MetricsRoute::Hidden, ..settings });
     assert_eq!(server.get("/metrics").await.problem(), "404 unknown-path");
 }

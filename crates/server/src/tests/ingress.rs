@@ -295,3 +295,17 @@ async fn a_secret_that_is_missing_is_the_operators_business() {
     let answer = post(&server, &[("authorization", "Bearer x")], BODY).await;
     assert_eq!(answer.problem(), "503 no-credential");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_posted_message_is_a_signal_once() {
+    let document = document(HMAC);
+    let (before, _) = document.split_once("  dispatch:").expect("a dispatch");
+    let dispatch = "  dispatch: {signal: payment, key: '{{ message.data.name }}'}\n";
+    let server = listening_to(&format!("{before}{dispatch}")).await;
+    let signed = format!("sha256={}", signature(BODY));
+    for _ in 0..2 {
+        let answer = post(&server, &[("x-signature", &signed)], BODY).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
+        assert_eq!(answer.body, json!({ "status": "kept" }));
+    }
+}

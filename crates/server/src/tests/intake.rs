@@ -207,3 +207,30 @@ pub(super) async fn a_runtime_is_told_what_to_fetch_and_how_the_subscription_sta
     let refused = server.post("/api/worker/subscriptions/messages", body).await;
     assert_eq!(refused.problem(), "409 not-taking-messages");
 }
+
+const WAITS: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: waits, path: tests/waits}
+workflow:
+  - {step: start, tool: {kind: wait, signal: payment, key: A-1001}}
+";
+
+pub(super) async fn a_message_is_a_signal_once_however_often_it_is_handed_in(server: Server) {
+    let rest = "  dispatch: {signal: payment, key: '{{ message.data.order }}', max_failures: 1}\n";
+    let id = with_orders(&server, rest).await;
+    server.register(WAITS).await;
+    let (first, second) = (server.start("tests/waits").await, server.start("tests/waits").await);
+    let paid = message(1, &json!({}), r#"{"order":"A-1001"}"#);
+    for _ in 0..2 {
+        let verdicts = hand_in(&server, &id, json!([paid])).await;
+        assert_eq!(words(&verdicts), ["signalled"]);
+    }
+    assert_eq!(server.status(&first).await, "COMPLETED");
+    assert_eq!(server.status(&second).await, "RUNNING");
+    let other =
+        json!([message(2, &json!({}), r#"{"order":"A-1001"}"#), message(3, &json!({}), "{}")]);
+    assert_eq!(words(&hand_in(&server, &id, other).await), ["signalled", "dead"]);
+    assert_eq!(server.status(&second).await, "COMPLETED");
+    assert_eq!(executions(&server).await, 2, "a signal starts nothing");
+}

@@ -136,3 +136,75 @@ async fn cancellations_are_told_to_whoever_listens() {
     let heard = heard.body.as_str().expect("a stream").to_owned();
     assert!(heard.contains(&format!("data: {{\"execution\":{id},\"command\":")), "{heard}");
 }
+
+fn logs(lease: &Value, chunks: Value) -> Value {
+    let field = |name: &str| lease[name].clone();
+    let source = json!({
+        "execution": field("execution"),
+        "command": field("command"),
+        "attempt": field("attempt"),
+        "step": field("step"),
+        "label": field("label"),
+        "number": field("key_attempt"),
+    });
+    json!({ "batches": [{ "source": source, "chunks": chunks }] })
+}
+
+pub(super) async fn output_is_stored_once_and_read_while_the_command_runs(server: Server) {
+    server.register(HELLO).await;
+    let id = server.start("tests/hello").await;
+    let leased = lease(&server, 1).await;
+    let chunks = json!([
+        { "index": 0, "stream": "stdout", "text": "one\ntw" },
+        { "index": 1, "stream": "stderr", "text": "oh\n", "omitted": { "lines": 2, "bytes": 9 } },
+    ]);
+    for _ in 0..2 {
+        let answer = server.post("/api/worker/logs", logs(&leased[0], chunks.clone())).await;
+        assert_eq!(answer.body, json!({ "answers": ["stored"] }));
+    }
+    let page = server.get(&format!("/api/executions/{id}/logs")).await.body;
+    let texts: Vec<&str> =
+        page["entries"].as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["one\ntw", "oh\n"]);
+    assert_eq!(
+        (&page["entries"][0]["step"], &page["is_complete"]),
+        (&json!("start"), &json!(false))
+    );
+    assert_eq!(page["entries"][1]["omitted_lines"], 2);
+    let after = page["next_after"].as_str().unwrap();
+    let more = json!([{ "index": 2, "stream": "stdout", "text": "o\n" }]);
+    server.post("/api/worker/logs", logs(&leased[0], more)).await;
+    let page = server.get(&format!("/api/executions/{id}/logs?after={after}")).await.body;
+    assert_eq!(page["entries"][0]["text"], "o\n");
+    let path = format!("/api/executions/{id}/logs?stream=stderr&step=start&attempt=1");
+    let page = server.get(&path).await.body;
+    assert_eq!(page["entries"].as_array().unwrap().len(), 1);
+
+    let mut done = report(&leased[0], json!({ "text": "hi" }));
+    done["logs"] = json!({ "stdout": "one\ntwo\n", "stderr": "oh\n" });
+    server.post("/api/worker/report", json!({ "reports": [done] })).await;
+    let leased = lease(&server, 1).await;
+    let mut done = report(&leased[0], Value::Null);
+    done["logs"] = json!({ "stdout": "only in the report\n" });
+    server.post("/api/worker/report", json!({ "reports": [done] })).await;
+    assert_eq!(server.status(&id).await, "COMPLETED");
+    let page = server.get(&format!("/api/executions/{id}/logs")).await.body;
+    let last = page["entries"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(page["entries"].as_array().unwrap().len(), 4, "{page}");
+    assert_eq!((&last["step"], &last["from_report"]), (&json!("second"), &json!(true)));
+    let after = page["next_after"].as_str().unwrap();
+    let page = server.get(&format!("/api/executions/{id}/logs?after={after}")).await.body;
+    assert_eq!((&page["entries"], &page["is_complete"]), (&json!([]), &json!(true)));
+
+    for (path, status) in [
+        (format!("/api/executions/{id}/logs?after=x"), 422),
+        (format!("/api/executions/{id}/logs?stream=x"), 422),
+        ("/api/executions/1/logs".to_owned(), 404),
+    ] {
+        assert_eq!(server.get(&path).await.status, status, "{path}");
+    }
+    let unknown = json!([{ "index": 0, "stream": "stdout", "text": "x" }]);
+    let stray = json!({ "execution": 1, "command": 1, "attempt": 1, "step": "s", "label": "s", "key_attempt": 1 });
+    let answer = server.post("/api/worker/logs", logs(&stray, unknown)).await;
+    assert_eq!(answer.body, json!({ "answers": ["unknown"] }));
+}

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
-use super::{LEASE, Server};
+use super::Server;
 use crate::{Authentication, Hosts, Limits, ServerSettings, Tls, TlsFiles, serve};
 
 /// Timeout for events that must happen; long enough for a busy machine.
@@ -59,7 +59,7 @@ async fn ended(stream: &mut TcpStream) -> String {
 }
 
 fn settings(limits: Limits) -> ServerSettings {
-    ServerSettings { limits, ..ServerSettings::new(Authentication::Open, Hosts::Loopback, LEASE) }
+    ServerSettings { limits, ..ServerSettings::new(Authentication::Open, Hosts::Loopback) }
 }
 
 const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";

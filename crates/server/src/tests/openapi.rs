@@ -7,7 +7,7 @@ use axum::http::{Method, Request, StatusCode, header};
 use expect_test::expect_file;
 use serde_json::{Value, json};
 
-use super::{LEASE, Server};
+use super::Server;
 use crate::{Authentication, Hosts, Limits, Rate, Scope, ServerSettings, Token};
 
 /// Creates a server with tokens and a high limit of refusals.
@@ -15,7 +15,7 @@ fn guarded(tokens: Vec<Token>) -> Server {
     let limits = Limits { refusals: Rate::per_second(1, 10_000), ..Limits::default() };
     Server::set(ServerSettings {
         limits,
-        ..ServerSettings::new(Authentication::Tokens(tokens), Hosts::Any, LEASE)
+        ..ServerSettings::new(Authentication::Tokens(tokens), Hosts::Any)
     })
 }
 

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 
-use super::{Answer, Server, settings};
+use super::{Answer, Server};
 use crate::{Authentication, Hosts, Pages, Scope, ServerSettings, Token};
 
 fn guarded() -> Server {
@@ -97,7 +97,7 @@ async fn the_root_leads_browsers_to_the_pages_and_tells_others_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn pages_can_be_turned_off() {
-    let settings = settings(Authentication::Open, Hosts::Any);
+    let settings = ServerSettings::new(Authentication::Open, Hosts::Any);
     let server = Server::set(ServerSettings { pages: Pages::Hidden, ..settings });
     assert_eq!(server.get("/ui/").await.problem(), "404 unknown-path");
 }

@@ -192,6 +192,7 @@ fn written(history: &ExecutionLog) -> Append {
         queue: Vec::new(),
         timers: Vec::new(),
         outbox: Vec::new(),
+        index: Vec::new(),
         payloads: Vec::new(),
         key: None,
     }

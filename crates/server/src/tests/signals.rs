@@ -123,3 +123,80 @@ pub(super) async fn signals_that_cannot_be_delivered_say_why(server: Server) {
     server.post(&format!("/api/executions/{execution}/cancel"), json!({})).await;
     assert_eq!(refused(&execution, "payment").await, "409 execution-ended");
 }
+
+const BY_KEY: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: by_key, path: tests/by_key}
+workflow:
+  - step: start
+    tool: {kind: wait, signal: payment, key: A-1001}
+    next: second
+  - step: second
+    tool: {kind: noop, message: '{{ start.body }}'}
+";
+
+async fn keyed(server: &Server, query: &str, body: serde_json::Value) -> serde_json::Value {
+    let answer = server.post(&format!("/api/signals/payment?{query}"), body).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body
+}
+
+pub(super) async fn a_signal_by_key_goes_to_the_oldest_wait_and_only_once(server: Server) {
+    let first = started(&server, BY_KEY, "tests/by_key").await;
+    let second = server.start("tests/by_key").await;
+    for _ in 0..2 {
+        let sent = keyed(&server, "key=A-1001&idempotency_key=k1", json!(1)).await;
+        assert_eq!(sent["status"], "delivered", "{sent}");
+        assert_eq!(sent["execution_id"], json!(first), "{sent}");
+    }
+    let sent = keyed(&server, "key=A-1001&sender=shop", json!(2)).await;
+    assert_eq!(sent["execution_id"], json!(second), "{sent}");
+    let sent = keyed(&server, "key=A-1001", json!(3)).await;
+    assert_eq!(sent["status"], "kept", "{sent}");
+    for _ in 0..2 {
+        server.work().await;
+    }
+    for (execution, body) in [(&first, "\"body\":1"), (&second, "\"body\":2")] {
+        assert_eq!(server.status(execution).await, "COMPLETED");
+        let told = shown(&server, execution).await;
+        assert!(told.contains(body), "{told}");
+        let story = server.story(execution).await;
+        assert_eq!(story.matches("signal.received").count(), 1, "{story}");
+    }
+    // The signal that nobody waited for is taken by the next wait.
+    let third = server.start("tests/by_key").await;
+    server.work().await;
+    assert_eq!(server.status(&third).await, "COMPLETED");
+    assert!(shown(&server, &third).await.contains("\"body\":3"));
+}
+
+pub(super) async fn signals_by_key_before_the_wait_are_kept_in_order(server: Server) {
+    for body in [1, 2] {
+        let sent = keyed(&server, "key=A-1001", json!(body)).await;
+        assert_eq!(sent["status"], "kept", "{sent}");
+    }
+    let other = keyed(&server, "key=A-1002", json!(9)).await;
+    assert_eq!(other["status"], "kept", "{other}");
+    let first = started(&server, BY_KEY, "tests/by_key").await;
+    server.work().await;
+    let second = server.start("tests/by_key").await;
+    server.work().await;
+    for (execution, body) in [(&first, "\"body\":1"), (&second, "\"body\":2")] {
+        assert_eq!(server.status(execution).await, "COMPLETED");
+        let told = shown(&server, execution).await;
+        assert!(told.contains(body), "{told}");
+    }
+}
+
+pub(super) async fn signals_by_key_that_cannot_be_sent_say_why(server: Server) {
+    let refused = async |query: &str| {
+        server.post(&format!("/api/signals/payment?{query}"), json!({})).await.problem()
+    };
+    assert_eq!(refused("key=%20").await, "422 invalid-signal");
+    assert_eq!(refused("key=a&kept_for=soon").await, "422 invalid-duration");
+    assert_eq!(refused("key=a&kept_for=365d").await, "422 kept-too-long");
+    let long = json!("x".repeat(300 * 1024));
+    let answer = server.post("/api/signals/payment?key=a", long).await;
+    assert_eq!(answer.problem(), "422 invalid-body");
+}

@@ -25,7 +25,9 @@ const EMPTY: &str = "
             SELECT relname FROM pg_catalog.pg_class
             WHERE relnamespace = 'noetl'::regnamespace AND relkind IN ('r', 'p')
                 AND NOT relispartition
-                AND relname NOT IN ('partitioned', 'resource', 'schema_migration', 'feed_shift')
+                AND relname NOT IN (
+                    'partitioned', 'resource', 'schema_migration', 'feed_shift', 'public_event_name'
+                )
         LOOP
             EXECUTE format('DELETE FROM noetl.%I', name);
         END LOOP;
@@ -119,7 +121,10 @@ impl Backing {
                 (Arc::new(shards(databases).await), bus)
             }
         };
-        let settings = settings_with(Authentication::Open, Hosts::Loopback, lease);
+        let settings = TestSettings {
+            app: app_settings(lease),
+            ..settings(Authentication::Open, Hosts::Loopback)
+        };
         let server = Server::idle(settings, store, bus, clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");

@@ -120,6 +120,7 @@ async fn write(store: &dyn Store, execution: ExecutionId, events: Vec<Recorded>)
         queue: Vec::new(),
         timers: Vec::new(),
         outbox: Vec::new(),
+        index: Vec::new(),
         payloads: Vec::new(),
         key: None,
     };

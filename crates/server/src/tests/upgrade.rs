@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteCo
 use tempfile::TempDir;
 
 use super::stores::Backing;
-use super::{Authentication, Everything, HELLO, Hosts, LEASE, LocalBus, Server, ServerSettings};
+use super::{Authentication, Everything, HELLO, Hosts, LocalBus, Server, ServerSettings};
 
 /// SQL that turns a database into one of the previous release.
 const UNDO: &str = "
@@ -30,7 +30,7 @@ const UNDO_IMPORTS: &str = "
     DELETE FROM schema_migration WHERE version = 142;";
 
 fn server_on(store: Arc<dyn Everything>) -> Server {
-    let settings = ServerSettings::new(Authentication::Open, Hosts::Any, LEASE);
+    let settings = ServerSettings::new(Authentication::Open, Hosts::Any);
     Server::idle(settings, store, Arc::new(LocalBus::new()), Arc::new(SystemClock))
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn editor_field(page: &PageRequest, field: &EditorField<'_>) -> Marku
     html! {
         div.editor data-editor="/ui/editor" data-line=[field.line] {
             div.editor-frame {
-                div.editor-gutter aria-hidden="true" hidden {}
+                div.editor-gutter aria-hidden="true" hidden { div.editor-numbers {} }
                 div.editor-body {
                     pre.editor-layer aria-hidden="true" hidden {}
                     textarea #editor-text name=(field.name) rows="28" wrap="off" spellcheck="false"

@@ -12,6 +12,7 @@ use super::action::{Action, action, confirmed_action};
 use super::duration::duration;
 use super::id::{execution_address, execution_link, playbook_link};
 use super::initiator::initiator_line;
+use super::labels::label_links;
 use super::progress::{ExecutionLine, progress, took};
 use super::status::execution_status;
 use super::table::{actions, keyed_table, number, text, wide};
@@ -124,6 +125,7 @@ fn row(page: &PageRequest, listed: &ExecutionLine, compare: Option<String>) -> V
         html! {
             (playbook_link(&summary.playbook.path)) " " span.soft { "v" (summary.playbook.version) }
             (started_by(page, &listed.initiator))
+            (label_links(&summary.labels))
         },
         execution_link(summary.execution),
         time(summary.started_at),

@@ -15,6 +15,8 @@ const LEVELS_MAX: usize = 24;
 const ENTRIES_MAX: usize = 100;
 /// Maximum number of characters of a text that are drawn.
 const TEXT_MAX: usize = 2000;
+/// Maximum number of characters of the preview of a closed value.
+const PREVIEW_MAX: usize = 60;
 /// Number of values from which a tree can be searched.
 const SEARCHED_FROM: usize = 12;
 /// Maximum number of values that are drawn in total.
@@ -53,11 +55,15 @@ fn node(name: Option<&str>, value: &Value, level: usize, left: &mut usize) -> Ma
     match value {
         Value::Object(map) if !map.is_empty() => {
             let entries = map.iter().map(|(name, value)| (Some(name.as_str()), value));
-            branch(name, &format!("{{{}}}", map.len()), entries, map.len(), level, left)
+            let opening =
+                Opening { name, size: format!("{{{}}}", map.len()), preview: preview(value) };
+            branch(&opening, entries, map.len(), level, left)
         }
         Value::Array(items) if !items.is_empty() => {
             let entries = items.iter().map(|value| (None, value));
-            branch(name, &format!("[{}]", items.len()), entries, items.len(), level, left)
+            let opening =
+                Opening { name, size: format!("[{}]", items.len()), preview: preview(value) };
+            branch(&opening, entries, items.len(), level, left)
         }
         Value::Object(_)
         | Value::Array(_)
@@ -68,23 +74,57 @@ fn node(name: Option<&str>, value: &Value, level: usize, left: &mut usize) -> Ma
     }
 }
 
+/// The first row of a list or an object.
+struct Opening<'a> {
+    name: Option<&'a str>,
+    size: String,
+    /// The first values, shown while it is closed.
+    preview: String,
+}
+
+/// Returns the first values of a list or an object, such as `id: 7, name: Ada, …`.
+fn preview(value: &Value) -> String {
+    let mut text = String::new();
+    let mut add = |name: Option<&str>, value: &Value| {
+        let shown = match value {
+            Value::String(text) => text.chars().take(PREVIEW_MAX + 1).collect(),
+            Value::Object(_) => "{…}".to_owned(),
+            Value::Array(_) => "[…]".to_owned(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        };
+        let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+        let comma = if text.is_empty() { "" } else { ", " };
+        text.push_str(&format!("{comma}{name}{shown}"));
+        text.chars().count() < PREVIEW_MAX
+    };
+    match value {
+        Value::Object(map) => map.iter().all(|(name, value)| add(Some(name), value)),
+        Value::Array(items) => items.iter().all(|value| add(None, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    };
+    match text.char_indices().nth(PREVIEW_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 fn branch<'a>(
-    name: Option<&str>,
-    size: &str,
+    opening: &Opening<'_>,
     entries: impl Iterator<Item = (Option<&'a str>, &'a Value)>,
     count: usize,
     level: usize,
     left: &mut usize,
 ) -> Markup {
     if level >= LEVELS_MAX || *left == 0 {
-        return html! { div.leaf { (key(name)) span.size { (size) " …" } } };
+        return html! { div.leaf { (key(opening.name)) span.size { (opening.size) " …" } } };
     }
     let shown = count.min(ENTRIES_MAX).min(*left);
     let children: Vec<Markup> =
         entries.take(shown).map(|(name, value)| node(name, value, level + 1, left)).collect();
     html! {
         details open[level < OPEN_LEVELS] {
-            summary { (key(name)) span.size { (size) } }
+            summary { (key(opening.name)) span.size { (opening.size) }
+                @if level >= OPEN_LEVELS { span.preview aria-hidden="true" { (opening.preview) } } }
             div.children {
                 @for child in &children { (child) }
                 @if shown < count { div.leaf.more { "… " (count - shown) } }
@@ -126,6 +166,17 @@ mod tests {
     fn text_of_a_value_is_escaped() {
         let drawn = json_tree(&json!({ "<b>": "<script>" })).into_string();
         assert!(!drawn.contains("<b>") && !drawn.contains("<script>"), "{drawn}");
+    }
+
+    #[test]
+    fn a_closed_value_shows_its_first_values() {
+        assert_eq!(
+            preview(&json!({ "id": 7, "name": "Ada", "more": [1] })),
+            "id: 7, name: Ada, more: […]"
+        );
+        assert_eq!(preview(&json!([1, null, {}])), "1, null, {…}");
+        assert_eq!(preview(&json!(["x".repeat(500)])).chars().count(), PREVIEW_MAX + 1);
+        assert!(preview(&json!(vec!["ab"; 1000])).ends_with('…'));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use noetl_app::{DeclaredWait, Initiator, UnservedWait, WaitHint};
-use noetl_model::{ExecutionStatus, StepName, Summary, Timestamp};
+use noetl_engine::Pause;
+use noetl_model::{ExecutionStatus, PauseScope, StepName, Summary, Timestamp};
 
 use super::bar::bar;
 use super::duration::short;
@@ -34,6 +35,17 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
             Some(WaitHint::Declared { step, since, wait }) => {
                 html! { span { (prose(&declared(words, step, *since, wait))) } }
             }
+            Some(WaitHint::Paused(pause)) => {
+                html! { span.attention { (prose(&paused(words, pause))) } }
+            }
+            Some(WaitHint::PoolPaused { pool, actor, since }) => {
+                let actor = actor.as_deref();
+                let said = pool_paused(words, pool.as_str(), actor, *since);
+                html! { span.attention { (prose(&said)) } }
+            }
+            Some(WaitHint::Queued { limit, place, since }) => {
+                html! { span { (prose(&queued(words, limit.as_str(), *place, *since))) } }
+            }
             None => running(words, summary),
         },
         ExecutionStatus::Failed => failure(summary),
@@ -53,7 +65,71 @@ fn declared(words: &Words, step: &StepName, since: Timestamp, wait: &DeclaredWai
         DeclaredWait::Callback => of("executions.callback", &since, ""),
         DeclaredWait::Time { until } => of("executions.wait_time", &until.to_string(), ""),
         DeclaredWait::Signal { name } => of("executions.wait_signal", &since, name.as_str()),
+        DeclaredWait::Approval { title } => {
+            words.fill("executions.wait_approval", &[("title", title), ("time", &since)])
+        }
+        DeclaredWait::Slot { limit, place, command: _ } => {
+            let place = place.map(|place| place.to_string()).unwrap_or_default();
+            let values = [
+                ("step", step.as_str()),
+                ("limit", limit.as_str()),
+                ("place", &place),
+                ("time", &since),
+            ];
+            let key =
+                if place.is_empty() { "executions.wait_slot" } else { "executions.wait_place" };
+            words.fill(key, &values)
+        }
     }
+}
+
+/// Returns the sentence about a pause.
+fn paused(words: &Words, pause: &Pause) -> String {
+    let since = pause.since.to_string();
+    let actor = pause.actor.as_deref().unwrap_or_default();
+    let key = match (pause.scope, &pause.actor) {
+        (PauseScope::Execution | PauseScope::Parent, Some(_)) => "executions.paused_by",
+        (PauseScope::Execution | PauseScope::Parent, None) => "executions.paused",
+        (PauseScope::Playbook, Some(_)) => "executions.playbook_paused_by",
+        (PauseScope::Playbook, None) => "executions.playbook_paused",
+    };
+    words.fill(key, &[("actor", actor), ("time", &since)])
+}
+
+/// Returns the sentence about the pause of a pool.
+fn pool_paused(words: &Words, pool: &str, actor: Option<&str>, since: Timestamp) -> String {
+    let since = since.to_string();
+    let key = match actor {
+        Some(_) => "executions.pool_paused_by",
+        None => "executions.pool_paused",
+    };
+    words.fill(key, &[("pool", pool), ("actor", actor.unwrap_or_default()), ("time", &since)])
+}
+
+/// Returns the sentence about a pause or a queue that holds an execution back; `None` for other
+/// hints.
+pub(crate) fn hold(words: &Words, hint: &WaitHint) -> Option<String> {
+    match hint {
+        WaitHint::Paused(pause) => Some(paused(words, pause)),
+        WaitHint::PoolPaused { pool, actor, since } => {
+            Some(pool_paused(words, pool.as_str(), actor.as_deref(), *since))
+        }
+        WaitHint::Queued { limit, place, since } => {
+            Some(queued(words, limit.as_str(), *place, *since))
+        }
+        WaitHint::Declared { .. } | WaitHint::NoWorker(_) => None,
+    }
+}
+
+/// Returns the sentence about the queue that an execution waits in.
+fn queued(words: &Words, limit: &str, place: Option<u64>, since: Timestamp) -> String {
+    let (since, place) = (since.to_string(), place.map(|place| place.to_string()));
+    let key = match place {
+        Some(_) => "executions.queued_place",
+        None => "executions.queued",
+    };
+    let place = place.unwrap_or_default();
+    words.fill(key, &[("limit", limit), ("place", &place), ("time", &since)])
 }
 
 /// Returns the sentence about a pool without a worker.

@@ -9,6 +9,7 @@ pub(crate) enum Icon {
     Overview,
     Execution,
     Playbook,
+    Waiting,
     Schedule,
     Subscription,
     Feed,
@@ -30,6 +31,7 @@ impl Icon {
         Self::Overview,
         Self::Execution,
         Self::Playbook,
+        Self::Waiting,
         Self::Schedule,
         Self::Subscription,
         Self::Feed,
@@ -65,6 +67,10 @@ impl Icon {
             Self::Playbook => {
                 ("i-playbook", "<path d='M3.5 1.5h6l3 3v10h-9zM9.5 1.5v3h3M5.8 8h4.4M5.8 11h4.4'/>")
             }
+            Self::Waiting => (
+                "i-waiting",
+                "<circle cx='8' cy='5' r='2.8'/><path d='M2.5 14c.4-3.3 2.6-5 5.5-5s5.1 1.7 5.5 5'/>",
+            ),
             Self::Schedule => {
                 ("i-schedule", "<circle cx='8' cy='8' r='6'/><path d='M8 4.5V8l2.5 1.8'/>")
             }

@@ -60,6 +60,8 @@ impl ChosenExecutions {
                 parent: query.filter.parent,
                 started_after: query.started_after,
                 started_before: query.started_before,
+                labels: query.filter.labels,
+                actor: query.filter.actor,
             })
         } else {
             BulkChoice::Ids(self.ids.clone())
@@ -99,7 +101,7 @@ pub(super) async fn create(page: PageRequest, form: SignedForm) -> PageResult {
         form.under("").map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let reason = form.given("reason").map(str::to_owned);
     let request = ChosenExecutions::of(&fields).request(action, reason);
-    let job = page.app().create_bulk(&request, form.given("key")).await?;
+    let job = page.app().create_bulk(&request, form.given("key"), page.actor()).await?;
     Ok(see(&address(&job.job_id)))
 }
 

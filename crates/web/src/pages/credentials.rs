@@ -1,5 +1,6 @@
 //! Credentials: names, kinds and when each was used; never a value.
 
+mod connection_test;
 mod template;
 mod view;
 
@@ -22,6 +23,7 @@ pub(super) async fn show(page: PageRequest) -> PageResult {
 /// Stores or deletes a credential.
 pub(super) async fn act(page: PageRequest, form: SignedForm) -> PageResult {
     match form.get("action") {
+        "test" => return connection_test::test_connection(&page, &form).await,
         "put" => page.app().put_credential(credential_of(&form)?).await.map(drop)?,
         "remove" => page.app().remove_credential(form.get("name")).await.map(drop)?,
         other => return Err(PageError::Unreadable(format!("there is no action `{other}`"))),

@@ -157,7 +157,8 @@ async fn run(
         execution_pool: form.given("pool").map(str::to_owned),
         ..ExecuteRequest::default()
     };
-    let started = page.app().execute(request, StartOptions::default()).await;
+    let options = StartOptions { actor: page.actor(), ..StartOptions::default() };
+    let started = page.app().execute(request, options).await;
     let started = started.map_err(|error| EditorNotice::of(page, &PageError::from(error)))?;
     Ok(SavedVersion { run: Some(started.execution), ..saved })
 }

@@ -3,6 +3,7 @@
 mod address;
 mod attempts;
 mod compare;
+mod descent;
 mod drawn;
 mod events;
 mod expression;
@@ -12,6 +13,7 @@ mod graph;
 mod head;
 mod inspector;
 mod live;
+mod logs;
 mod parts;
 mod scrubber;
 mod sentence;

@@ -10,7 +10,7 @@ use axum::extract::Query;
 use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
-pub(super) use actions::{cancel, rerun, retry};
+pub(super) use actions::{cancel, pause, rerun, resume, retry};
 pub(super) use filter::ListFilter;
 use view::ExecutionsView;
 

@@ -1,8 +1,8 @@
-//! Feeds, and messages that could not be delivered.
+//! Feeds, notifications, and messages that could not be delivered.
 
 mod template;
 
-use noetl_app::{FeedError, OutboxError};
+use noetl_app::{CatalogError, FeedError, NotificationError, OutboxError};
 
 use crate::error::PageError;
 use crate::form::SignedForm;
@@ -17,13 +17,15 @@ const DEAD: &str = "DEAD";
 pub(super) async fn show(page: PageRequest) -> PageResult {
     let view = FeedsView {
         feeds: page.app().list_feeds().await?.feeds,
+        notifications: page.app().list_notifications().await?,
         dead: page.app().list_messages(Some(DEAD), 0, None).await?.messages,
     };
     let head = PageHead { title: page.t("nav.feeds"), place: NavPlace::Feeds };
     Ok(page.respond(&head, &template::feeds(&page, &view)))
 }
 
-/// Retries the delivery of a feed, or retries or drops a dead message.
+/// Retries the delivery of a feed, retries or drops a dead message, or pauses or resumes a
+/// notification.
 pub(super) async fn act(page: PageRequest, form: SignedForm) -> PageResult {
     let message = || {
         let id = form.get("message").parse::<i64>();
@@ -33,6 +35,8 @@ pub(super) async fn act(page: PageRequest, form: SignedForm) -> PageResult {
         "retry_feed" => page.app().retry_feed(form.get("feed")).await.map(drop)?,
         "retry" => page.app().retry_messages(&[message()?]).await.map(drop)?,
         "drop" => page.app().drop_messages(&[message()?]).await.map(drop)?,
+        "pause" => page.app().pause_notification(form.get("path")).await?,
+        "resume" => page.app().resume_notification(form.get("path")).await?,
         other => return Err(PageError::Unreadable(format!("there is no action `{other}`"))),
     }
     Ok(see("/ui/feeds"))
@@ -52,6 +56,20 @@ impl From<FeedError> for PageError {
             | FeedError::Rewound(_) => Self::Refused(error.to_string()),
             FeedError::Load(error) => error.into(),
             FeedError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<NotificationError> for PageError {
+    fn from(error: NotificationError) -> Self {
+        match error {
+            NotificationError::Unknown(_) => Self::NotFound(error.to_string()),
+            NotificationError::OtherKind { .. }
+            | NotificationError::Unreadable(..)
+            | NotificationError::NoTransport => Self::Refused(error.to_string()),
+            NotificationError::Catalog(CatalogError::Store(error))
+            | NotificationError::Store(error) => error.into(),
+            NotificationError::Catalog(error) => Self::Refused(error.to_string()),
         }
     }
 }

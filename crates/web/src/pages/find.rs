@@ -17,6 +17,10 @@ use crate::response::PageResult;
 /// Maximum number of results.
 const RESULTS_MAX: usize = 20;
 
+/// Pages that are no places of the navigation.
+const MORE_PLACES: &[(&str, &str)] =
+    &[("/ui/playbooks/new", "editor.new"), ("/ui/executions/bulk", "bulk.title")];
+
 #[derive(Debug, Deserialize)]
 pub(super) struct FindQuery {
     #[serde(default)]
@@ -56,6 +60,13 @@ async fn find(page: &PageRequest, text: &str) -> Result<Vec<SearchResult>, PageE
         address: address.to_owned(),
         name: name.to_owned(),
         kind: page.t("find.page").to_owned(),
+    }));
+    let more = MORE_PLACES.iter().map(|(address, word)| (*address, page.words.t(word)));
+    let more = more.filter(|(_, name)| name.to_lowercase().contains(&lower));
+    findings.extend(more.map(|(address, name)| SearchResult {
+        address: address.to_owned(),
+        name: name.to_owned(),
+        kind: page.t("find.action").to_owned(),
     }));
     let entries = page.app().newest_entries(PAGE_MAX).await?;
     let entries = entries.iter().filter(|entry| entry.path.to_lowercase().contains(&lower));

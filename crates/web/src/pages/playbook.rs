@@ -10,6 +10,8 @@ use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use noetl_api::wire::ExecuteRequest;
 use noetl_app::{CatalogError, EntryChoice, ExecuteError, StartOptions};
+use noetl_control::PauseCaller;
+use noetl_control::StartError;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,7 +22,7 @@ use crate::layout::{NavPlace, PageHead};
 use crate::pages::editor;
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
-pub(super) use graph::graph;
+pub(super) use graph::{StepLinks, drawn_graph, graph};
 pub(super) use template::input;
 use view::PlaybookView;
 
@@ -47,7 +49,7 @@ pub(super) async fn show(
     Ok(page.respond(&head, &template::playbook(&page, &view)))
 }
 
-/// Runs, archives, restores or edits the playbook.
+/// Runs, pauses, resumes, archives, restores or edits the playbook.
 pub(super) async fn act(
     page: PageRequest,
     Path(path): Path<String>,
@@ -61,6 +63,14 @@ pub(super) async fn act(
         "run" => run(&page, &path, &form).await,
         "archive" => {
             page.app().archive(&choice).await?;
+            Ok(see(&playbook_address(&path)))
+        }
+        "pause" => {
+            page.app().pause_playbook(&path, PauseCaller::default()).await?;
+            Ok(see(&playbook_address(&path)))
+        }
+        "resume" => {
+            page.app().resume_playbook(&path, PauseCaller::default()).await?;
             Ok(see(&playbook_address(&path)))
         }
         "restore" => {
@@ -85,8 +95,14 @@ async fn run(page: &PageRequest, path: &str, form: &SignedForm) -> PageResult {
         execution_pool: form.given("pool").map(str::to_owned),
         ..ExecuteRequest::default()
     };
-    let started = page.app().execute(request, StartOptions::default()).await?;
-    Ok(see(&execution_address(started.execution)))
+    let options = StartOptions { actor: page.actor(), ..StartOptions::default() };
+    match page.app().execute(request, options).await {
+        Ok(started) => Ok(see(&execution_address(started.execution))),
+        Err(ExecuteError::Start(StartError::InvalidInputs(problems))) => {
+            refused(page, path, form, problems.to_string()).await
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Answers a form that cannot be read: its values stay on the page.

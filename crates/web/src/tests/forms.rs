@@ -67,3 +67,20 @@ async fn a_login_trades_a_token_for_a_session() {
     let elsewhere = site.submit("/ui/login", "/ui/login", "token=right&next=//evil.example").await;
     assert_eq!(elsewhere.location(), "/ui/");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_connection_of_a_credential_is_tested_by_an_execution() {
+    let site = Site::new();
+    let page = "/ui/credentials";
+    for (name, kind) in [("orders", "postgres"), ("other", "vault")] {
+        let fields = format!("action=put&name={name}&type={kind}&data=%7B%22host%22%3A%22db%22%7D");
+        let stored = site.submit(page, page, &fields).await;
+        assert_eq!(stored.status, StatusCode::SEE_OTHER, "{}", stored.body);
+    }
+    let started = site.submit(page, page, "action=test&name=orders").await;
+    assert!(started.location().starts_with("/ui/executions/"), "{}", started.body);
+    let newest = site.app.newest_executions().await.expect("executions").executions;
+    assert_eq!(newest[0].playbook.path, "connection_test/postgres");
+    let refused = site.submit(page, page, "action=test&name=other").await;
+    assert!(refused.body.contains("There is no test for a credential of type vault."));
+}

@@ -34,7 +34,7 @@ impl Updates {
             request = request.header("last-event-id", last.to_string());
         }
         let mut request = request.body(Body::empty()).expect("a request");
-        request.extensions_mut().insert(site.visitor);
+        request.extensions_mut().insert(site.visitor.clone());
         let response = site.router.clone().oneshot(request).await.expect("an answer");
         assert_eq!(response.status(), StatusCode::OK);
         Self { body: response.into_body().into_data_stream(), text: String::new() }
@@ -105,7 +105,7 @@ async fn a_reader_that_reconnects_receives_what_it_missed() {
     let last = site.app.execution(execution).await.expect("an execution").seq.0;
     let update = Updates::open(&site, &path, Some(3)).await.next().await.expect("an update");
     assert_eq!((update.name.as_str(), update.id), ("update", last));
-    assert_eq!(update.parts.as_object().map(|parts| parts.len()), Some(6));
+    assert_eq!(update.parts.as_object().map(|parts| parts.len()), Some(7));
 }
 
 #[tokio::test(start_paused = true)]

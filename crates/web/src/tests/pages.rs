@@ -103,6 +103,7 @@ async fn executions_are_listed_with_the_step_they_are_at() {
             Failed
             Cancelled
             Playbook
+            Label
             From (UTC)
             Until (UTC)
             Live
@@ -152,21 +153,22 @@ async fn a_filter_without_a_match_says_so() {
         &seeded().await,
         "/ui/executions?status=FAILED&playbook=x",
         expect![[r#"
-        Executions
-        Status
-        Any
-        Running
-        Completed
-        Failed
-        Cancelled
-        Playbook
-        From (UTC)
-        Until (UTC)
-        Live
-        ShowClear
-        No execution matches
-        Widen the filter or clear it.
-    "#]],
+            Executions
+            Status
+            Any
+            Running
+            Completed
+            Failed
+            Cancelled
+            Playbook
+            Label
+            From (UTC)
+            Until (UTC)
+            Live
+            ShowClear
+            No execution matches
+            Widen the filter or clear it.
+        "#]],
     )
     .await;
 }
@@ -194,6 +196,7 @@ async fn a_playbook_shows_the_difference_of_versions_and_a_form() {
     check(&seeded().await, "/ui/playbooks/billing/refund?compare=1", expect![[r#"
         billing/refundv2 · playbook · <date> 08:00:00 UTC
         Edit
+        Pause
         Archive
         An archived playbook is not listed and starts nothing until it is restored. Its executions stay.
         Archive
@@ -241,14 +244,15 @@ async fn workers_begin_with_the_pool_that_has_none() {
         &seeded().await,
         "/ui/workers",
         expect![[r#"
-        Workers
-        No worker is connected for pool shared: 1 command waiting.
-        noetl worker --pool shared
-        Pools
-        Pools
-        | Pool | Status | Waiting commands | Workers
-        | shared | No worker | 1 | 0
-    "#]],
+            Workers
+            No worker is connected for pool shared: 1 command waiting.
+            noetl worker --pool shared
+            Pools
+            Pools
+            | Pool | Status | Waiting commands | Oldest waits | Workers |
+            | shared | No worker | 1 | 0 ms | 0 |
+            Pause
+        "#]],
     )
     .await;
 }
@@ -348,7 +352,7 @@ async fn a_bulk_action_shows_the_count_and_what_it_applies_to() {
             Cancel executions
             1 execution will be cancelled.
             Running executions are cancelled, with their running steps and their children.
-            Status | RUNNING
+            Status | Running
             Playbook | refund
             Executions that start from now on are not included. The work goes on if this page is closed.
             Reason

@@ -7,7 +7,7 @@ use noetl_api::WorkerNotice;
 use noetl_api::wire::NewFeed;
 use noetl_app::{BulkAction, BulkChoice, BulkRequest};
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_model::{ErrorKind, ExecutionId, Outcome, Pool, ToolError, WorkerId};
+use noetl_model::{CommandId, ErrorKind, ExecutionId, Outcome, Pool, ToolError, WorkerId};
 use noetl_secrets::NewCredential;
 use serde_json::{Map, json};
 
@@ -46,6 +46,9 @@ workflow:
     tool: {kind: noop, result: '{{ epoch }}'}
 ";
 
+/// An approval with a form.
+const RELEASE: &str = include_str!("../../../cli/tests/it/browser/seed/release.yaml");
+
 struct SeededPages {
     site: Site,
     /// An execution that has failed.
@@ -55,6 +58,10 @@ struct SeededPages {
     subscription: String,
     /// A bulk job that nobody carries out.
     bulk_job: String,
+    /// An execution that waits for a person.
+    approval: ExecutionId,
+    /// The link of that approval.
+    link: String,
 }
 
 async fn started(site: &Site, path: &str, pool: &str) -> ExecutionId {
@@ -75,7 +82,8 @@ async fn seeded() -> SeededPages {
         description: Some("Signs the messages of the shop.".to_owned()),
     };
     site.app.put_credential(credential).await.expect("a credential");
-    for document in [ORDERS, &ORDERS.replace("minimum: 10", "minimum: 20"), TRAIN, NIGHTLY, HOOK] {
+    let changed = ORDERS.replace("minimum: 10", "minimum: 20");
+    for document in [ORDERS, &changed, TRAIN, RELEASE, NIGHTLY, HOOK] {
         site.app.register(document).await.expect("a document");
     }
     let feed = json!({ "name": "audit", "from": "start" });
@@ -95,8 +103,11 @@ async fn seeded() -> SeededPages {
         choice: BulkChoice::Ids(vec![waiting]),
         reason: None,
     };
-    let bulk_job = site.app.create_bulk(&request, None).await.expect("a bulk job").job_id;
-    SeededPages { site, failed, waiting, subscription, bulk_job }
+    let bulk_job = site.app.create_bulk(&request, None, None).await.expect("a bulk job").job_id;
+    let approval = started(&site, "shop/release", "shared").await;
+    let link = site.app.approval_link(approval, CommandId(0), Some("ada".to_owned()), None).await;
+    let link = link.expect("a link").path.replace("/ui/decide/", "");
+    SeededPages { site, failed, waiting, subscription, bulk_job, approval, link }
 }
 
 /// Names and addresses of the pages, below `/ui/`; the tests in a browser visit them too.
@@ -115,6 +126,8 @@ impl SeededPages {
             .replace("{unserved}", &self.waiting.to_string())
             .replace("{subscription}", &self.subscription)
             .replace("{bulk_job}", &self.bulk_job)
+            .replace("{approval}", &self.approval.to_string())
+            .replace("{link}", &self.link)
     }
 }
 

@@ -8,15 +8,16 @@ use noetl_api::wire::{
     BulkBody, BulkFilterBody, BulkItemList, BulkJobList, BulkJobView, BulkPreview,
 };
 use noetl_app::{BulkAction, BulkChoice, BulkError, BulkFilter, BulkOutcome, BulkRequest};
-use noetl_model::{CatalogId, ExecutionId};
+use noetl_model::{CatalogId, ExecutionId, LabelError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::super::execute::idempotency_key;
-use super::list::instant_of;
+use super::list::{actor_of, instant_of};
 use super::status_of;
+use crate::request::actor::RequestActor;
 use crate::request::extract::{InPath, InQuery};
 use crate::request::strict::StrictBody;
 use crate::response::error::ApiError;
@@ -59,10 +60,11 @@ async fn count_bulk(
 async fn create_bulk_job(
     State(state): State<AppState>,
     headers: HeaderMap,
+    RequestActor(actor): RequestActor,
     StrictBody(body): StrictBody<BulkBody>,
 ) -> Result<(StatusCode, Json<BulkJobView>), ApiError> {
     let key = idempotency_key(&headers)?;
-    let job = state.app().create_bulk(&request_of(body)?, key.as_deref()).await?;
+    let job = state.app().create_bulk(&request_of(body)?, key.as_deref(), actor).await?;
     Ok((StatusCode::ACCEPTED, Json(job)))
 }
 
@@ -183,6 +185,8 @@ fn filter_of(body: BulkFilterBody) -> Result<BulkFilter, ApiError> {
         parent: body.parent_execution_id.map(ExecutionId::from),
         started_after: instant_of("started_after", body.started_after.as_deref())?,
         started_before: instant_of("started_before", body.started_before.as_deref())?,
+        labels: body.labels.iter().map(|label| label.parse()).collect::<Result<_, LabelError>>()?,
+        actor: body.actor.as_deref().map(actor_of).transpose()?,
     })
 }
 

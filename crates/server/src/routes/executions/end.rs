@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use noetl_api::AnyId;
 use noetl_api::wire::{
     CancelAnswer, CancelRequest, CleanupAnswer, CleanupRequest, ExecuteAnswer, FinalizeAnswer,
-    FinalizeRequest,
+    FinalizeRequest, StartAnswer,
 };
 use noetl_app::{EndError, OldExecutions};
 use noetl_engine::Refusal;
@@ -17,7 +18,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::execute::answer_of;
+use super::super::execute::answer_after;
+use crate::request::actor::RequestActor;
 use crate::request::extract::{Body, InPath, MaybeBody};
 use crate::request::strict::MaybeStrictBody;
 use crate::response::error::ApiError;
@@ -41,9 +43,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn cancel_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
+    actor: RequestActor,
     MaybeStrictBody(request): MaybeStrictBody<CancelRequest>,
 ) -> Result<Json<CancelAnswer>, ApiError> {
-    cancel_one(&state, id.into(), request).await.map(Json)
+    cancel_one(&state, id.into(), request, actor).await.map(Json)
 }
 
 /// Cancels an execution (the web interface's name for `cancel`).
@@ -55,22 +58,24 @@ async fn cancel_execution(
 async fn stop_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
+    actor: RequestActor,
     MaybeStrictBody(request): MaybeStrictBody<CancelRequest>,
 ) -> Result<Json<CancelAnswer>, ApiError> {
-    cancel_one(&state, id.into(), request).await.map(Json)
+    cancel_one(&state, id.into(), request, actor).await.map(Json)
 }
 
 async fn cancel_one(
     state: &AppState,
     execution: ExecutionId,
     request: CancelRequest,
+    RequestActor(actor): RequestActor,
 ) -> Result<CancelAnswer, ApiError> {
     let below = if request.cascade == Some(false) {
         ChildExecutions::Kept
     } else {
         ChildExecutions::Cancelled
     };
-    let cancelled = match state.app().cancel(execution, request.reason, below).await {
+    let cancelled = match state.app().cancel(execution, request.reason, below, actor).await {
         Ok(cancelled) => cancelled,
         // Existing clients expect 400 for an execution that has ended, and print `message`.
         Err(EndError::Refused(refusal @ Refusal::Finished(_))) => {
@@ -97,11 +102,12 @@ async fn cancel_one(
 async fn finalize_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
+    RequestActor(actor): RequestActor,
     Body(request): Body<FinalizeRequest>,
 ) -> Result<Json<FinalizeAnswer>, ApiError> {
     let execution = ExecutionId::from(id);
     let status = request.status.to_uppercase().parse().map_err(|_| EndError::NotAnEnd)?;
-    state.app().finalize(execution, status, request.error).await?;
+    state.app().finalize(execution, status, request.error, actor).await?;
     Ok(Json(FinalizeAnswer {
         execution_id: execution.into(),
         status: status.to_string(),
@@ -120,16 +126,23 @@ struct RerunRequest {
 /// Runs the same version of the same playbook again.
 #[utoipa::path(
     post, path = "/api/executions/{execution_id}/rerun", tag = "executions",
-    params(("execution_id" = String, Path)), request_body = RerunRequest,
-    responses((status = 200, body = ExecuteAnswer))
+    params(("execution_id" = String, Path), ("Prefer" = Option<String>, Header,
+        description = "`wait=30` answers once the execution has ended, after 30 seconds at most")),
+    request_body = RerunRequest,
+    responses(
+        (status = 200, description = "the execution has started; with `Prefer: wait`, it has ended", body = StartAnswer),
+        (status = 202, description = "with `Prefer: wait`: the execution still runs", body = ExecuteAnswer),
+    )
 )]
 async fn rerun_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
+    RequestActor(actor): RequestActor,
+    headers: HeaderMap,
     MaybeBody(request): MaybeBody<RerunRequest>,
-) -> Result<Json<ExecuteAnswer>, ApiError> {
-    let started = state.app().rerun(id.into(), request.workload).await?;
-    Ok(Json(answer_of(started)))
+) -> Result<Response, ApiError> {
+    let started = state.app().rerun(id.into(), request.workload, actor).await?;
+    Ok(answer_after(&state, &headers, started).await)
 }
 
 /// Cancels executions that have been running for a long time.

@@ -12,6 +12,7 @@ use noetl_model::{ExecutionId, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::request::actor::RequestActor;
 use crate::request::extract::InPath;
 use crate::request::strict::MaybeStrictBody;
 use crate::response::error::ApiError;
@@ -30,6 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn fork_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
+    RequestActor(actor): RequestActor,
     MaybeStrictBody(body): MaybeStrictBody<ForkBody>,
 ) -> Result<Json<ForkAnswer>, ApiError> {
     let origin = ExecutionId::from(id);
@@ -44,7 +46,7 @@ async fn fork_execution(
     };
     let context: BTreeMap<_, _> = body.context.unwrap_or_default().into_iter().collect();
     let workload = body.workload.unwrap_or_default();
-    let request = ForkRequest { origin, at, playbook, workload, context };
+    let request = ForkRequest { origin, at, playbook, workload, context, actor };
     let document = |content| ForkPlaybook::Document { file: "the playbook", content };
     let playbook = body.content.as_deref().map_or(ForkPlaybook::Registered, document);
     let fork = state.app().fork(request, playbook).await?;

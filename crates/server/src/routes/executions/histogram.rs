@@ -1,7 +1,7 @@
 //! The numbers of executions by time and status.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use noetl_api::AnyId;
 use noetl_api::wire::ExecutionHistogram;
 use noetl_app::{ExecutionFilter, HistogramError, HistogramQuery};
@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::instant_of;
+use super::list::{LabelQuery, actor_of, instant_of, labels_of};
 use super::{path_of, status_of};
 use crate::request::extract::InQuery;
 use crate::response::error::ApiError;
@@ -31,6 +31,8 @@ struct ExecutionHistogramQuery {
     path_exact: Option<String>,
     status: Option<String>,
     parent_execution_id: Option<AnyId>,
+    /// The person or program that requested the start.
+    actor: Option<String>,
     /// Count executions started at this time or later, in RFC 3339; a day before the end if left out.
     started_after: Option<String>,
     /// Count executions started before this time, in RFC 3339; the present if left out.
@@ -42,7 +44,7 @@ struct ExecutionHistogramQuery {
 /// Counts executions by time and status. The numbers come from an index; each has a limit
 /// (`count_max`), so that the answer does not depend on how many executions there are.
 #[utoipa::path(
-    get, path = "/api/executions/histogram", tag = "executions", params(ExecutionHistogramQuery),
+    get, path = "/api/executions/histogram", tag = "executions", params(ExecutionHistogramQuery, LabelQuery),
     responses(
         (status = 200, body = ExecutionHistogram),
         (status = 422, description = "too many buckets, or no time between both ends"),
@@ -51,6 +53,7 @@ struct ExecutionHistogramQuery {
 async fn execution_histogram(
     State(state): State<AppState>,
     InQuery(query): InQuery<ExecutionHistogramQuery>,
+    RawQuery(raw): RawQuery,
 ) -> Result<Json<ExecutionHistogram>, ApiError> {
     let query = HistogramQuery {
         filter: ExecutionFilter {
@@ -58,6 +61,8 @@ async fn execution_histogram(
             path: path_of(query.path_exact, query.path),
             catalog_id: query.catalog_id.map(CatalogId::from),
             parent: query.parent_execution_id.map(ExecutionId::from),
+            labels: labels_of(raw.as_deref())?,
+            actor: query.actor.as_deref().map(actor_of).transpose()?,
         },
         started_after: instant_of("started_after", query.started_after.as_deref())?,
         started_before: instant_of("started_before", query.started_before.as_deref())?,

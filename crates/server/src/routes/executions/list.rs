@@ -1,12 +1,15 @@
 //! Lists of executions, newest first.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use noetl_api::AnyId;
 use noetl_api::wire::ExecutionItem;
 use noetl_app::{ExecutionFilter, ExecutionList, ExecutionQuery, ListError, PathFilter};
-use noetl_model::{CatalogId, ExecutionId, ExecutionStatus, Timestamp};
+use noetl_model::{
+    Actor, BadActor, CatalogId, ExecutionId, ExecutionStatus, LABELS_MAX, Label, LabelError,
+    Timestamp,
+};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -34,6 +37,8 @@ struct ExecutionListQuery {
     path_exact: Option<String>,
     status: Option<String>,
     parent_execution_id: Option<AnyId>,
+    /// The person or program that requested the start.
+    actor: Option<String>,
     /// List executions started at this time or later, in RFC 3339.
     started_after: Option<String>,
     /// List executions started before this time, in RFC 3339.
@@ -46,14 +51,25 @@ struct ExecutionListQuery {
     cursor: Option<AnyId>,
 }
 
+/// The labels that executions have; the parameter may be repeated.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes the parameter, which is read by `labels_of`")]
+pub(super) struct LabelQuery {
+    /// A label that the execution has, such as `team:ops`. Repeat it for several labels: all of them
+    /// have to match.
+    label: Option<Vec<String>>,
+}
+
 /// Lists executions, newest first.
 #[utoipa::path(
-    get, path = "/api/executions", tag = "executions", params(ExecutionListQuery),
+    get, path = "/api/executions", tag = "executions", params(ExecutionListQuery, LabelQuery),
     responses((status = 200, body = Vec<ExecutionItem>))
 )]
 async fn list_executions(
     State(state): State<AppState>,
     InQuery(query): InQuery<ExecutionListQuery>,
+    RawQuery(raw): RawQuery,
 ) -> Result<(HeaderMap, Json<Vec<ExecutionItem>>), ApiError> {
     let query = ExecutionQuery {
         filter: ExecutionFilter {
@@ -61,6 +77,8 @@ async fn list_executions(
             path: path_of(query.path_exact, query.path),
             catalog_id: query.catalog_id.map(CatalogId::from),
             parent: query.parent_execution_id.map(ExecutionId::from),
+            labels: labels_of(raw.as_deref())?,
+            actor: query.actor.as_deref().map(actor_of).transpose()?,
         },
         started_after: instant_of("started_after", query.started_after.as_deref())?,
         started_before: instant_of("started_before", query.started_before.as_deref())?,
@@ -95,6 +113,29 @@ pub(in crate::routes) fn status_of(text: &str) -> Result<ExecutionStatus, ApiErr
         let known: Vec<&str> = ExecutionStatus::ALL.iter().map(|status| status.as_str()).collect();
         ApiError::invalid("invalid-status", format!("`status` is one of {}", known.join(", ")))
     })
+}
+
+/// Returns every value of the query parameter `label`.
+pub(super) fn labels_of(query: Option<&str>) -> Result<Vec<Label>, ApiError> {
+    let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    let labels: Vec<Label> = pairs
+        .filter(|(name, value)| name == "label" && !value.is_empty())
+        .map(|(_, value)| value.parse())
+        .collect::<Result<_, LabelError>>()?;
+    match labels.len() {
+        len if len > LABELS_MAX => Err(LabelError::TooMany(len).into()),
+        _ => Ok(labels),
+    }
+}
+
+pub(in crate::routes) fn actor_of(name: &str) -> Result<Actor, ApiError> {
+    name.parse().map_err(|error: BadActor| ApiError::invalid("invalid-actor", error.to_string()))
+}
+
+impl From<LabelError> for ApiError {
+    fn from(error: LabelError) -> Self {
+        Self::invalid("invalid-label", error.to_string())
+    }
 }
 
 pub(super) fn instant_of(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use noetl_api::wire::{BulkItemView, BulkJobList, BulkJobView};
 use noetl_app::{BulkAction, BulkOutcome};
+use noetl_model::ExecutionStatus;
 
 use super::{BulkJobPage, BulkQuestion, address};
 use crate::address::with_query;
@@ -11,7 +12,7 @@ use crate::components::bar::bar;
 use crate::components::empty::empty;
 use crate::components::error::hint;
 use crate::components::id::execution_link;
-use crate::components::status::{Tone, badge};
+use crate::components::status::{Tone, badge, status_word};
 use crate::components::table::{number, table, text, wide};
 use crate::components::time::time_text;
 use crate::layout::form_fields;
@@ -81,7 +82,10 @@ fn conditions(page: &PageRequest, view: &BulkQuestion) -> Markup {
         dl.facts {
             @for (name, word) in named {
                 @if let Some((_, value)) = fields.iter().find(|(it, value)| *it == name && !value.is_empty()) {
-                    div { dt { (page.words.t(word)) } dd { code { (value) } } }
+                    div { dt { (page.words.t(word)) } dd { @match value.parse::<ExecutionStatus>() {
+                        Ok(status) => (page.words.t(status_word(status))),
+                        Err(_) => code { (value) },
+                    } } }
                 }
             }
         }

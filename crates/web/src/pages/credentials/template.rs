@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
+use super::connection_test::ConnectionTest;
 use super::view::{CredentialsView, ListedCredential};
-use crate::components::action::{Action, confirmed_action};
+use crate::components::action::{Action, action, confirmed_action};
 use crate::components::empty::empty;
 use crate::components::id::execution_link;
 use crate::components::table::{actions, table, text, wide};
@@ -52,9 +53,34 @@ fn row(page: &PageRequest, credential: &ListedCredential) -> Vec<Markup> {
             } @else { span.soft { (page.t("credentials.unused")) } }
         },
         html! { @if page.visitor.may.admin {
+            (test(page, credential))
             (confirmed_action(page, &remove, page.t("credentials.remove_question")))
         } },
     ]
+}
+
+/// Draws the action that tests the connection; it asks for a URL where the credential has none.
+fn test(page: &PageRequest, credential: &ListedCredential) -> Markup {
+    let fields = [("action", "test"), ("name", credential.name.as_str())];
+    let label = page.t("credentials.test");
+    match ConnectionTest::of(&credential.kind) {
+        None => html! {},
+        Some(ConnectionTest::Postgres | ConnectionTest::Nats) => {
+            action(page, &Action { address: ADDRESS, label, fields: &fields })
+        }
+        Some(ConnectionTest::Http) => html! {
+            details.confirm {
+                summary { (label) }
+                form.action method="post" action=(ADDRESS) {
+                    (form_fields(page))
+                    @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
+                    label { span { (page.t("credentials.test_url")) }
+                        input type="url" name="url" required placeholder="https://api.example.org/"; }
+                    button type="submit" { (label) }
+                }
+            }
+        },
+    }
 }
 
 fn new_credential(page: &PageRequest) -> Markup {

@@ -4,14 +4,15 @@ use axum::Json;
 use axum::response::IntoResponse as _;
 use noetl_api::wire::{DocumentAnalysis, DocumentCompletions};
 use noetl_app::{analyze_document, complete_document};
+use noetl_playbook::parse;
 use serde::Serialize;
 
 use crate::components::editor::findings;
 use crate::components::error::error_line;
 use crate::error::PageError;
 use crate::form::SignedForm;
-use crate::pages::playbook::inputs::fields;
-use crate::pages::playbook::{graph, input};
+use crate::pages::playbook::inputs::playbook_fields;
+use crate::pages::playbook::{StepLinks, drawn_graph, input};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 
@@ -36,12 +37,15 @@ pub(in crate::pages) async fn analysis(page: PageRequest, form: SignedForm) -> P
             inputs: None,
         },
         Ok(analysis) => {
-            let is_valid = analysis.is_valid;
+            let parsed = parse("playbook", content.as_bytes()).ok().filter(|_| analysis.is_valid);
+            let playbook = parsed.as_ref().map(|checked| &checked.playbook);
             EditorAnalysis {
                 findings: findings(&page, &analysis.findings).into_string(),
-                graph: is_valid.then(|| graph(&page, &content).into_string()),
-                inputs: is_valid.then(|| {
-                    let fields = fields(&content);
+                graph: playbook.map(|playbook| {
+                    drawn_graph(&page, playbook, &content, StepLinks::Editor).into_string()
+                }),
+                inputs: playbook.map(|playbook| {
+                    let fields = playbook_fields(playbook);
                     fields.iter().map(|field| input(field).into_string()).collect()
                 }),
                 analysis: Some(analysis),

@@ -13,7 +13,7 @@ use crate::components::id::{execution_address, playbook_address};
 use crate::components::progress::{ExecutionLine, progress, took};
 use crate::components::status::execution_status;
 use crate::layout::form_fields;
-use crate::pages::playbook::{graph, input};
+use crate::pages::playbook::{StepLinks, graph, input};
 use crate::request::PageRequest;
 
 pub(super) fn editor(page: &PageRequest, view: &EditorView) -> Markup {
@@ -54,7 +54,7 @@ pub(super) fn editor(page: &PageRequest, view: &EditorView) -> Markup {
                     @if page.visitor.may.run { (run_part(page, view)) }
                     section {
                         div.section-head { h2 { (page.t("playbook.graph")) } }
-                        div #editor-graph { (graph(page, &view.content)) }
+                        div #editor-graph { (graph(page, &view.content, StepLinks::Editor)) }
                     }
                 }
             }

@@ -23,10 +23,12 @@ pub(in crate::pages) struct PositionQuery {
     /// `time` for an axis by time.
     pub(super) axis: String,
     pub(super) step: String,
+    /// The command of the step that the inspector shows.
+    pub(super) command: String,
     pub(super) tab: String,
     /// The first event of the table of events.
     pub(super) from: String,
-    /// The kind of events that the table shows.
+    /// The kind of events that the table shows, or the stream of the logs.
     pub(super) kind: String,
     /// The step of events that the table shows.
     pub(super) of: String,
@@ -122,6 +124,8 @@ pub(super) struct Here {
     pub(super) to: Option<u64>,
     pub(super) axis: LogAxis,
     pub(super) step: Option<String>,
+    /// The command of the step that the inspector shows; the one that tells most if `None`.
+    pub(super) command: Option<u64>,
     pub(super) tab: Tab,
     pub(super) filter: EventFilter,
     pub(super) expression: String,
@@ -137,6 +141,7 @@ impl Here {
             to: query.to.parse().ok(),
             axis: if query.axis == "time" { LogAxis::Time } else { LogAxis::Seq },
             step: Some(query.step.clone()).filter(|it| !it.is_empty()),
+            command: query.command.parse().ok(),
             tab: Tab::of(&query.tab),
             filter: EventFilter {
                 kind: query.kind.clone(),
@@ -185,15 +190,21 @@ impl Here {
             true => text.to_owned(),
             false => String::new(),
         };
+        // The tabs of events and of logs share their filter by step and kind.
+        let of_table = |text: &str| match self.tab {
+            Tab::Events | Tab::Logs => text.to_owned(),
+            Tab::Step | Tab::Variables | Tab::Try | Tab::Source => String::new(),
+        };
         let offset = u64::try_from(timeline.offset).ok().filter(|offset| *offset > 0);
         vec![
             ("at", number(self.at)),
             ("to", number(self.to)),
             ("axis", axis.to_owned()),
             ("step", self.step.clone().unwrap_or_default()),
+            ("command", number(self.command)),
             ("tab", tab.to_owned()),
-            ("kind", of_tab(Tab::Events, &filter.kind)),
-            ("of", of_tab(Tab::Events, &filter.of)),
+            ("kind", of_table(&filter.kind)),
+            ("of", of_table(&filter.of)),
             ("text", of_tab(Tab::Events, &filter.text)),
             ("from", of_tab(Tab::Events, &number(filter.from))),
             ("expression", of_tab(Tab::Try, &self.expression)),
@@ -249,7 +260,12 @@ impl Here {
             Tab::Step | Tab::Logs | Tab::Source => self.tab,
             Tab::Variables | Tab::Events | Tab::Try => Tab::Step,
         };
-        Self { step: Some(step.to_owned()), tab, ..self.clone() }
+        Self { step: Some(step.to_owned()), command: None, tab, ..self.clone() }
+    }
+
+    /// Returns the place with a command of its step in the inspector.
+    pub(super) fn command(&self, command: Option<u64>) -> Self {
+        Self { command, ..self.clone() }
     }
 }
 
@@ -274,6 +290,9 @@ mod tests {
         assert_eq!(here.step("x").address(), format!("{base}x"));
         assert_eq!(here.step("x").toggled("y").address(), format!("{base}x&expand=y"));
         assert_eq!(here.step("x").toggled("y").toggled("y").address(), format!("{base}x"));
+        let chosen = here.step("x").command(Some(3));
+        assert_eq!(chosen.address(), format!("{base}x&command=3"));
+        assert_eq!(chosen.step("y").address(), format!("{base}y"));
         let live = Here::of(execution, &PositionQuery::default()).live_address(9);
         assert_eq!(live, "/ui/executions/7/live?after=9");
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use noetl_api::wire::PositionRun;
 use noetl_app::App;
 use noetl_model::{
-    Bindings, CommandId, Event, ExecutionId, Logs, Payload, Place, Recorded, RunId, Seq, StepName,
+    Bindings, CommandId, Event, ExecutionId, Payload, Place, Recorded, RunId, Seq, StepName,
     TaskAddress, Timestamp, ToolError,
 };
 
@@ -35,7 +35,6 @@ pub(super) struct CommandRecord {
     pub(super) claims: Vec<Claim>,
     pub(super) ended_at: Option<Timestamp>,
     pub(super) end: Option<CommandEnd>,
-    pub(super) logs: Logs,
 }
 
 #[derive(Debug, Clone)]
@@ -60,6 +59,7 @@ impl RunRecord {
         execution: ExecutionId,
         run: &PositionRun,
         position: u64,
+        chosen: Option<CommandId>,
     ) -> Result<Self, PageError> {
         let end = run.ended.unwrap_or(position).min(position);
         let mut events = app.log(execution, Seq(run.entered.saturating_sub(1))).await?;
@@ -69,10 +69,10 @@ impl RunRecord {
             events.extend(tail);
         }
         events.retain(|recorded| recorded.seq.0 <= end);
-        Ok(Self::of(RunId(run.run), &events))
+        Ok(Self::of(RunId(run.run), &events, chosen))
     }
 
-    fn of(run: RunId, events: &[Recorded]) -> Self {
+    fn of(run: RunId, events: &[Recorded], chosen: Option<CommandId>) -> Self {
         let mut found = Self::default();
         let mut commands: BTreeMap<CommandId, CommandRecord> = BTreeMap::new();
         for recorded in events {
@@ -86,10 +86,16 @@ impl RunRecord {
         found.is_partial = commands.len() > COMMANDS_MAX;
         let skipped = commands.len().saturating_sub(COMMANDS_MAX);
         let mut all: Vec<CommandRecord> = commands.into_values().collect();
-        all.sort_by_key(|command| (command.failed(), command.issued));
+        let is_chosen = |command: &CommandRecord| Some(command.command) == chosen;
+        all.sort_by_key(|command| (is_chosen(command), command.failed(), command.issued));
         found.commands = all.into_iter().skip(skipped).collect();
         found.commands.sort_by_key(|command| command.issued);
         found
+    }
+
+    /// Returns a command of the run.
+    pub(super) fn command(&self, command: CommandId) -> Option<&CommandRecord> {
+        self.commands.iter().find(|it| it.command == command)
     }
 
     /// Returns the command that failed last, or the last command.
@@ -128,7 +134,6 @@ fn note(commands: &mut BTreeMap<CommandId, CommandRecord>, run: RunId, recorded:
                 claims: Vec::new(),
                 ended_at: None,
                 end: None,
-                logs: Logs::default(),
             },
         );
     }
@@ -138,17 +143,16 @@ fn note(commands: &mut BTreeMap<CommandId, CommandRecord>, run: RunId, recorded:
         Change::Claimed { worker } => {
             record.claims.push(Claim { worker, at: recorded.at });
         }
-        Change::Ended { end, logs } => {
+        Change::Ended { end } => {
             record.ended_at = Some(recorded.at);
             record.end = Some(end);
-            record.logs = logs;
         }
     }
 }
 
 enum Change {
     Claimed { worker: String },
-    Ended { end: CommandEnd, logs: Logs },
+    Ended { end: CommandEnd },
 }
 
 fn change_of(event: &Event) -> Option<(CommandId, Change)> {
@@ -156,17 +160,17 @@ fn change_of(event: &Event) -> Option<(CommandId, Change)> {
         let change = Change::Claimed { worker: worker.to_string() };
         return Some((*command, change));
     }
-    if let Event::CommandCompleted { command, output, logs, .. } = event {
+    if let Event::CommandCompleted { command, output, .. } = event {
         let end = CommandEnd::Completed(output.clone());
-        return Some((*command, Change::Ended { end, logs: logs.clone() }));
+        return Some((*command, Change::Ended { end }));
     }
-    if let Event::CommandFailed { command, error, logs, .. } = event {
+    if let Event::CommandFailed { command, error, .. } = event {
         let end = CommandEnd::Failed(error.clone());
-        return Some((*command, Change::Ended { end, logs: logs.clone() }));
+        return Some((*command, Change::Ended { end }));
     }
     if let Event::CommandCancelled { command, reason, .. } = event {
         let end = CommandEnd::Cancelled(reason.clone());
-        return Some((*command, Change::Ended { end, logs: Logs::default() }));
+        return Some((*command, Change::Ended { end }));
     }
     None
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use noetl_api::wire::PositionValue;
 
+use super::address::Tab;
 use super::attempts::RunRecord;
 use super::inspector::{bindings_value, error_part, streams};
 use super::view::{ExecutionView, SelectedStep};
@@ -16,15 +17,15 @@ pub(super) fn failure(page: &PageRequest, view: &ExecutionView, failed: &Selecte
     let base = execution_address(view.here.execution);
     let at = view.state.position;
     html! {
-        section.failure-panel aria-labelledby="failure-title" {
-            h2 #failure-title { (page.words.fill("exec.failed_in", &[("step", &failed.step.name)]))
+        details.failure-panel open[view.here.tab == Tab::Step] {
+            summary { h2 #failure-title { (page.words.fill("exec.failed_in", &[("step", &failed.step.name)]))
                 @if let Some(item) = telling.and_then(|it| it.task.place.item()) {
                     ", " (page.words.fill("exec.failed_item", &[("item", &page.words.number(item))]))
                 }
                 @if let Some(telling) = telling {
                     ", " (page.words.fill("exec.failed_attempt", &[("attempt", &(telling.task.retry + 1).to_string())]))
                 }
-            }
+            } }
             @if let Some(error) = &failed.step.error { (error_part(page, error)) }
             div.columns {
                 div {
@@ -39,7 +40,7 @@ pub(super) fn failure(page: &PageRequest, view: &ExecutionView, failed: &Selecte
                     (upstream(page, view, failed))
                 }
             }
-            @if let Some(telling) = telling { (streams(page, telling)) }
+            @if let Some(telling) = telling { (streams(page, telling, &failed.printed)) }
             @if page.visitor.may.run {
                 div.repairs {
                     (action(page, &Action { address: &format!("{base}/retry"), label: page.t("exec.retry"), fields: &[] }))

@@ -13,10 +13,10 @@ use noetl_model::{ExecutionId, Seq};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::source::line_of;
 use crate::components::editor::{EditorField, editor_field};
 use crate::components::error::error_line;
 use crate::components::id::{execution_address, execution_link};
+use crate::components::source_lines::StepLines;
 use crate::error::PageError;
 use crate::form::SignedForm;
 use crate::layout::{NavPlace, PageHead, form_fields};
@@ -79,7 +79,7 @@ fn fork_form(page: &PageRequest, state: &PositionState, fields: &ForkFields) -> 
         name: "playbook",
         content: &fields.playbook,
         findings: &findings,
-        line: step.and_then(|step| line_of(&fields.playbook, step)),
+        line: step.and_then(|step| StepLines::of(&fields.playbook).first_line(step)),
     };
     let execution = ExecutionId::from(state.execution_id);
     let seq = state.position.to_string();
@@ -166,7 +166,8 @@ async fn forked(
     };
     let (has_ended, at) = (state.status.is_terminal(), Seq(state.position));
     let at = if has_ended && state.error.is_some() { ForkAt::Failure } else { ForkAt::Event(at) };
-    let request = ForkRequest { origin, at, playbook: None, workload, context };
+    let request =
+        ForkRequest { origin, at, playbook: None, workload, context, actor: page.actor() };
     let fork = page.app().fork(request, playbook).await?;
     Ok(execution_address(fork.execution))
 }
@@ -196,7 +197,7 @@ pub(in crate::pages) async fn again(
 ) -> PageResult {
     let workload = object("workload", form.given("workload").unwrap_or("{}"))?;
     let original = super::execution_of(&id)?;
-    let started = page.app().rerun(original, Some(workload)).await?;
+    let started = page.app().rerun(original, Some(workload), page.actor()).await?;
     Ok(see(&execution_address(started.execution)))
 }
 

@@ -6,7 +6,7 @@ use noetl_playbook::Step;
 use noetl_playbook::layout::{ArcRoute, NodeBox};
 use serde_json::Value;
 
-use super::sentence::{step_mark, step_word, tone};
+use super::sentence::look;
 use super::view::ExecutionView;
 use crate::request::PageRequest;
 
@@ -96,11 +96,13 @@ fn drawn_step(
     node: &NodeBox,
 ) -> Markup {
     let is_selected = view.here.step.as_deref() == Some(step.name.as_str());
-    let state = page.words.t(step_word(step));
+    let look = look(&view.state, step);
+    let state = page.words.t(look.word);
     let tool = step.tool.map(|tool| tool.to_string()).unwrap_or_default();
     let items = step.latest.as_ref().and_then(|run| run.items);
     let runs = page.words.count("exec.runs", step.runs.into());
-    let mut label = format!("{} {tool} · {state}", cut(&step.name, NAME_MAX));
+    let below = if look.is_waiting { state.to_owned() } else { format!("{tool} · {state}") };
+    let mut label = format!("{} {below}", cut(&step.name, NAME_MAX));
     if step.runs > 1 {
         label.push_str(&format!(" ×{}", page.words.number(step.runs.into())));
     }
@@ -109,8 +111,9 @@ fn drawn_step(
     }
     label.push_str(&format!(", {runs}"));
     let class = format!(
-        "node {}{}{}",
-        tone(step).class(),
+        "node {}{}{}{}",
+        look.tone.class(),
+        if look.is_waiting { " waits" } else { "" },
         if step.status.is_none() { " unreached" } else { "" },
         if is_selected { " selected" } else { "" },
     );
@@ -121,9 +124,9 @@ fn drawn_step(
             title { (step.name) "\n" (state) ", " (runs) }
             rect.box width=(whole(node.width)) height=(whole(node.height)) rx="6" {}
             rect.edge width="4" height=(whole(node.height - 12.0)) x="0" y="6" rx="2" {}
-            text.mark x="14" y="22" aria-hidden="true" { (step_mark(step)) } " "
+            text.mark x="14" y="22" aria-hidden="true" { (look.mark) } " "
             text.name x="30" y="22" { (cut(&step.name, NAME_MAX)) } " "
-            text.tool x="14" y="41" { (tool) " · " (state) } " "
+            text.tool x="14" y="41" { (below) } " "
             @if step.runs > 1 {
                 text.runs x=(whole(node.width - 10.0)) y="41" { "×" (page.words.number(step.runs.into())) } " "
             }

@@ -7,6 +7,7 @@ use noetl_app::{Initiator, WaitHint};
 use noetl_model::ExecutionStatus;
 
 use super::compare::comparison_address;
+use super::descent::descent;
 use super::sentence::sentences;
 use super::view::ExecutionView;
 use crate::components::action::{Action, action, confirmed_action};
@@ -14,7 +15,8 @@ use crate::components::command::command;
 use crate::components::duration::duration;
 use crate::components::id::{execution_address, execution_link, playbook_link};
 use crate::components::initiator::initiator_line;
-use crate::components::progress::unserved;
+use crate::components::labels::{actor_link, label_links};
+use crate::components::progress::{hold, unserved};
 use crate::components::prose::prose;
 use crate::components::status::execution_status;
 use crate::components::time::{planned_time, time};
@@ -33,6 +35,9 @@ pub(super) fn head(page: &PageRequest, view: &ExecutionView) -> Markup {
             p.says.attention { (prose(&unserved(page.words, hint))) }
             (command(&format!("noetl worker --pool {}", hint.pool)))
         } @else {
+            @if let (Some(held), true) = (view.hint.as_ref().and_then(|it| hold(page.words, it)), view.is_live()) {
+                p.says.attention { (prose(&held)) }
+            }
             @for sentence in &said { p.says.failure[state.status == ExecutionStatus::Failed] { (sentence) } }
         }
         (facts(page, view))
@@ -49,8 +54,17 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
             div { dt { (page.t("exec.id")) } dd { code { (summary.execution) } } }
             div { dt { (page.t("exec.started")) } dd { (time(view.state.started_at)) } }
             div { dt { (page.t("exec.took")) } dd { (duration(page.words, took)) } }
+            @if let Some(late_at) = view.state.late_at {
+                div { dt { (page.t("exec.late")) } dd.attention { (time(late_at)) } }
+            }
             @if let Some(by) = started_by(page, &view.initiator) {
                 div { dt { (page.t("exec.started_by")) } dd { (by) } }
+            }
+            @if let Some(actor) = &summary.actor {
+                div { dt { (page.t("executions.actor")) } dd { (actor_link(actor)) } }
+            }
+            @if !summary.labels.is_empty() {
+                div { dt { (page.t("executions.labels")) } dd { (label_links(&summary.labels)) } }
             }
             @if let Some(fork) = summary.fork {
                 div { dt { (page.t("exec.fork_of")) } dd {
@@ -69,9 +83,7 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
                         (page.t("compare.with_original")) }
                 } }
             }
-            div { dt { (page.t("exec.children")) } dd {
-                a href={ "/ui/executions?parent=" (summary.execution) } { (page.t("exec.list")) }
-            } }
+            (descent(page, view))
         }
     }
 }
@@ -112,6 +124,11 @@ fn actions(page: &PageRequest, view: &ExecutionView) -> Markup {
         a.button href={ (base) "/verify" } { (page.t("exec.verify")) }
         a.button href={ (base) "/log.jsonl" } download data-plain { (page.t("exec.download")) }
         @if may_run && is_running {
+            @if let Some(WaitHint::Paused(_)) = view.hint {
+                (action(page, &Action { address: &to("resume"), label: page.t("exec.resume"), fields: &[] }))
+            } @else {
+                (action(page, &Action { address: &to("pause"), label: page.t("exec.pause"), fields: &[] }))
+            }
             (confirmed_action(
                 page,
                 &Action { address: &to("cancel"), label: page.t("exec.cancel"), fields: &[] },

@@ -1,14 +1,16 @@
 //! The inspector of a step: why it ran, its input and template, output, error, attempts and logs.
 
 use maud::{Markup, html};
-use noetl_api::wire::{GuardResultView, GuardSubjectView, GuardView, PositionStep, PositionValue};
-use noetl_model::{Bindings, Payload, ToolError};
+use noetl_api::wire::{
+    GuardResultView, GuardSubjectView, GuardView, PositionStep, PositionValue, TemplateRead,
+};
+use noetl_model::{Bindings, Logs, Payload, ToolError};
 use noetl_playbook::{Playbook, Step};
 use serde_json::{Map, Value, json};
 
 use super::attempts::{CommandEnd, CommandRecord, RunRecord};
 use super::graph::cut;
-use super::sentence::{skip_reason, step_word, tone};
+use super::sentence::{look, skip_reason};
 use super::view::{ExecutionView, SelectedStep};
 use crate::components::duration::duration;
 use crate::components::json_tree::json_tree;
@@ -26,32 +28,61 @@ pub(super) fn inspector(page: &PageRequest, view: &ExecutionView) -> Markup {
         return html! { p.soft { (page.t("exec.choose_step")) } };
     };
     let step = &selected.step;
+    let look = look(&view.state, step);
     let declared = declared(view, &step.name);
-    let telling = selected.run.as_ref().and_then(RunRecord::telling);
+    let telling = selected.telling();
+    let chosen = telling.filter(|it| Some(it.command) == selected.chosen);
     html! {
         div.section-head {
             h2 { code { (step.name) } }
-            (badge(tone(step), page.words.t(step_word(step))))
+            (badge(look.tone, page.words.t(look.word)))
             @if step.runs > 1 { span.soft { (page.words.count("exec.runs", step.runs.into())) } }
         }
         (why(page, view, selected))
-        @if let Some(error) = &step.error { (error_part(page, error)) }
+        @match chosen {
+            Some(chosen) => (chosen_command(page, view, chosen)),
+            None => @if let Some(error) = &step.error { (error_part(page, error)) },
+        }
         @if let Some(telling) = telling {
             (part(page.t("exec.input"), true, &json_tree(&bindings_value(&telling.bindings))))
         }
         @if let Some(declared) = declared {
             (part(page.t("exec.template"), false, &template(declared, telling)))
         }
-        (output(page, view, step))
+        @if chosen.is_none() { (output(page, view, step)) }
         @if !selected.guards.is_empty() { (guards(page, view, &selected.guards)) }
         @if let Some(run) = &selected.run { (attempts(page, view, run)) }
-        @if let Some(telling) = telling { (streams(page, telling)) }
+        @if let Some(telling) = telling { (streams(page, telling, &selected.printed)) }
     }
 }
 
 pub(super) fn declared<'a>(view: &'a ExecutionView, name: &str) -> Option<&'a Step> {
     let (playbook, _) = view.drawn.graph.as_ref()?;
     playbook.index_of(name).map(|index| playbook.step(index))
+}
+
+/// Draws the head of a chosen command, and its end.
+fn chosen_command(page: &PageRequest, view: &ExecutionView, command: &CommandRecord) -> Markup {
+    let number = command.command.to_string();
+    html! {
+        div.section-head {
+            h3 { (page.words.fill("exec.command", &[("number", &number)]))
+                @if let Some(item) = command.task.place.item() {
+                    ", " (page.words.fill("exec.failed_item", &[("item", &page.words.number(item))]))
+                }
+            }
+            (end_badge(page, command))
+            a href=(view.here.command(None).address()) { (page.t("exec.whole_step")) }
+        }
+        @match &command.end {
+            Some(CommandEnd::Completed(output)) => {
+                (part(page.t("exec.output"), true, &json_tree(&payload_value(output))))
+            },
+            Some(CommandEnd::Failed(error)) => (error_part(page, error)),
+            Some(CommandEnd::Cancelled(reason)) => p.soft { (reason) },
+            None => {},
+        }
+    }
 }
 
 fn part(title: &str, is_open: bool, content: &Markup) -> Markup {
@@ -70,25 +101,62 @@ fn why(page: &PageRequest, view: &ExecutionView, selected: &SelectedStep) -> Mar
         div.why {
             @if let Some(reason) = step.skipped {
                 p { (page.words.t(skip_reason(reason)))
-                    @if let Some(guard) = declared(view, &step.name).and_then(|it| it.when.as_ref()) {
-                        " " code { (source_text(guard.source())) }
+                    @for reason in &selected.reasons {
+                        @if let Some(when) = &reason.guard.when { " " code { (source_text(when)) } }
+                        (values_read(page, &reason.guard))
                     }
                 }
             } @else if step.status.is_none() {
                 p.soft { (page.t("exec.not_reached")) }
+                @for reason in &selected.reasons {
+                    p {
+                        @if let Some(from) = &reason.from {
+                            (page.t("exec.not_from")) " " a href=(view.here.step(from).address()) { code { (from) } } ", "
+                        }
+                        (page.t("exec.was_false"))
+                        @if let Some(when) = &reason.guard.when { " " code { (source_text(when)) } }
+                        (values_read(page, &reason.guard))
+                    }
+                }
             } @else if from.is_empty() {
                 p { (page.t("exec.is_entry")) }
             } @else {
                 @for name in from {
+                    @let reason = selected.reasons.iter().find(|it| it.from.as_deref() == Some(name));
                     p { (page.t("exec.entered_from")) " "
                         a href=(view.here.step(name).address()) { code { (name) } }
                         @if let Some(guard) = graph.and_then(|it| guard_between(it, name, &step.name)) {
                             ", " (page.t("exec.because")) " " code { (guard) }
                         }
+                        @if let Some(reason) = reason { (values_read(page, &reason.guard)) }
                     }
                 }
             }
         }
+    }
+}
+
+/// Draws the values that a guard has read: `(ctx.total = 42)`.
+fn values_read(page: &PageRequest, guard: &GuardView) -> Markup {
+    html! {
+        @if !guard.reads.is_empty() {
+            " ("
+            @for (index, read) in guard.reads.iter().enumerate() {
+                @if index > 0 { ", " }
+                code { (read.path) } " = " (read_value(page, read))
+            }
+            ")"
+        }
+    }
+}
+
+fn read_value(page: &PageRequest, read: &TemplateRead) -> Markup {
+    match &read.value {
+        Some(PositionValue::Inline { value }) => {
+            html! { code { (cut(&value.to_string(), READ_MAX)) } }
+        }
+        Some(PositionValue::LeftOut { bytes }) => html! { span.soft { (bytes) " B" } },
+        None => html! { span.soft { (page.t("exec.undefined")) } },
     }
 }
 
@@ -188,13 +256,7 @@ fn guards(page: &PageRequest, view: &ExecutionView, guards: &[GuardView]) -> Mar
                 (guard_result(page, &guard.result))
                 @if let Some(when) = &guard.when { div { code { (source_text(when)) } } }
                 @for read in &guard.reads {
-                    div.read { code { (read.path) } " = "
-                        @match &read.value {
-                            Some(PositionValue::Inline { value }) => code { (cut(&value.to_string(), READ_MAX)) },
-                            Some(PositionValue::LeftOut { bytes }) => span.soft { (bytes) " B" },
-                            None => span.soft { (page.t("exec.undefined")) },
-                        }
-                    }
+                    div.read { code { (read.path) } " = " (read_value(page, read)) }
                 }
             }
         }
@@ -234,8 +296,13 @@ fn attempts(page: &PageRequest, view: &ExecutionView, run: &RunRecord) -> Markup
             let claim = command.claims.last();
             let ended = command.ended_at.unwrap_or(until);
             let waited = claim.map_or(ended, |it| it.at).since(command.issued_at);
+            let attempt = command.task.retry + 1;
+            let number = command.command.to_string();
+            let label = page.words.fill("exec.command", &[("number", &number)]);
             let mut cells = vec![
-                html! { (command.task.retry + 1)
+                html! { a href=(view.here.command(Some(command.command.0)).address())
+                        aria-current=[(view.here.command == Some(command.command.0)).then_some("true")]
+                        aria-label={ (attempt) " – " (label) } { (attempt) }
                     @if command.claims.len() > 1 { span.soft { " (" (command.claims.len()) ")" } } },
                 end_badge(page, command),
                 html! { @if let Some(claim) = claim { code.worker { (claim.worker) } } @else { span.soft { "–" } } },
@@ -271,13 +338,13 @@ fn end_badge(page: &PageRequest, command: &CommandRecord) -> Markup {
 }
 
 /// Draws what the tool wrote to its output streams.
-pub(super) fn streams(page: &PageRequest, command: &CommandRecord) -> Markup {
-    let named = [("stdout", &command.logs.stdout), ("stderr", &command.logs.stderr)];
+pub(super) fn streams(page: &PageRequest, command: &CommandRecord, printed: &Logs) -> Markup {
+    let named = [("stdout", &printed.stdout), ("stderr", &printed.stderr)];
     html! {
         @for (name, text) in named {
             @if !text.is_empty() { (part(name, true, &html! { pre.log { (tail(text)) } })) }
         }
-        @if command.logs.is_empty() && command.end.is_some() {
+        @if printed.is_empty() && command.end.is_some() {
             p.soft { (page.t("exec.no_logs")) }
         }
     }

@@ -140,12 +140,14 @@ impl PageUpdates {
         Ok(None)
     }
 
-    /// Waits for an event after the position, or until times on the page are old.
+    /// Waits for an event after the position, for output of a step, or until times on the page are
+    /// old.
     async fn wait(&self) -> Result<(), PageError> {
         let Some(next_at) = self.next_at else { return Ok(()) };
         let mut events = self.page.app().control().events_follow(self.execution, Seq(self.seen));
         tokio::select! {
             found = events.next() => drop(found?),
+            () = self.page.app().log_stored(self.execution) => {}
             () = sleep(REDRAW_AFTER) => {}
         }
         sleep_until(next_at).await;

@@ -64,7 +64,7 @@ pub(super) fn scrubber(page: &PageRequest, view: &ExecutionView) -> Markup {
                 (step(page, "exec.first", "|◀", (position > 1).then(|| to(1)), "Home"))
                 (step(page, "exec.previous_step", "◀◀", steps.previous.map(to), "Shift+ArrowLeft"))
                 (step(page, "exec.previous", "◀", (position > 1).then(|| to(position - 1)), "ArrowLeft"))
-                button.plain type="button" data-play data-keep="hidden aria-pressed" hidden { (page.t("exec.play")) }
+                button type="button" data-play data-keep="hidden aria-pressed" hidden { (page.t("exec.play")) }
                 (step(page, "exec.next", "▶", (position < last).then(|| to(position + 1)), "ArrowRight"))
                 (step(page, "exec.next_step", "▶▶", steps.next.map(to), "Shift+ArrowRight"))
                 (step(page, "exec.last", "▶|", (position < last).then(|| to(last)), "End"))

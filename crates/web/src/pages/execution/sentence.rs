@@ -1,6 +1,6 @@
 //! States in words: what an execution does or waits for, and why a step is in its state.
 
-use noetl_api::wire::{OpenWait, OpenWorkGroup, PositionStep, TimeLimitScope};
+use noetl_api::wire::{OpenWait, OpenWorkGroup, PositionState, PositionStep, TimeLimitScope};
 use noetl_model::{ExecutionStatus, SkipReason, StepStatus, Timestamp};
 
 use super::view::ExecutionView;
@@ -53,8 +53,20 @@ fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
         }
         OpenWait::Callback { since, .. } => say("exec.wait_callback", &[("time", &passed(*since))]),
         OpenWait::Time { until: end, .. } => say("exec.wait_time", &[("time", &left(*end))]),
-        OpenWait::Signal { name, since } => {
+        OpenWait::Signal { name, since, .. } => {
             say("exec.wait_signal", &[("signal", name), ("time", &passed(*since))])
+        }
+        OpenWait::Approval { title, since } => {
+            say("exec.wait_approval", &[("title", title), ("time", &passed(*since))])
+        }
+        OpenWait::Slot { limit, since } => {
+            say("exec.wait_slot", &[("limit", limit), ("time", &passed(*since))])
+        }
+        OpenWait::Resumption { actor: Some(actor), since } => {
+            say("exec.wait_resumption_by", &[("actor", actor), ("time", &passed(*since))])
+        }
+        OpenWait::Resumption { actor: None, since } => {
+            say("exec.wait_resumption", &[("time", &passed(*since))])
         }
         OpenWait::Child { execution_id, since } => {
             let id = execution_id.to_string();
@@ -65,6 +77,7 @@ fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
         }
         OpenWait::TimeLimit { of, due_at, .. } => {
             let key = match of {
+                TimeLimitScope::Expected => "exec.limit_expected",
                 TimeLimitScope::Execution => "exec.limit_execution",
                 TimeLimitScope::Step => "exec.limit_step",
                 TimeLimitScope::Task => "exec.limit_task",
@@ -109,6 +122,58 @@ pub(super) fn step_mark(step: &PositionStep) -> &'static str {
         Some(StepStatus::Skipped) => "↷",
         Some(StepStatus::Cancelled) => "⊘",
     }
+}
+
+/// The appearance of a step in the graph and in the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StepLook {
+    pub(super) tone: Tone,
+    /// The key of the word for its state.
+    pub(super) word: &'static str,
+    pub(super) mark: &'static str,
+    pub(super) is_waiting: bool,
+}
+
+/// Returns the appearance of a step; one that waits is told from one that a worker runs.
+pub(super) fn look(state: &PositionState, step: &PositionStep) -> StepLook {
+    let wait = match step.status {
+        Some(StepStatus::Running) | None => step_wait(state, &step.name),
+        Some(
+            StepStatus::Completed
+            | StepStatus::Failed
+            | StepStatus::Skipped
+            | StepStatus::Cancelled,
+        ) => None,
+    };
+    StepLook {
+        tone: tone(step),
+        word: wait.unwrap_or_else(|| step_word(step)),
+        mark: if wait.is_some() { "◔" } else { step_mark(step) },
+        is_waiting: wait.is_some(),
+    }
+}
+
+/// Returns the key of the word for what a step waits for; `None` if a worker runs it.
+fn step_wait(state: &PositionState, step: &str) -> Option<&'static str> {
+    let mut found = None;
+    for group in state.open.groups.iter().filter(|it| it.step.as_deref() == Some(step)) {
+        let word = match &group.wait {
+            OpenWait::Report { .. } => return None,
+            OpenWait::TimeLimit { .. } => continue,
+            OpenWait::Worker { .. } => "exec.waits_worker",
+            OpenWait::Callback { .. } => "exec.waits_callback",
+            OpenWait::Time { .. } => "exec.waits_timer",
+            OpenWait::Retry { .. } => "exec.waits_retry",
+            OpenWait::Signal { .. } => "exec.waits_signal",
+            OpenWait::Approval { .. } => "exec.waits_approval",
+            OpenWait::Slot { .. } => "exec.waits_slot",
+            OpenWait::Resumption { .. } => "exec.waits_resumption",
+            OpenWait::Child { .. } => "exec.waits_child",
+            OpenWait::Branches { .. } => "exec.waits_branches",
+        };
+        found = found.or(Some(word));
+    }
+    found
 }
 
 /// Returns the key of the reason why a step was skipped.

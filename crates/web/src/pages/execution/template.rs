@@ -3,16 +3,19 @@
 use maud::{Markup, html};
 
 use super::address::Tab;
-use super::attempts::CommandRecord;
 use super::view::{ExecutionView, TabContent};
 use super::{
-    events, expression, failure, graph, head, inspector, scrubber, source, timeline, variables,
+    events, expression, failure, graph, head, inspector, logs, scrubber, source, timeline,
+    variables,
 };
+use crate::components::approval::approval_form;
+use crate::pages::waiting::{decider, decision_address};
 use crate::request::PageRequest;
 
 /// The parts of the page; each is an element with an id, which an update replaces.
 pub(super) struct PageParts {
     head: Markup,
+    approvals: Markup,
     failure: Markup,
     graph: Markup,
     beside: Markup,
@@ -25,6 +28,7 @@ impl PageParts {
         let failed = view.failed().map(|failed| failure::failure(page, view, failed));
         Self {
             head: html! { div #exec-head { (head::head(page, view)) } },
+            approvals: html! { div #exec-approvals { (approvals(page, view)) } },
             failure: html! { div #exec-failure { @if let Some(failed) = failed { (failed) } } },
             graph: html! {
                 section.graph-part #exec-graph aria-label=(page.t("exec.graph")) {
@@ -43,9 +47,10 @@ impl PageParts {
     }
 
     /// Returns the parts with the ids of their elements.
-    pub(super) fn named(self) -> [(&'static str, Markup); 6] {
+    pub(super) fn named(self) -> [(&'static str, Markup); 7] {
         [
             ("exec-head", self.head),
+            ("exec-approvals", self.approvals),
             ("exec-failure", self.failure),
             ("exec-graph", self.graph),
             ("exec-beside", self.beside),
@@ -61,9 +66,24 @@ pub(super) fn execution(page: &PageRequest, view: &ExecutionView) -> Markup {
     html! {
         div.execution #execution data-merge data-part="execution" data-live=[live] {
             (parts.head)
+            (parts.approvals)
             (parts.failure)
             div.run { (parts.graph) (parts.beside) (parts.timeline) }
             (parts.scrubber)
+        }
+    }
+}
+
+/// Draws the forms of the approvals that the execution waits for.
+fn approvals(page: &PageRequest, view: &ExecutionView) -> Markup {
+    html! {
+        @for approval in &view.approvals {
+            section.panel.waiting {
+                h2 { (approval.title) }
+                @if page.visitor.may.run {
+                    (approval_form(page, &decision_address(approval), approval, &decider(page), None))
+                } @else if let Some(description) = &approval.description { p.description { (description) } }
+            }
         }
     }
 }
@@ -85,24 +105,7 @@ fn content(page: &PageRequest, view: &ExecutionView) -> Markup {
         TabContent::Variables(found) => variables::variables(page, view, found),
         TabContent::Events(window) => events::events(page, view, window),
         TabContent::Try(trial) => expression::expression(page, view, trial),
-        TabContent::Logs => logs(page, view),
+        TabContent::Logs(found) => logs::logs(page, view, found),
         TabContent::Source => source::source(view),
-    }
-}
-
-/// Draws the output streams of the commands of the selected step.
-fn logs(page: &PageRequest, view: &ExecutionView) -> Markup {
-    let commands: &[CommandRecord] = match &view.selected {
-        Some(selected) => selected.run.as_ref().map_or(&[], |run| &run.commands),
-        None => &[],
-    };
-    let written = commands.iter().filter(|command| !command.logs.is_empty());
-    html! {
-        @if commands.iter().all(|command| command.logs.is_empty()) { p.soft { (page.t("exec.no_logs")) } }
-        @for command in written {
-            h3 { (page.words.fill("exec.command", &[("number", &command.command.to_string())]))
-                @if let Some(item) = command.task.place.item() { " · " (page.t("exec.item")) " " (item) } }
-            (inspector::streams(page, command))
-        }
     }
 }

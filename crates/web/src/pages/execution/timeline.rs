@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use noetl_api::wire::{TimelineActivity, TimelineAttempt, TimelineItemGroup, TimelineRow};
 use noetl_model::Timestamp;
 
-use super::address::TimelineChoice;
+use super::address::{Tab, TimelineChoice};
 use super::graph::share;
-use super::sentence::{step_mark, step_word, tone};
+use super::sentence::look;
 use super::ticks::{TickPlaces, ticks};
 use super::view::{ExecutionView, ROWS};
 use crate::components::duration::{duration, short};
@@ -50,7 +50,7 @@ pub(super) fn timeline(page: &PageRequest, view: &ExecutionView) -> Markup {
                 span.soft { (short(page.words, until.since(axis.from))) }
                 (choices(page, view))
                 span.legend {
-                    @for (activity, word) in LEGEND {
+                    @for (activity, word) in LEGEND.into_iter().filter(|(it, _)| occurs(&window.rows, *it)) {
                         span { svg.key width="14" height="10" aria-hidden="true" { (bar(activity, false, "0%", "100%", (0, 10))) }
                             (page.words.t(word)) }
                     }
@@ -62,7 +62,7 @@ pub(super) fn timeline(page: &PageRequest, view: &ExecutionView) -> Markup {
                 (ticks_row(page, &axis))
                 @for row in &window.rows {
                     (step_row(page, view, &axis, row))
-                    @if view.here.timeline.expanded.contains(&row.step.name) { (inner_rows(page, &axis, row)) }
+                    @if view.here.timeline.expanded.contains(&row.step.name) { (inner_rows(page, view, &axis, row)) }
                 }
             }
             (row_pages(page, view))
@@ -70,12 +70,22 @@ pub(super) fn timeline(page: &PageRequest, view: &ExecutionView) -> Markup {
     }
 }
 
-const LEGEND: [(TimelineActivity, &str); 4] = [
+const LEGEND: [(TimelineActivity, &str); 5] = [
     (TimelineActivity::Running, "exec.working"),
     (TimelineActivity::WaitingForWorker, "exec.waits_worker"),
+    (TimelineActivity::WaitingForSignal, "exec.waits_signal"),
     (TimelineActivity::WaitingForTimer, "exec.waits_timer"),
     (TimelineActivity::Child, "exec.waits_child"),
 ];
+
+/// True if a row has an activity; work is always explained.
+fn occurs(rows: &[TimelineRow], activity: TimelineActivity) -> bool {
+    let has = |row: &TimelineRow| {
+        row.segments.iter().any(|it| it.activity == activity)
+            || row.attempts.iter().any(|it| it.activity == activity)
+    };
+    activity == TimelineActivity::Running || rows.iter().any(has)
+}
 
 /// Draws the patterns of waiting, so that it is not told from working by colour alone.
 fn patterns() -> Markup {
@@ -87,6 +97,9 @@ fn patterns() -> Markup {
                 }
                 pattern id="waits-timer" width="5" height="5" patternUnits="userSpaceOnUse" {
                     rect.ground width="5" height="5" {} circle.line.timer cx="2.5" cy="2.5" r="1.3" {}
+                }
+                pattern id="waits-signal" width="5" height="5" patternUnits="userSpaceOnUse" {
+                    rect.ground width="5" height="5" {} rect.line.signal width="2" height="5" {}
                 }
                 pattern id="waits-child" width="4" height="4" patternUnits="userSpaceOnUse" {
                     rect.ground width="4" height="4" {} rect.line.child width="4" height="2" {}
@@ -183,7 +196,8 @@ fn step_row(
     let latest = step.latest.as_ref();
     let entered = latest.map(|run| run.entered_at).or(step.first_entered_at).unwrap_or(axis.from);
     let ended = latest.and_then(|run| run.ended_at).unwrap_or(axis.until);
-    let is_failed = tone(step) == Tone::Bad;
+    let look = look(&view.state, step);
+    let is_failed = look.tone == Tone::Bad;
     let critical: Vec<(Timestamp, Timestamp)> = view
         .critical
         .iter()
@@ -198,9 +212,9 @@ fn step_row(
                 a.toggle href=(view.here.toggled(&step.name).address()) aria-expanded=(is_open.to_string())
                     aria-label={ (toggle) ": " (step.name) } title=(toggle) { @if is_open { "▾" } @else { "▸" } }
                 a.step href=(view.here.step(&step.name).address()) title=(step.name) {
-                    span class={ "mark " (tone(step).class()) } aria-hidden="true" { (step_mark(step)) }
+                    span class={ "mark " (look.tone.class()) } aria-hidden="true" { (look.mark) }
                     (step.name)
-                    span.hidden { " " (page.words.t(step_word(step))) }
+                    span.hidden { " " (page.words.t(look.word)) }
                     @if !critical.is_empty() { " " span.critical-mark title=(page.t("exec.critical")) { "◆" } }
                 }
             }
@@ -210,7 +224,7 @@ fn step_row(
                     (span(axis, segment.activity, is_failed, segment.from_at, segment.to_at.unwrap_or(axis.until)))
                 }
                 @if row.segments.is_empty() {
-                    (plain_span(axis, &format!("fill-{}", tone(step).class()), entered, ended, (3, 10)))
+                    (plain_span(axis, &format!("fill-{}", look.tone.class()), entered, ended, (3, 10)))
                 }
                 @for (from, to) in critical { (plain_span(axis, "critical", from, to, (14, 2))) }
             }
@@ -252,7 +266,12 @@ fn attempts(row: &TimelineRow) -> Vec<AttemptRow<'_>> {
 }
 
 /// Draws the rows inside a step: its attempts, or its items in groups.
-fn inner_rows(page: &PageRequest, axis: &TimeAxis, row: &TimelineRow) -> Markup {
+fn inner_rows(
+    page: &PageRequest,
+    view: &ExecutionView,
+    axis: &TimeAxis,
+    row: &TimelineRow,
+) -> Markup {
     let attempts = attempts(row);
     let has_groups = attempts.len() > ATTEMPTS_MAX && !row.groups.is_empty();
     let more = attempts.len().saturating_sub(ATTEMPTS_MAX);
@@ -260,7 +279,7 @@ fn inner_rows(page: &PageRequest, axis: &TimeAxis, row: &TimelineRow) -> Markup 
         @if has_groups {
             @for group in &row.groups { (group_row(page, axis, group)) }
         } @else {
-            @for attempt in attempts.iter().take(ATTEMPTS_MAX) { (attempt_row(page, axis, row.step.runs, attempt)) }
+            @for attempt in attempts.iter().take(ATTEMPTS_MAX) { (attempt_row(page, view, axis, row, attempt)) }
             @if more > 0 { li.inner { span.soft { (page.words.count("exec.more_attempts", u64::try_from(more).unwrap_or(0))) } } }
             @if attempts.is_empty() { li.inner { span.soft { (page.t("exec.no_attempts")) } } }
         }
@@ -286,10 +305,29 @@ fn group_row(page: &PageRequest, axis: &TimeAxis, group: &TimelineItemGroup) -> 
     }
 }
 
-fn attempt_row(page: &PageRequest, axis: &TimeAxis, runs: u32, attempt: &AttemptRow<'_>) -> Markup {
+/// Returns the address of an attempt in the inspector. An attempt of an earlier run is shown at the
+/// event that ended the attempt, when its run was the latest.
+fn attempt_address(view: &ExecutionView, row: &TimelineRow, attempt: &AttemptRow<'_>) -> String {
+    let command = attempt.parts.first().map(|part| part.command);
+    let here = view.here.step(&row.step.name).tab(Tab::Step).command(command);
+    let is_latest = row.step.latest.as_ref().is_some_and(|run| run.run == attempt.run);
+    let ended = attempt.parts.last().and_then(|part| part.ended);
+    match ended.filter(|_| !is_latest) {
+        Some(seq) => here.at(Some(seq)).address(),
+        None => here.address(),
+    }
+}
+
+fn attempt_row(
+    page: &PageRequest,
+    view: &ExecutionView,
+    axis: &TimeAxis,
+    row: &TimelineRow,
+    attempt: &AttemptRow<'_>,
+) -> Markup {
     let words = page.words;
     let mut names = Vec::new();
-    if runs > 1 {
+    if row.step.runs > 1 {
         names.push(words.fill("exec.run_number", &[("run", &words.number(attempt.run))]));
     }
     if let Some(item) = attempt.item {
@@ -302,7 +340,7 @@ fn attempt_row(page: &PageRequest, axis: &TimeAxis, runs: u32, attempt: &Attempt
     let to = attempt.parts.last().and_then(|part| part.to_at).unwrap_or(axis.until);
     html! {
         li.inner {
-            span.step-cell { (names.join(", ")) @if is_failed { " " span.mark.bad title=(page.t("exec.step_failed")) { "✕" } } }
+            span.step-cell { a href=(attempt_address(view, row, attempt)) { (names.join(", ")) } @if is_failed { " " span.mark.bad title=(page.t("exec.step_failed")) { "✕" } } }
             svg aria-hidden="true" {
                 @for part in &attempt.parts {
                     (span(axis, part.activity, part.is_failed, part.from_at, part.to_at.unwrap_or(axis.until)))
@@ -343,6 +381,7 @@ fn span(
         TimelineActivity::Running => (3, 10),
         TimelineActivity::Child
         | TimelineActivity::WaitingForWorker
+        | TimelineActivity::WaitingForSignal
         | TimelineActivity::WaitingForTimer => (5, 6),
     };
     bar(activity, is_failed, &percent(left), &percent(width), place)
@@ -361,6 +400,7 @@ fn bar(
         TimelineActivity::Running => ("works", None),
         TimelineActivity::Child => ("waits child", Some("url(#waits-child)")),
         TimelineActivity::WaitingForWorker => ("waits worker", Some("url(#waits-worker)")),
+        TimelineActivity::WaitingForSignal => ("waits signal", Some("url(#waits-signal)")),
         TimelineActivity::WaitingForTimer => ("waits timer", Some("url(#waits-timer)")),
     };
     html! { rect class=(class) fill=[fill] x=(left) y=(top) width=(width) height=(height) {} }

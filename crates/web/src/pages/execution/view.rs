@@ -2,25 +2,33 @@
 
 use std::sync::Arc;
 
-use noetl_api::wire::{GuardView, LogDensity, PositionState, PositionStep, TimelineWindow};
+use noetl_api::wire::{
+    ApprovalView, GuardResultView, GuardSubjectView, GuardView, LogDensity, PositionState,
+    PositionStep, TimelineWindow,
+};
 use noetl_app::{
     CriticalRun, Initiator, KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint,
 };
 use noetl_model::{
-    Event, ExecutionId, ExecutionStatus, LogOrigin, Recorded, Seq, StepStatus, Summary,
+    CommandId, Event, ExecutionId, ExecutionStatus, LogOrigin, Logs, Recorded, Seq, StepStatus,
+    Summary,
 };
 
 use super::address::{Here, PositionQuery, Tab};
-use super::attempts::RunRecord;
+use super::attempts::{CommandRecord, RunRecord};
+use super::descent::Descent;
 use super::drawn::{DrawnPlaybook, DrawnPlaybooks};
 use super::events::EventWindow;
 use super::expression::TriedExpression;
+use super::logs::{self, LogView};
 use super::variables::Variables;
 use crate::error::PageError;
 use crate::request::PageRequest;
 
 /// Number of rows of the timeline.
 pub(super) const ROWS: usize = 100;
+/// Maximum number of steps before the selected one whose guards are evaluated again.
+const ORIGINS_MAX: usize = 2;
 /// Number of buckets of the density.
 const BUCKETS: u64 = 160;
 
@@ -32,9 +40,12 @@ pub(super) struct ExecutionView {
     pub(super) here: Here,
     pub(super) summary: Summary,
     pub(super) initiator: Initiator,
+    pub(super) descent: Descent,
     /// The reason why the execution does not advance.
     pub(super) hint: Option<WaitHint>,
     pub(super) state: PositionState,
+    /// Approvals that wait for a decision now; empty for a position in the past.
+    pub(super) approvals: Vec<ApprovalView>,
     pub(super) drawn: Arc<DrawnPlaybook>,
     /// The event at the position.
     pub(super) event: Option<Recorded>,
@@ -61,6 +72,19 @@ pub(super) struct SelectedStep {
     pub(super) run: Option<RunRecord>,
     /// The guards of the step's arcs, with the values they read when the step ended.
     pub(super) guards: Vec<GuardView>,
+    /// The end of what the telling command has printed.
+    pub(super) printed: Logs,
+    /// The guards that led to the step or skipped it, with the values they read.
+    pub(super) reasons: Vec<EntryReason>,
+    /// The command that the visitor has chosen, if the run has it.
+    pub(super) chosen: Option<CommandId>,
+}
+
+/// A guard that led to a step or skipped it.
+pub(super) struct EntryReason {
+    /// The step whose arc has the guard; `None` for a guard of the step itself.
+    pub(super) from: Option<String>,
+    pub(super) guard: GuardView,
 }
 
 /// The content of the chosen tab, beyond the state.
@@ -69,8 +93,27 @@ pub(super) enum TabContent {
     Variables(Box<Variables>),
     Events(Box<EventWindow>),
     Try(Box<TriedExpression>),
-    Logs,
+    Logs(Box<LogView>),
     Source,
+}
+
+impl TabContent {
+    async fn load(
+        app: &noetl_app::App,
+        here: &Here,
+        state: &PositionState,
+    ) -> Result<Self, PageError> {
+        Ok(match here.tab {
+            Tab::Step => TabContent::Step,
+            Tab::Logs => TabContent::Logs(Box::new(LogView::load(app, here, state).await?)),
+            Tab::Source => TabContent::Source,
+            Tab::Variables => {
+                TabContent::Variables(Box::new(Variables::load(app, here, state).await?))
+            }
+            Tab::Try => TabContent::Try(Box::new(TriedExpression::load(app, here).await?)),
+            Tab::Events => TabContent::Events(Box::new(EventWindow::load(app, here, state).await?)),
+        })
+    }
 }
 
 impl ExecutionView {
@@ -85,8 +128,13 @@ impl ExecutionView {
         let summary = app.execution(execution).await?;
         let known = KnownExecution { origin: LogOrigin::Native, summary: summary.clone() };
         let initiator = app.initiator(&known).await?;
+        let descent = Descent::load(page, &summary).await?;
         let hint = app.hint_of(&known).await?;
         let state = app.position_state(execution, here.at).await?;
+        let approvals = match here.at {
+            None => app.approvals_of(execution).await?,
+            Some(_) => Vec::new(),
+        };
         let drawn = drawn.load(app, state.catalog_id.into()).await?;
         let asked = here.clone();
         if here.step.is_none() {
@@ -111,28 +159,19 @@ impl ExecutionView {
         let whole = LogPartQuery::default();
         let marks = app.log_density(execution, whole, here.axis, Some(BUCKETS)).await?;
         let selected = match here.step.as_deref() {
-            Some(name) => SelectedStep::load(page, &state, execution, name).await?,
+            Some(name) => SelectedStep::load(page, &state, &here, name).await?,
             None => None,
         };
-        let content = match here.tab {
-            Tab::Step => TabContent::Step,
-            Tab::Logs => TabContent::Logs,
-            Tab::Source => TabContent::Source,
-            Tab::Variables => {
-                TabContent::Variables(Box::new(Variables::load(app, &here, &state).await?))
-            }
-            Tab::Try => TabContent::Try(Box::new(TriedExpression::load(app, &here).await?)),
-            Tab::Events => {
-                TabContent::Events(Box::new(EventWindow::load(app, &here, &state).await?))
-            }
-        };
+        let content = TabContent::load(app, &here, &state).await?;
         Ok(Self {
             asked,
             here,
             summary,
             initiator,
+            descent,
             hint,
             state,
+            approvals,
             drawn,
             event,
             neighbours,
@@ -189,14 +228,18 @@ impl SelectedStep {
     async fn load(
         page: &PageRequest,
         state: &PositionState,
-        execution: ExecutionId,
+        here: &Here,
         name: &str,
     ) -> Result<Option<Self>, PageError> {
         let Some(step) = state.steps.iter().find(|step| step.name == name).cloned() else {
             return Ok(None);
         };
+        let (execution, chosen) = (here.execution, here.command.map(CommandId));
         let run = match &step.latest {
-            Some(run) => Some(RunRecord::load(page.app(), execution, run, state.position).await?),
+            Some(run) => {
+                let app = page.app();
+                Some(RunRecord::load(app, execution, run, state.position, chosen).await?)
+            }
             None => None,
         };
         let ended = step.latest.as_ref().and_then(|run| run.ended);
@@ -204,6 +247,80 @@ impl SelectedStep {
             Some(seq) => page.app().guards_at(execution, seq).await?.guards,
             None => Vec::new(),
         };
-        Ok(Some(Self { step, run, guards }))
+        let reasons = reasons(page, state, execution, &step, run.as_ref()).await?;
+        let chosen = chosen.filter(|it| run.as_ref().is_some_and(|run| run.command(*it).is_some()));
+        let mut shown = Self { step, run, guards, reasons, chosen, printed: Logs::default() };
+        if let Some(command) = shown.telling().map(|telling| telling.command) {
+            shown.printed = logs::printed(page.app(), here, state, command).await?;
+        }
+        Ok(Some(shown))
     }
+
+    /// Returns the command that the inspector shows: the chosen one, else the one that tells most.
+    pub(super) fn telling(&self) -> Option<&CommandRecord> {
+        let run = self.run.as_ref()?;
+        self.chosen.and_then(|chosen| run.command(chosen)).or_else(|| run.telling())
+    }
+}
+
+/// Evaluates the guards that kept the execution from a step: those of the arcs to it.
+async fn refusals(
+    page: &PageRequest,
+    state: &PositionState,
+    execution: ExecutionId,
+    step: &PositionStep,
+) -> Result<Vec<EntryReason>, PageError> {
+    let mut found = Vec::new();
+    let arcs = state.arcs.iter().filter(|arc| arc.to == step.name && arc.when.is_some());
+    for arc in arcs.take(ORIGINS_MAX) {
+        let origin = state.steps.iter().find(|it| it.name == arc.from);
+        let Some(ended) = origin.and_then(|it| it.latest.as_ref()?.ended) else { continue };
+        let is_refused = |guard: &GuardView| match &guard.subject {
+            GuardSubjectView::Arc { to, .. } => {
+                *to == step.name && guard.result == GuardResultView::NotHeld
+            }
+            GuardSubjectView::Step | GuardSubjectView::Admission { .. } => false,
+        };
+        let guards = page.app().guards_at(execution, ended).await?.guards;
+        let guard = guards.into_iter().find(is_refused);
+        found.extend(guard.map(|guard| EntryReason { from: Some(arc.from.clone()), guard }));
+    }
+    Ok(found)
+}
+
+/// Evaluates the guards that led to the latest run of a step, or that skipped the step.
+async fn reasons(
+    page: &PageRequest,
+    state: &PositionState,
+    execution: ExecutionId,
+    step: &PositionStep,
+    run: Option<&RunRecord>,
+) -> Result<Vec<EntryReason>, PageError> {
+    let mut found = Vec::new();
+    if let Some(seq) = step.skipped_by.filter(|_| step.skipped.is_some()) {
+        let own = page.app().guards_at(execution, seq).await?.guards;
+        let own = own.into_iter().filter(|it| !matches!(it.subject, GuardSubjectView::Arc { .. }));
+        found.extend(own.map(|guard| EntryReason { from: None, guard }));
+        return Ok(found);
+    }
+    if step.status.is_none() {
+        return refusals(page, state, execution, step).await;
+    }
+    let entered = step.latest.as_ref().map_or(0, |run| run.entered);
+    for from in run.iter().flat_map(|run| &run.from).take(ORIGINS_MAX) {
+        let origin = state.steps.iter().find(|it| it.name == from.as_str());
+        // In a cycle, the step before may have run again since.
+        let ended = origin.and_then(|it| it.latest.as_ref()?.ended).filter(|seq| *seq < entered);
+        let Some(ended) = ended else { continue };
+        let leads_here = |guard: &GuardView| match &guard.subject {
+            GuardSubjectView::Arc { to, .. } => {
+                *to == step.name && guard.when.is_some() && guard.result == GuardResultView::Held
+            }
+            GuardSubjectView::Step | GuardSubjectView::Admission { .. } => false,
+        };
+        let guards = page.app().guards_at(execution, ended).await?.guards;
+        let guard = guards.into_iter().find(leads_here);
+        found.extend(guard.map(|guard| EntryReason { from: Some(from.to_string()), guard }));
+    }
+    Ok(found)
 }

@@ -1,10 +1,10 @@
-//! Forms that act on one execution: cancel, retry from the failure, run again.
+//! Forms that act on one execution: cancel, pause, resume, retry from the failure, run again.
 
 use std::collections::BTreeMap;
 
 use axum::extract::Path;
-use noetl_app::{EndError, ForkPlaybook};
-use noetl_control::{ForkAt, ForkError, ForkRequest, RegisterError};
+use noetl_app::{EndError, ForkPlaybook, PauseError};
+use noetl_control::{ForkAt, ForkError, ForkRequest, PauseCaller, RegisterError};
 use noetl_model::{ChildExecutions, ExecutionId};
 use serde_json::Map;
 
@@ -21,7 +21,25 @@ pub(in crate::pages) async fn cancel(
 ) -> PageResult {
     let execution = execution_of(&id)?;
     let reason = form.given("reason").map(str::to_owned);
-    page.app().cancel(execution, reason, ChildExecutions::Cancelled).await?;
+    page.app().cancel(execution, reason, ChildExecutions::Cancelled, page.actor()).await?;
+    Ok(see(form.get("return_to")))
+}
+
+pub(in crate::pages) async fn pause(
+    page: PageRequest,
+    Path(id): Path<String>,
+    form: SignedForm,
+) -> PageResult {
+    page.app().pause_execution(execution_of(&id)?, PauseCaller::default()).await?;
+    Ok(see(form.get("return_to")))
+}
+
+pub(in crate::pages) async fn resume(
+    page: PageRequest,
+    Path(id): Path<String>,
+    form: SignedForm,
+) -> PageResult {
+    page.app().resume_execution(execution_of(&id)?, PauseCaller::default()).await?;
     Ok(see(form.get("return_to")))
 }
 
@@ -36,6 +54,7 @@ pub(in crate::pages) async fn retry(
         playbook: None,
         workload: Map::new(),
         context: BTreeMap::new(),
+        actor: page.actor(),
     };
     let fork = page.app().fork(request, ForkPlaybook::Registered).await?;
     Ok(see(&execution_address(fork.execution)))
@@ -47,12 +66,25 @@ pub(in crate::pages) async fn rerun(
     _form: SignedForm,
 ) -> PageResult {
     let original = execution_of(&id)?;
-    let started = page.app().rerun(original, None).await?;
+    let started = page.app().rerun(original, None, page.actor()).await?;
     Ok(see(&execution_address(started.execution)))
 }
 
 fn execution_of(text: &str) -> Result<ExecutionId, PageError> {
     text.parse().map_err(|_| PageError::UnknownPage)
+}
+
+impl From<PauseError> for PageError {
+    fn from(error: PauseError) -> Self {
+        match error {
+            PauseError::ActorTooLong | PauseError::ReasonTooLong | PauseError::Refused(_) => {
+                Self::Refused(error.to_string())
+            }
+            PauseError::UnknownPlaybook(_) => Self::NotFound(error.to_string()),
+            PauseError::Submit(error) => error.into(),
+            PauseError::Store(error) => error.into(),
+        }
+    }
 }
 
 impl From<EndError> for PageError {

@@ -1,7 +1,7 @@
 //! The filter of the list, as the address holds it.
 
 use noetl_app::{ExecutionFilter, ExecutionQuery, HistogramQuery, PathFilter};
-use noetl_model::{ExecutionId, ExecutionStatus, Timestamp};
+use noetl_model::{ExecutionId, ExecutionStatus, Label, Timestamp};
 use serde::Deserialize;
 
 use crate::address::with_query;
@@ -19,6 +19,10 @@ pub(in crate::pages) struct ListFilter {
     pub(super) from: String,
     pub(super) until: String,
     pub(super) parent: String,
+    /// Labels such as `team:ops`, separated by commas.
+    pub(super) label: String,
+    /// The person or program that requested the start.
+    pub(super) actor: String,
     /// The last execution of the page before.
     pub(super) after: String,
     /// `on` keeps the list fresh.
@@ -36,6 +40,8 @@ impl ListFilter {
             from: field("from"),
             until: field("until"),
             parent: field("parent"),
+            label: field("label"),
+            actor: field("actor"),
             after: String::new(),
             live: String::new(),
             compare: String::new(),
@@ -43,13 +49,15 @@ impl ListFilter {
     }
 
     /// Returns the fields that select executions, without those of the page.
-    pub(in crate::pages) fn fields(&self) -> [(&'static str, &str); 5] {
+    pub(in crate::pages) fn fields(&self) -> [(&'static str, &str); 7] {
         [
             ("status", &self.status),
             ("playbook", &self.playbook),
             ("from", &self.from),
             ("until", &self.until),
             ("parent", &self.parent),
+            ("label", &self.label),
+            ("actor", &self.actor),
         ]
     }
 
@@ -61,6 +69,8 @@ impl ListFilter {
                 path: given(&self.playbook).map(|part| PathFilter::Part(part.to_owned())),
                 catalog_id: None,
                 parent: self.parent.parse().ok(),
+                labels: labels(&self.label),
+                actor: self.actor.parse().ok(),
             },
             started_after: instant(&self.from),
             started_before: instant(&self.until),
@@ -121,6 +131,8 @@ impl ListFilter {
                 ("from", &self.from),
                 ("until", &self.until),
                 ("parent", &self.parent),
+                ("label", &self.label),
+                ("actor", &self.actor),
                 ("after", &self.after),
                 ("live", &self.live),
                 ("compare", &self.compare),
@@ -137,6 +149,18 @@ impl ListFilter {
     pub(in crate::pages) fn first(&self) -> Self {
         Self { after: String::new(), ..self.clone() }
     }
+}
+
+/// Parses labels that are separated by commas; a value may have commas of its own.
+fn labels(text: &str) -> Vec<Label> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match parts.last_mut() {
+            Some(last) if !part.contains([':', '=']) => *last = format!("{last},{part}"),
+            Some(_) | None => parts.push(part.to_owned()),
+        }
+    }
+    parts.iter().filter_map(|part| part.parse().ok()).collect()
 }
 
 fn given(text: &str) -> Option<&str> {
@@ -163,6 +187,15 @@ mod tests {
         assert_eq!(ListFilter::default().address(), "/ui/executions");
         assert!(filter.is_narrow());
         assert!(!ListFilter { live: "on".into(), ..ListFilter::default() }.is_narrow());
+    }
+
+    #[test]
+    fn labels_are_separated_by_commas() {
+        let read = |text: &str| labels(text).iter().map(Label::to_string).collect::<Vec<_>>();
+        assert_eq!(read("team:ops, env=prod"), ["team:ops", "env:prod"]);
+        assert_eq!(read("note:a,b"), ["note:a,b"]);
+        assert!(read("").is_empty());
+        assert!(read("team").is_empty());
     }
 
     #[test]

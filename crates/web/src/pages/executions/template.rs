@@ -76,6 +76,9 @@ fn filters(page: &PageRequest, view: &ExecutionsView) -> Markup {
                 input #filter-playbook name="playbook" type="search" value=(filter.playbook)
                     placeholder=(page.t("executions.path_part"));
             }
+            label { span { (page.t("executions.label")) }
+                input name="label" type="search" value=(filter.label) placeholder="team:ops";
+            }
             label { span { (page.t("executions.from")) }
                 input name="from" type="datetime-local" value=(filter.from);
             }
@@ -86,6 +89,11 @@ fn filters(page: &PageRequest, view: &ExecutionsView) -> Markup {
             @if !filter.parent.is_empty() {
                 label { span { (page.t("executions.parent")) }
                     input name="parent" value=(filter.parent);
+                }
+            }
+            @if !filter.actor.is_empty() {
+                label { span { (page.t("executions.actor")) }
+                    input name="actor" value=(filter.actor);
                 }
             }
             label.check { input name="live" type="checkbox" value="on" checked[filter.is_live()];

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use noetl_api::wire::{FeedDeliveryView, FeedFilter, FeedView, OutboxMessage};
+use noetl_app::ListedNotification;
 
 use crate::components::action::{Action, action, confirmed_action};
 use crate::components::empty::empty;
@@ -19,12 +20,19 @@ const ADDRESS: &str = "/ui/feeds";
 #[derive(Debug)]
 pub(super) struct FeedsView {
     pub(super) feeds: Vec<FeedView>,
+    pub(super) notifications: Vec<ListedNotification>,
     pub(super) dead: Vec<OutboxMessage>,
 }
 
 pub(super) fn feeds(page: &PageRequest, view: &FeedsView) -> Markup {
     html! {
         header.page-head { h1 { (page.t("nav.feeds")) } }
+        @if !view.notifications.is_empty() {
+            section {
+                div.section-head { h2 { (page.t("feeds.notifications")) } }
+                (notifications(page, &view.notifications))
+            }
+        }
         @if !view.dead.is_empty() {
             section { div.section-head { h2 { (page.t("feeds.dead")) } } (dead(page, &view.dead)) }
         }
@@ -53,7 +61,7 @@ fn list(page: &PageRequest, feeds: &[FeedView]) -> Markup {
                 html! { code { (feed.name) } },
                 delivery(page, feed.delivery.as_ref()),
                 filter(page, &feed.filter),
-                html! { @if let Some(subject) = &feed.subject { code { (subject) } } },
+                html! { @match &feed.subject { Some(subject) => code { (subject) }, None => span.soft { "–" } } },
                 time_text(&feed.moved_at),
                 html! { @if may_retry(page, feed) { (retry_feed(page, &feed.name)) } },
             ]
@@ -95,6 +103,39 @@ fn may_retry(page: &PageRequest, feed: &FeedView) -> bool {
 fn retry_feed(page: &PageRequest, name: &str) -> Markup {
     let fields = [("action", "retry_feed"), ("feed", name)];
     action(page, &Action { address: ADDRESS, label: page.t("feeds.retry"), fields: &fields })
+}
+
+fn notifications(page: &PageRequest, listed: &[ListedNotification]) -> Markup {
+    let columns = [
+        text(page.t("feeds.notification")),
+        text(page.t("feeds.playbooks")),
+        wide(page.t("feeds.receivers")),
+        actions(page.t("schedules.actions")),
+    ];
+    let rows: Vec<Vec<Markup>> = listed.iter().map(|it| notification_row(page, it)).collect();
+    table(page.t("feeds.notifications"), &columns, &rows)
+}
+
+fn notification_row(page: &PageRequest, listed: &ListedNotification) -> Vec<Markup> {
+    let path = listed.entry.path.as_str();
+    let (name, label) =
+        if listed.is_paused { ("resume", "feeds.resume") } else { ("pause", "feeds.pause") };
+    let fields = [("action", name), ("path", path)];
+    let change = Action { address: ADDRESS, label: page.t(label), fields: &fields };
+    vec![
+        html! {
+            code { (path) }
+            @if listed.is_paused { " " (badge(Tone::Quiet, page.t("feeds.paused"))) }
+        },
+        html! { @if listed.paths.is_empty() { "*" } @else { (listed.paths.join(", ")) } },
+        html! {
+            @if let Some(problem) = &listed.problem { (error_line(problem)) }
+            @for (reason, receivers) in &listed.on {
+                div { (reason) ": " (receivers.join(", ")) }
+            }
+        },
+        html! { @if page.visitor.may.admin { (action(page, &change)) } },
+    ]
 }
 
 fn dead(page: &PageRequest, messages: &[OutboxMessage]) -> Markup {

@@ -68,6 +68,10 @@ fn first_steps(page: &PageRequest) -> Markup {
 fn attention(page: &PageRequest, attention: &Attention) -> Markup {
     html! {
         div.stack {
+            @if attention.approvals > 0 {
+                (hint(&html! { a href="/ui/waiting" {
+                    (page.words.count("waiting.people", attention.approvals as u64)) } }))
+            }
             @for pool in &attention.pools { (unserved(page, pool)) }
             @for schedule in &attention.schedules {
                 (hint(&html! {

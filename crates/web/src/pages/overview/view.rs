@@ -17,6 +17,8 @@ use crate::request::PageRequest;
 const LISTED: usize = 10;
 /// Number of failed executions that ask for attention.
 const FAILED: usize = 5;
+/// Number up to which approvals are counted.
+const APPROVALS: usize = 100;
 /// Age up to which a failed execution asks for attention.
 const FAILED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
@@ -33,6 +35,8 @@ pub(super) struct OverviewView {
 #[derive(Debug)]
 pub(super) struct Attention {
     pub(super) failed: Vec<ExecutionLine>,
+    /// The number of approvals that wait for a person, up to [`APPROVALS`].
+    pub(super) approvals: usize,
     /// Pools with commands and no worker.
     pub(super) pools: Vec<PoolQueue>,
     /// Schedules that cannot start executions.
@@ -46,6 +50,7 @@ pub(super) struct Attention {
 impl Attention {
     pub(super) fn is_empty(&self) -> bool {
         self.failed.is_empty()
+            && self.approvals == 0
             && self.pools.is_empty()
             && self.schedules.is_empty()
             && self.dead.is_empty()
@@ -66,6 +71,7 @@ impl Attention {
             ExecutionQuery { started_after: Some(Timestamp::from_micros(since)), ..failed };
         Ok(Self {
             failed: executions(page, failed).await?,
+            approvals: app.count_open_approvals(APPROVALS).await?,
             pools,
             schedules,
             dead: app.list_messages(Some("DEAD"), 0, Some(LISTED)).await?.messages,

@@ -1,18 +1,22 @@
 //! A playbook as HTML.
 
+use std::ops::Range;
+
 use maud::{Markup, html};
 use noetl_model::Pool;
 
 use super::diff::{DiffLine, LineChange};
-use super::graph::graph;
+use super::graph::{StepLinks, graph};
 use super::inputs::{FieldKind, InputField, PREFIX};
 use super::view::{Comparison, PlaybookView};
 use crate::address::with_query;
 use crate::components::action::{Action, action, confirmed_action};
+use crate::components::duration_bars::duration_bars;
 use crate::components::empty::empty;
 use crate::components::error::{error_line, hint};
 use crate::components::execution_table::execution_table;
 use crate::components::id::playbook_address;
+use crate::components::source_lines::StepLines;
 use crate::components::time::time;
 use crate::layout::form_fields;
 use crate::pages::editor::editor_address;
@@ -30,7 +34,7 @@ pub(super) fn playbook(page: &PageRequest, view: &PlaybookView) -> Markup {
                     (versions(page, view))
                     @match &view.compared {
                         Some(compared) => (difference(page, compared)),
-                        None => (source(&view.entry.content)),
+                        None => (source(page, view)),
                     }
                 }
             }
@@ -41,7 +45,7 @@ pub(super) fn playbook(page: &PageRequest, view: &PlaybookView) -> Markup {
                 @if view.is_playbook() {
                     section {
                         div.section-head { h2 { (page.t("playbook.graph")) } }
-                        (graph(page, &view.entry.content))
+                        (graph(page, &view.entry.content, if view.compared.is_some() { StepLinks::Nowhere } else { StepLinks::Source }))
                     }
                 }
             }
@@ -57,6 +61,11 @@ fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
         Some(_) => ("restore", page.t("playbook.restore")),
     };
     let change = Action { address: &address, label, fields: &[("action", name)] };
+    let (name, label) = match view.is_paused {
+        false => ("pause", page.t("exec.pause")),
+        true => ("resume", page.t("exec.resume")),
+    };
+    let pause = Action { address: &address, label, fields: &[("action", name)] };
     html! {
         header.page-head {
             h1 { (view.entry.path) }
@@ -65,6 +74,7 @@ fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
             @if view.is_playbook() && page.visitor.may.run {
                 div.end {
                     a.button href=(edit_address(view)) { (page.t("editor.edit")) }
+                    (action(page, &pause))
                     @match view.entry.archived_at {
                         None => (confirmed_action(page, &change, page.t("playbook.archive_question"))),
                         Some(_) => (action(page, &change)),
@@ -109,11 +119,47 @@ fn versions(page: &PageRequest, view: &PlaybookView) -> Markup {
     }
 }
 
-fn source(content: &str) -> Markup {
+/// Draws the source; the lines of a step are one element, which the graph leads to.
+fn source(page: &PageRequest, view: &PlaybookView) -> Markup {
+    let lines: Vec<&str> = view.entry.content.lines().collect();
+    let steps = StepLines::of(&view.entry.content);
+    let mut from = 0;
+    let mut parts = Vec::new();
+    for (index, step) in view.steps.iter().enumerate() {
+        let Some(found) = steps.get(step).filter(|it| it.start >= from) else { continue };
+        parts.push((None, from..found.start));
+        from = found.end;
+        parts.push((Some((index, step)), found));
+    }
+    parts.push((None, from..lines.len()));
     html! {
-        div.source tabindex="0" {
-            ol { @for line in content.lines() { li { code { (line) } } } }
+        pre.source tabindex="0" {
+            @for (step, range) in parts {
+                @match step {
+                    None => (numbered(&lines, range)),
+                    Some((index, step)) => span.step-lines id={ "step-" (index) } {
+                        (step_line(page, &lines, range.start, index, step))
+                        (numbered(&lines, range.start + 1..range.end))
+                    },
+                }
+            }
         }
+    }
+}
+
+fn numbered(lines: &[&str], range: Range<usize>) -> Markup {
+    html! {
+        @for at in range {
+            span.line { span.at aria-hidden="true" { (at + 1) } (lines[at]) "\n" }
+        }
+    }
+}
+
+/// Draws the first line of a step: its number leads to the step in the graph.
+fn step_line(page: &PageRequest, lines: &[&str], at: usize, index: usize, step: &str) -> Markup {
+    let label = format!("{} – {}: {step}", at + 1, page.t("playbook.show_in_graph"));
+    html! {
+        span.line { a.at href={ "#node-" (index) } title=(label) aria-label=(label) { (at + 1) } (lines[at]) "\n" }
     }
 }
 
@@ -163,15 +209,31 @@ fn run_form(page: &PageRequest, view: &PlaybookView) -> Markup {
 
 pub(in crate::pages) fn input(field: &InputField) -> Markup {
     let name = format!("{PREFIX}{}", field.name);
+    let needed = field.is_required;
     html! {
-        label { span { (field.name) }
-            @match field.kind {
+        label { span { (field.name) @if needed { span.required aria-hidden="true" { " *" } } }
+            @match &field.kind {
                 FieldKind::Text if field.text.contains('\n') =>
-                    textarea name=(name) rows="4" { (field.text) },
-                FieldKind::Text => input name=(name) value=(field.text);,
-                FieldKind::Number => input name=(name) type="number" step="any" required value=(field.text);,
+                    textarea name=(name) rows="4" required[needed] { (field.text) },
+                FieldKind::Text => input name=(name) required[needed] value=(field.text);,
+                FieldKind::Number => input name=(name) type="number" step="any"
+                    required[needed || !field.text.is_empty()] value=(field.text);,
                 FieldKind::Flag => input name=(name) type="checkbox" value="true" checked[field.text == "true"];,
-                FieldKind::Json => textarea name=(name) rows="3" spellcheck="false" { (field.text) },
+                FieldKind::Json => textarea name=(name) rows="3" spellcheck="false" required[needed] { (field.text) },
+                FieldKind::Choice(choices) => (select(&name, field, choices)),
+                FieldKind::Secret => input name=(name) type="password" autocomplete="off" required[needed];,
+            }
+            @if let Some(about) = &field.description { small { (about) } }
+        }
+    }
+}
+
+fn select(name: &str, field: &InputField, choices: &[String]) -> Markup {
+    html! {
+        select name=(name) required[field.is_required] {
+            @if field.text.is_empty() { option value="" { } }
+            @for choice in choices {
+                option value=(choice) selected[*choice == field.text] { (choice) }
             }
         }
     }
@@ -185,7 +247,10 @@ fn executions(page: &PageRequest, view: &PlaybookView) -> Markup {
                 (empty(page.t("playbook.no_executions"), page.t("overview.empty_more"),
                     Some(&format!("noetl run {}", view.entry.path))))
             } @else {
-                div #executions data-refresh="2000" { (execution_table(page, &view.executions)) }
+                div #executions data-refresh="2000" {
+                    (duration_bars(page, page.t("playbook.durations"), &view.durations))
+                    (execution_table(page, &view.executions))
+                }
             }
         }
     }

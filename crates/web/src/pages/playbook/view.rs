@@ -1,6 +1,8 @@
 //! The values of a playbook's page.
 
 use noetl_app::{CatalogEntry, EntryChoice, ExecutionFilter, ExecutionQuery, PathFilter};
+use noetl_model::Summary;
+use noetl_playbook::parse;
 
 use super::VersionChoice;
 use super::diff::{DiffLine, diff};
@@ -12,6 +14,8 @@ use crate::request::PageRequest;
 
 /// Number of executions on the page.
 const EXECUTIONS: usize = 10;
+/// Number of executions whose durations are drawn.
+const DURATIONS: usize = 40;
 /// Maximum number of versions to choose from.
 const VERSIONS_MAX: u32 = 50;
 
@@ -24,7 +28,13 @@ pub(super) struct PlaybookView {
     pub(super) pool: String,
     /// The reason why the values of the form did not start an execution.
     pub(super) refusal: Option<String>,
+    /// The names of the steps; none if this server cannot read the version.
+    pub(super) steps: Vec<String>,
     pub(super) executions: Vec<ExecutionLine>,
+    /// True if the playbook is paused.
+    pub(super) is_paused: bool,
+    /// The last executions, newest first, for their durations.
+    pub(super) durations: Vec<Summary>,
 }
 
 /// The differences of the shown version from another.
@@ -55,13 +65,18 @@ impl PlaybookView {
             }
             Err(_) => None,
         };
+        let is_paused = is_paused(page, &path).await?;
+        let (executions, durations) = last_executions(page, path).await?;
         Ok(Self {
             newest: newest_version,
             compared,
             inputs: fields(&shown.content),
             pool: String::new(),
             refusal: None,
-            executions: last_executions(page, path).await?,
+            is_paused,
+            steps: step_names(&shown.content),
+            executions,
+            durations,
             entry: shown,
         })
     }
@@ -78,6 +93,14 @@ impl PlaybookView {
     }
 }
 
+fn step_names(content: &str) -> Vec<String> {
+    let parsed = parse("playbook", content.as_bytes());
+    parsed.map_or_else(
+        |_| Vec::new(),
+        |checked| checked.playbook.steps.iter().map(|step| step.name.to_string()).collect(),
+    )
+}
+
 /// Loads a version of a path; the newest if none is named.
 pub(super) async fn entry(
     page: &PageRequest,
@@ -90,9 +113,17 @@ pub(super) async fn entry(
 async fn last_executions(
     page: &PageRequest,
     path: String,
-) -> Result<Vec<ExecutionLine>, PageError> {
+) -> Result<(Vec<ExecutionLine>, Vec<Summary>), PageError> {
     let filter =
         ExecutionFilter { path: Some(PathFilter::Whole(path)), ..ExecutionFilter::default() };
-    let query = ExecutionQuery { filter, limit: Some(EXECUTIONS), ..ExecutionQuery::default() };
-    listed(page, query_executions(page, &query).await?.executions).await
+    let query = ExecutionQuery { filter, limit: Some(DURATIONS), ..ExecutionQuery::default() };
+    let mut found = query_executions(page, &query).await?.executions;
+    let durations = found.iter().map(|known| known.summary.clone()).collect();
+    found.truncate(EXECUTIONS);
+    Ok((listed(page, found).await?, durations))
+}
+
+async fn is_paused(page: &PageRequest, path: &str) -> Result<bool, PageError> {
+    let pauses = page.app().pause_list().await?.pauses;
+    Ok(pauses.iter().any(|it| it.kind == "playbook" && it.name == path && !it.is_ending))
 }

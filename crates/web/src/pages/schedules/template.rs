@@ -74,7 +74,10 @@ fn state(page: &PageRequest, schedule: &ScheduleView) -> Markup {
 fn last(schedule: &ScheduleView) -> Markup {
     let execution = schedule.last_execution_id.as_ref().and_then(|id| id.parse().ok());
     html! {
-        @if let Some(instant) = &schedule.last_instant { (time_text(instant)) " " }
+        @match &schedule.last_instant {
+            Some(instant) => { (time_text(instant)) " " },
+            None => span.soft { "–" },
+        }
         @if let Some(execution) = execution { (execution_link(execution)) }
     }
 }

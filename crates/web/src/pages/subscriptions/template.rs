@@ -76,7 +76,10 @@ fn state(page: &PageRequest, state: &str) -> Markup {
 fn switches(page: &PageRequest, subscription: &SubscriptionView) -> Markup {
     let address = address(subscription);
     let allowed = SubscriptionAction::ALL.iter().filter(|action| {
-        action.allowed_from().iter().any(|state| state.to_string() == subscription.state)
+        action
+            .allowed_from()
+            .iter()
+            .any(|state| state.to_string() == subscription.state && changes_state(**action, *state))
     });
     html! {
         @for allowed in allowed {
@@ -86,6 +89,24 @@ fn switches(page: &PageRequest, subscription: &SubscriptionView) -> Markup {
                 fields: &[("action", allowed.as_str())],
             })) " "
         }
+    }
+}
+
+/// True if an action leads from a state to another one; a state has one word for the way back.
+fn changes_state(action: SubscriptionAction, state: SubscriptionState) -> bool {
+    match action {
+        SubscriptionAction::Activate => match state {
+            SubscriptionState::Registered | SubscriptionState::Deactivated => true,
+            SubscriptionState::Active | SubscriptionState::Paused | SubscriptionState::Draining => {
+                false
+            }
+        },
+        SubscriptionAction::Resume => {
+            matches!(state, SubscriptionState::Paused | SubscriptionState::Draining)
+        }
+        SubscriptionAction::Pause => state != SubscriptionState::Paused,
+        SubscriptionAction::Drain => state != SubscriptionState::Draining,
+        SubscriptionAction::Deactivate => state != SubscriptionState::Deactivated,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The system as HTML.
 
 use maud::{Markup, html};
-use noetl_app::AuditEntry;
+use noetl_app::{AuditEntry, SettingInForce, SettingSource};
 use noetl_bus::Reach;
 use noetl_control::Skew;
 
@@ -22,6 +22,7 @@ pub(super) fn system(page: &PageRequest, view: &SystemView) -> Markup {
             section { div.section-head { h2 { (page.t("system.database")) } } (database(page, view)) }
             section { div.section-head { h2 { (page.t("system.parts")) } } (parts(page, view)) }
         }
+        @if !view.settings.is_empty() { (settings(page, &view.settings)) }
         section {
             div.section-head { h2 { (page.t("system.audit")) } }
             @if view.accesses.is_empty() {
@@ -82,6 +83,49 @@ fn parts(page: &PageRequest, view: &SystemView) -> Markup {
             (fact(page.t("system.api"), &html! { a href="/api/docs" data-plain { "/api/docs" } }))
         }
     }
+}
+
+/// Draws the settings: those that somebody has set, then the others.
+fn settings(page: &PageRequest, settings: &[SettingInForce]) -> Markup {
+    let is_set = |setting: &&SettingInForce| setting.source != SettingSource::Default;
+    let (set, left): (Vec<_>, Vec<_>) = settings.iter().partition(is_set);
+    html! {
+        section {
+            div.section-head { h2 { (page.t("system.settings")) } }
+            @if set.is_empty() { p.soft { (page.t("system.no_settings")) } }
+            @else { (settings_table(page, &set)) }
+            details {
+                summary { (page.words.count("system.defaults", u64::try_from(left.len()).unwrap_or(0))) }
+                (settings_table(page, &left))
+            }
+        }
+    }
+}
+
+fn settings_table(page: &PageRequest, settings: &[&SettingInForce]) -> Markup {
+    let columns = [
+        text(page.t("system.setting")),
+        wide(page.t("system.value")),
+        text(page.t("system.source")),
+        text(page.t("system.variable")),
+    ];
+    let row = |setting: &&SettingInForce| {
+        let source = match setting.source {
+            SettingSource::Flag => "system.from_flag",
+            SettingSource::Context => "system.from_context",
+            SettingSource::Environment => "system.from_environment",
+            SettingSource::File => "system.from_file",
+            SettingSource::Default => "system.from_default",
+        };
+        vec![
+            html! { code { (setting.key) } },
+            html! { @match &setting.value { Some(value) => code { (value) }, None => span.soft { "–" } } },
+            html! { (page.words.t(source)) },
+            html! { code.soft { (setting.variable) } },
+        ]
+    };
+    let rows: Vec<Vec<Markup>> = settings.iter().map(row).collect();
+    table(page.t("system.settings"), &columns, &rows)
 }
 
 fn clock(page: &PageRequest, skew: Skew) -> Markup {

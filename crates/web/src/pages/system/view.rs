@@ -1,6 +1,8 @@
 //! The values of the page of the system.
 
-use noetl_app::{AuditEntry, AuditFilter, ConnectionFigures, DashboardCounts, Tables};
+use noetl_app::{
+    AuditEntry, AuditFilter, ConnectionFigures, DashboardCounts, SettingInForce, Tables,
+};
 use noetl_bus::Reach;
 use noetl_control::Skew;
 
@@ -24,6 +26,8 @@ pub(super) struct SystemView {
     pub(super) key_version: String,
     pub(super) counts: DashboardCounts,
     pub(super) accesses: Vec<AuditEntry>,
+    /// The settings of the process; none for a visitor who may not administer it.
+    pub(super) settings: Vec<SettingInForce>,
 }
 
 impl SystemView {
@@ -40,6 +44,10 @@ impl SystemView {
             skew: app.control().clock_skew(),
             key_version: app.vault().key_version(),
             counts: app.dashboard_counts().await?,
+            settings: match page.visitor.may.admin {
+                true => app.settings_in_force().to_vec(),
+                false => Vec::new(),
+            },
             accesses: app.secret_accesses(&AuditFilter::default(), Some(ACCESSES)).await?,
         })
     }

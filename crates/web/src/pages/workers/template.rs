@@ -1,22 +1,36 @@
 //! Pools and workers as HTML.
 
-use maud::{Markup, html};
-use noetl_api::wire::PoolRow;
-use noetl_app::PoolQueue;
+use std::time::Duration;
 
+use maud::{Markup, html};
+use noetl_api::wire::{LimitView, PauseView, PoolRow};
+use noetl_app::{LeasedCommand, PoolQueue};
+
+use crate::address::encoded;
+use crate::components::action::{Action, action};
 use crate::components::command::command;
+use crate::components::duration::duration;
+use crate::components::duration::short;
 use crate::components::empty::empty;
 use crate::components::error::hint;
+use crate::components::id::execution_address;
 use crate::components::status::{Tone, badge};
 use crate::components::table::{number, table, text, wide};
-use crate::components::time::time_text;
+use crate::components::time::{time, time_text};
 use crate::request::PageRequest;
 
 #[derive(Debug)]
 pub(super) struct WorkersView {
     pub(super) pools: Vec<PoolQueue>,
     pub(super) workers: Vec<PoolRow>,
+    pub(super) pauses: Vec<PauseView>,
+    pub(super) limits: Vec<LimitView>,
+    /// The commands that workers run now.
+    pub(super) running: Vec<LeasedCommand>,
 }
+
+/// Maximum number of commands of a worker that are shown.
+const RUNNING_MAX: usize = 3;
 
 pub(super) fn workers(page: &PageRequest, view: &WorkersView) -> Markup {
     html! {
@@ -27,10 +41,13 @@ pub(super) fn workers(page: &PageRequest, view: &WorkersView) -> Markup {
                 (empty(page.t("workers.empty"), page.t("workers.empty_more"), Some("noetl worker")))
             }
             @if !view.pools.is_empty() {
-                section { div.section-head { h2 { (page.t("workers.pools")) } } (pools(page, &view.pools)) }
+                section { div.section-head { h2 { (page.t("workers.pools")) } } (pools(page, view)) }
+            }
+            @if !view.limits.is_empty() {
+                section { div.section-head { h2 { (page.t("workers.limits")) } } (limits(page, &view.limits)) }
             }
             @if !view.workers.is_empty() {
-                section { div.section-head { h2 { (page.t("nav.workers")) } } (registered(page, &view.workers)) }
+                section { div.section-head { h2 { (page.t("nav.workers")) } } (registered(page, view)) }
             }
         }
     }
@@ -46,17 +63,22 @@ pub(in crate::pages) fn unserved(page: &PageRequest, pool: &PoolQueue) -> Markup
     })
 }
 
-fn pools(page: &PageRequest, pools: &[PoolQueue]) -> Markup {
+fn pools(page: &PageRequest, view: &WorkersView) -> Markup {
     let columns = [
         text(page.t("workers.pool")),
         text(page.t("executions.status")),
         number(page.t("workers.ready")),
+        number(page.t("workers.oldest")),
         number(page.t("nav.workers")),
+        text(""),
     ];
-    let rows: Vec<Vec<Markup>> = pools
+    let rows: Vec<Vec<Markup>> = view
+        .pools
         .iter()
         .map(|pool| {
+            let pause = pause_of(view, pool.pool.as_str());
             let state = match (pool.is_served, pool.ready) {
+                _ if pause.is_some() => badge(Tone::Warning, page.t("workers.paused")),
                 (false, _) => badge(Tone::Bad, page.t("workers.no_worker")),
                 (true, 0) => badge(Tone::Good, page.t("workers.idle")),
                 (true, _) => badge(Tone::Active, page.t("workers.working")),
@@ -65,23 +87,79 @@ fn pools(page: &PageRequest, pools: &[PoolQueue]) -> Markup {
                 html! { code { (pool.pool.as_str()) } },
                 state,
                 html! { (page.words.number(pool.ready)) },
+                html! { @match pool.oldest {
+                    Some(since) => (duration(page.words, page.now.since(since))),
+                    None => span.soft { "–" },
+                } },
                 html! { (pool.workers) },
+                pool_action(page, pool.pool.as_str(), pause),
             ]
         })
         .collect();
     table(page.t("workers.pools"), &columns, &rows)
 }
 
-fn registered(page: &PageRequest, workers: &[PoolRow]) -> Markup {
+fn pause_of<'v>(view: &'v WorkersView, pool: &str) -> Option<&'v PauseView> {
+    view.pauses.iter().find(|pause| pause.kind == "pool" && pause.name == pool)
+}
+
+/// Draws the button that pauses or resumes a pool, with the caller of its pause.
+fn pool_action(page: &PageRequest, pool: &str, pause: Option<&PauseView>) -> Markup {
+    let (word, label) = match pause {
+        Some(_) => ("resume", page.t("exec.resume")),
+        None => ("pause", page.t("exec.pause")),
+    };
+    let fields = [("action", word), ("pool", pool)];
+    html! {
+        @if let Some(pause) = pause {
+            span.soft {
+                @if let Some(actor) = &pause.actor { (actor) " " }
+                (time(pause.since)) " "
+            }
+        }
+        @if page.visitor.may.run {
+            (action(page, &Action { address: "/ui/workers", label, fields: &fields }))
+        }
+    }
+}
+
+fn limits(page: &PageRequest, limits: &[LimitView]) -> Markup {
+    let columns = [
+        wide(page.t("workers.limit")),
+        text(page.t("workers.allows")),
+        number(page.t("workers.holders")),
+        number(page.t("workers.queued")),
+        number(page.t("workers.oldest")),
+    ];
+    let rows: Vec<Vec<Markup>> = limits
+        .iter()
+        .map(|limit| {
+            let oldest = limit.oldest_wait_seconds.unwrap_or_default();
+            let oldest = Duration::try_from_secs_f64(oldest).unwrap_or_default();
+            vec![
+                html! { code { (limit.name) } },
+                html! { (limit.allows) },
+                html! { (page.words.number(limit.holders)) },
+                html! { (page.words.number(limit.queued)) },
+                html! { @if limit.queued > 0 { (short(page.words, oldest)) } },
+            ]
+        })
+        .collect();
+    table(page.t("workers.limits"), &columns, &rows)
+}
+
+fn registered(page: &PageRequest, view: &WorkersView) -> Markup {
     let columns = [
         wide(page.t("workers.name")),
         text(page.t("executions.status")),
         text(page.t("workers.pool")),
+        text(page.t("workers.running")),
         number(page.t("workers.slots")),
         text(page.t("workers.heartbeat")),
         text(page.t("workers.since")),
     ];
-    let rows: Vec<Vec<Markup>> = workers
+    let rows: Vec<Vec<Markup>> = view
+        .workers
         .iter()
         .map(|worker| {
             let (tone, word) = match worker.status.as_str() {
@@ -94,6 +172,7 @@ fn registered(page: &PageRequest, workers: &[PoolRow]) -> Markup {
                 html! { code { (worker.name) } },
                 badge(tone, word),
                 html! { @if let Some(pool) = pool { code { (pool) } } },
+                runs_now(page, &view.running, &worker.name),
                 html! { @if let Some(capacity) = worker.capacity { (capacity) } },
                 time_text(&worker.heartbeat),
                 time_text(&worker.created_at),
@@ -101,4 +180,20 @@ fn registered(page: &PageRequest, workers: &[PoolRow]) -> Markup {
         })
         .collect();
     table(page.t("nav.workers"), &columns, &rows)
+}
+
+/// Draws the steps that a worker runs now, each a link to its execution.
+fn runs_now(page: &PageRequest, running: &[LeasedCommand], worker: &str) -> Markup {
+    let own: Vec<&LeasedCommand> =
+        running.iter().filter(|it| it.worker.as_str() == worker).collect();
+    let more = own.len().saturating_sub(RUNNING_MAX);
+    html! {
+        @if own.is_empty() { span.soft { "–" } }
+        @for (index, command) in own.iter().take(RUNNING_MAX).enumerate() {
+            @if index > 0 { ", " }
+            a href={ (execution_address(command.execution)) "?step=" (encoded(&command.step)) }
+                title=(command.execution) { code { (command.step) } }
+        }
+        @if more > 0 { " " span.soft { (page.words.fill("workers.more", &[("count", &more.to_string())])) } }
+    }
 }

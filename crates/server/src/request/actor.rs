@@ -1,0 +1,32 @@
+//! The person or program that sends a request.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use noetl_api::ACTOR_HEADER;
+use noetl_model::{Actor, BadActor};
+
+use crate::response::error::ApiError;
+
+/// The name of the request's token.
+#[derive(Debug, Clone)]
+pub(crate) struct TokenName(pub(crate) Actor);
+
+/// The sender of a request: the name of its token or, if that has none, the name that the header
+/// `X-Noetl-Actor` states.
+pub(crate) struct RequestActor(pub(crate) Option<Actor>);
+
+impl<S: Send + Sync> FromRequestParts<S> for RequestActor {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        if let Some(TokenName(name)) = parts.extensions.get() {
+            return Ok(Self(Some(name.clone())));
+        }
+        let Some(stated) = parts.headers.get(&ACTOR_HEADER) else { return Ok(Self(None)) };
+        let invalid = |detail: String| ApiError::invalid("invalid-actor", detail);
+        let stated = std::str::from_utf8(stated.as_bytes())
+            .map_err(|_| invalid("`X-Noetl-Actor` is not UTF-8".to_owned()))?;
+        let actor = Actor::new(stated).map_err(|error: BadActor| invalid(error.to_string()))?;
+        Ok(Self(Some(actor)))
+    }
+}

@@ -1,0 +1,109 @@
+//! The page as HTML.
+
+use maud::{Markup, html};
+use noetl_api::wire::ApprovalView;
+use noetl_app::{OpenApprovals, OpenSignalWait};
+
+use super::{decider, decision_address};
+use crate::address::with_query;
+use crate::components::approval::{Decider, RefusedDecision, approval_form};
+use crate::components::empty::empty;
+use crate::components::id::{execution_link, playbook_link};
+use crate::components::time::time;
+use crate::layout::form_fields;
+use crate::request::PageRequest;
+
+pub(super) fn waiting(
+    page: &PageRequest,
+    approvals: &OpenApprovals,
+    signals: &[OpenSignalWait],
+) -> Markup {
+    html! {
+        header.page-head { h1 { (page.t("nav.waiting")) } }
+        @if approvals.approvals.is_empty() && signals.is_empty() {
+            (empty(page.t("waiting.empty"), page.t("waiting.empty_more"), None))
+        }
+        @if !approvals.approvals.is_empty() {
+            section {
+                div.section-head { h2 { (page.t("waiting.approvals")) } }
+                div.stack { @for view in &approvals.approvals { (card(page, view)) } }
+                @if let Some(next) = &approvals.next {
+                    a.button href=(with_query("/ui/waiting", &[("after", next)])) { (page.t("waiting.more")) }
+                }
+            }
+        }
+        @if !signals.is_empty() {
+            section {
+                div.section-head { h2 { (page.t("waiting.signals")) } }
+                div.stack { @for wait in signals { (signal(page, wait)) } }
+            }
+        }
+    }
+}
+
+fn card(page: &PageRequest, view: &ApprovalView) -> Markup {
+    html! {
+        article.panel.waiting {
+            h3 { (view.title) }
+            (place(page, view))
+            @if page.visitor.may.run {
+                (approval_form(page, &decision_address(view), view, &decider(page), None))
+            } @else if let Some(description) = &view.description { p.description { (description) } }
+        }
+    }
+}
+
+/// Draws the execution and the step that ask, and since when.
+fn place(page: &PageRequest, view: &ApprovalView) -> Markup {
+    html! {
+        p.soft {
+            (playbook_link(&view.path)) " · "
+            (execution_link(view.execution_id.into())) " · "
+            code { (view.step) }
+            @if let Some(item) = view.item { " · " (page.t("exec.item")) " " (item) }
+            " · " (page.t("waiting.since")) " " (time(view.requested_at))
+        }
+    }
+}
+
+/// Draws an approval whose decision was refused.
+pub(super) fn refused(
+    page: &PageRequest,
+    view: &ApprovalView,
+    address: &str,
+    decider: &Decider,
+    refused: &RefusedDecision,
+) -> Markup {
+    html! {
+        header.page-head { h1 { (view.title) } }
+        article.panel.waiting { (approval_form(page, address, view, decider, Some(refused))) }
+    }
+}
+
+fn signal(page: &PageRequest, wait: &OpenSignalWait) -> Markup {
+    let address = format!("/ui/waiting/{}/signals/{}", wait.execution, wait.name);
+    html! {
+        article.panel.waiting {
+            h3 { (page.words.fill("waiting.signal", &[("name", wait.name.as_str())])) }
+            p.soft {
+                (execution_link(wait.execution))
+                @if let Some(key) = &wait.key { " · " (page.t("waiting.key")) " " code { (key) } }
+                " · " (page.t("waiting.since")) " " (time(wait.since))
+            }
+            @if page.visitor.may.run {
+                form.decision method="post" action=(address) {
+                    (form_fields(page))
+                    label {
+                        span { (page.t("waiting.body")) }
+                        textarea name="body" rows="2" spellcheck="false" placeholder="{\"amount\": 12}" {}
+                    }
+                    label {
+                        span { (page.t("waiting.sender")) }
+                        input name="sender" maxlength="200";
+                    }
+                    div.buttons { button type="submit" { (page.t("waiting.send")) } }
+                }
+            }
+        }
+    }
+}
