@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use noetl_model::{
     Attempt, Bindings, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId,
-    ExecutionStatus, ItemCounts, ItemSource, Logs, LoopMode, Message, Origin, Payload, Place,
-    PlaybookRef, Pool, Recorded, RunId, Seq, StepCounts, StepName, Summary, TaskAddress, Timestamp,
-    ToolKind, WorkerId, first_id_at,
+    ExecutionStatus, ItemCounts, ItemSource, Labels, Logs, LoopMode, Message, Origin, Payload,
+    Place, PlaybookRef, Pool, Priority, Recorded, RunId, Seq, StepCounts, StepName, Summary,
+    TaskAddress, Timestamp, ToolKind, WorkerId, first_id_at,
 };
 use noetl_store::{Append, Store};
 use serde_json::json;
@@ -172,6 +172,7 @@ impl GeneratedExecution {
             queue: Vec::new(),
             timers: Vec::new(),
             outbox: Vec::new(),
+            index: Vec::new(),
             payloads: Vec::new(),
             key: None,
         })
@@ -192,9 +193,16 @@ impl GeneratedExecution {
                 origin: Origin::Request,
                 error_mode: ErrorMode::Strict,
                 pool: Pool::shared(),
+                priority: Priority::default(),
+                paused: None,
                 trace: None,
+                notice: None,
+                labels: Labels::default(),
+                actor: None,
             },
-            _ if seq == self.length => Event::ExecutionCompleted { output: Payload::null() },
+            _ if seq == self.length => {
+                Event::ExecutionCompleted { output: Payload::null(), actor: None }
+            }
             2 => Event::StepEntered { run, step, from: Vec::new() },
             3 => Event::LoopOpened {
                 run,
@@ -244,6 +252,8 @@ impl GeneratedExecution {
             error: None,
             head: None,
             fork: None,
+            labels: Labels::default(),
+            actor: None,
         }
     }
 }

@@ -108,5 +108,5 @@ pub(crate) fn free_address() -> Result<String> {
 /// Returns a client of the server at an address.
 pub(crate) fn client(address: &str) -> Result<Client> {
     let base = format!("http://{address}").parse()?;
-    Ok(Client::new(ClientSettings { base, token: None, ca: None })?)
+    Ok(Client::new(ClientSettings { base, token: None, actor: None, ca: None })?)
 }

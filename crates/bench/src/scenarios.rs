@@ -14,6 +14,8 @@ mod rhai;
 mod start;
 mod tools;
 mod ui;
+mod wait;
+mod waits;
 
 use std::fmt;
 use std::path::Path;
@@ -44,6 +46,8 @@ pub(crate) enum Scenario {
     Beside,
     Overload,
     Ui,
+    Waits,
+    Wait,
 }
 
 /// The parameters of a measurement.
@@ -65,7 +69,7 @@ impl ScenarioParameters<'_> {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Chain,
         Self::Many,
         Self::Fanout,
@@ -82,6 +86,8 @@ impl Scenario {
         Self::Beside,
         Self::Overload,
         Self::Ui,
+        Self::Waits,
+        Self::Wait,
     ];
 
     fn name(self) -> &'static str {
@@ -102,6 +108,8 @@ impl Scenario {
             Self::Beside => "beside",
             Self::Overload => "overload",
             Self::Ui => "ui",
+            Self::Waits => "waits",
+            Self::Wait => "wait",
         }
     }
 
@@ -133,6 +141,10 @@ impl Scenario {
                 "64 clients that start executions without pause, next to the rate without"
             }
             Self::Ui => "pages with a million executions and a million events, and their updates",
+            Self::Waits => "100,000 executions that wait, and the signals that wake them",
+            Self::Wait => {
+                "500 executions of 5 steps for 128 callers that wait, next to starts at once"
+            }
         }
     }
 
@@ -154,6 +166,8 @@ impl Scenario {
             Self::Beside => beside::measure(setting).await,
             Self::Overload => overload::measure(setting).await,
             Self::Ui => ui::measure(setting).await,
+            Self::Waits => waits::measure(setting).await,
+            Self::Wait => wait::measure(setting).await,
         }
     }
 }

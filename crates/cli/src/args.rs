@@ -2,14 +2,19 @@
 //!
 //! Invariant: the help of every command ends with examples that can be pasted.
 
+mod approvals;
 mod bulk;
 mod client;
 mod credential;
 mod events;
 mod executions;
 mod fork;
+mod holds;
+mod lint;
+mod notifications;
 mod replay;
 mod schedule;
+mod test;
 mod verify;
 
 use std::path::PathBuf;
@@ -18,7 +23,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCandidates;
-use noetl_model::{ErrorMode, ExecutionId, ParseIdError};
+use noetl_model::{ErrorMode, ExecutionId, Label, ParseIdError, Priority};
 use url::Url;
 
 pub(crate) use credential::{
@@ -29,6 +34,11 @@ pub(crate) use credential::{
 use crate::config::Flags;
 use crate::input::candidates;
 use crate::input::workload::ValueAssignment;
+use approvals::APPROVALS_EXAMPLES;
+pub(crate) use approvals::{
+    ApprovalLinkArgs, ApprovalListArgs, ApprovalShowArgs, ApprovalsCommand, DecideArgs,
+    WhichApproval,
+};
 pub(crate) use bulk::BulkArgs;
 pub(crate) use fork::{ChangeArgs, ForkArgs, RetryArgs};
 pub(crate) use verify::VerifyArgs;
@@ -46,13 +56,25 @@ pub(crate) use events::{
 use events::{FEED_EXAMPLES, OUTBOX_EXAMPLES, SUBSCRIPTION_EXAMPLES};
 use executions::EXECUTIONS_EXAMPLES;
 pub(crate) use executions::{
-    CancelArgs, EventsArgs, ExecutionsCommand, GetArgs, ListArgs, RerunArgs, ResumeArgs, SignalArgs,
+    CancelArgs, EventsArgs, ExecutionsCommand, GetArgs, ListArgs, LogsArgs, RerunArgs, ResumeArgs,
+    SignalArgs,
 };
+pub(crate) use holds::{
+    CallerArgs, CatalogPauseArgs, HoldListArgs, LimitArgs, LimitListArgs, LimitsCommand, PauseArgs,
+    PoolsCommand,
+};
+use holds::{LIMITS_EXAMPLES, POOLS_EXAMPLES};
+pub(crate) use lint::{ExplainArgs, FmtArgs, LintArgs, LintFormat};
+use notifications::NOTIFICATIONS_EXAMPLES;
+pub(crate) use notifications::{NotificationArgs, NotificationListArgs, NotificationsCommand};
 pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
 use schedule::SCHEDULE_EXAMPLES;
 pub(crate) use schedule::{
     BackfillArgs, ScheduleArgs, ScheduleCommand, ScheduleListArgs, ScheduleNextArgs,
 };
+
+use test::TEST_EXAMPLES;
+pub(crate) use test::{TestArgs, TestCommand, TestFormat, TestRecordArgs, TestReplayArgs};
 
 /// Run playbooks: workflows in YAML, recorded as events so that they survive crashes and can be
 /// replayed.
@@ -97,6 +119,15 @@ pub(crate) enum CliCommand {
     Run(RunArgs),
     /// Check playbooks without running them
     Validate(ValidateArgs),
+    /// Test playbooks without services: mocked tools, virtual time
+    #[command(after_help = TEST_EXAMPLES)]
+    Test(TestArgs),
+    /// Check documents by all rules, with the code that they contain
+    Lint(LintArgs),
+    /// Explain a rule of `lint` and `validate`
+    Explain(ExplainArgs),
+    /// Format documents without changing their values or comments
+    Fmt(FmtArgs),
     /// Draw the steps of a playbook and the arcs between them
     Graph(GraphArgs),
     /// List, show, cancel, retry and rerun executions
@@ -106,8 +137,13 @@ pub(crate) enum CliCommand {
     Status(StatusArgs),
     /// Cancel an execution, its running steps and its children
     Cancel(CancelArgs),
+    /// Show what the steps of an execution print, also while they run
+    Logs(LogsArgs),
     /// Send a signal to an execution that waits for it, now or later
     Signal(SignalArgs),
+    /// List what waits for the decision of a person; approve or reject it
+    #[command(subcommand, visible_alias = "approval", after_help = APPROVALS_EXAMPLES)]
+    Approvals(ApprovalsCommand),
     /// Verify the stored history of executions: digests, events and derived data
     Verify(VerifyArgs),
     /// Resume interrupted executions and run them to their end
@@ -127,6 +163,15 @@ pub(crate) enum CliCommand {
     Demo(DemoArgs),
     /// Run commands for a server
     Worker(WorkerArgs),
+    /// List paused pools, pause and resume them
+    #[command(subcommand, visible_alias = "pool", after_help = POOLS_EXAMPLES)]
+    Pools(PoolsCommand),
+    /// Show limits, who holds them and who waits for them
+    #[command(subcommand, visible_alias = "limit", after_help = LIMITS_EXAMPLES)]
+    Limits(LimitsCommand),
+    /// List, test, pause and resume notifications about executions
+    #[command(subcommand, after_help = NOTIFICATIONS_EXAMPLES)]
+    Notifications(NotificationsCommand),
     /// List, retry and drop pending messages (outbox)
     #[command(subcommand, after_help = OUTBOX_EXAMPLES)]
     Outbox(OutboxCommand),
@@ -170,10 +215,20 @@ pub(crate) struct RunArgs {
     /// Additional playbook file to register first, such as one that a step calls
     #[arg(long, value_name = "FILE")]
     pub(crate) with: Vec<PathBuf>,
+    /// Ask for no missing inputs, also on a terminal
+    #[arg(long)]
+    pub(crate) no_input: bool,
     /// Error mode: strict (a tool's error fails its step) or lenient [default: the playbook's
     /// choice]
     #[arg(long, value_name = "MODE", value_parser = parse_error_mode)]
     pub(crate) error_mode: Option<ErrorMode>,
+    /// Priority from 0 to 9: commands of executions with a higher one are leased first [default:
+    /// the playbook's choice, else 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) priority: Option<Priority>,
+    /// Label of the execution, to find it by: KEY=VALUE (repeatable)
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub(crate) labels: Vec<Label>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
     #[command(flatten)]

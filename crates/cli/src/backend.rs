@@ -2,15 +2,19 @@
 //! ([`Session`]) and one that calls a server ([`Remote`]). A command that only reads uses a
 //! [`BackendReader`], which can also read a database that another process writes.
 
+mod approvals;
 mod bulk;
 mod credentials;
 mod feeds;
+mod holds;
 pub(crate) mod local;
+mod notifications;
 mod outbox;
 mod pages;
 mod reader;
 pub(crate) mod remote;
 mod schedules;
+pub(crate) mod step_logs;
 mod subscriptions;
 mod url;
 
@@ -18,8 +22,8 @@ use std::path::{Path, PathBuf};
 
 use ::url::Url;
 use async_trait::async_trait;
-use noetl_app::{EntryState, KnownExecution, Services};
-use noetl_control::{Follow, ForkRequest, SentSignal, StartRequest};
+use noetl_app::{App, EntryState, KeyedSignalResult, KnownExecution};
+use noetl_control::{Follow, ForkRequest, SentSignal, SignalByKey, StartRequest};
 use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Summary};
 
 use crate::args::{Chosen, ClientArgs};
@@ -30,9 +34,12 @@ use crate::wiring::database::{self, Opened};
 use local::{LocalReader, Session, WorkerMode};
 use remote::{Remote, RemoteFollow};
 
+pub(crate) use approvals::Approvals;
 pub(crate) use bulk::BulkOperations;
 pub(crate) use credentials::{CredentialItem, Credentials, RotatedTable};
 pub(crate) use feeds::Feeds;
+pub(crate) use holds::{HoldAction, HoldTarget, Holds};
+pub(crate) use notifications::{NotificationChange, Notifications};
 pub(crate) use outbox::Outbox;
 pub(crate) use pages::{answers, execution_page, page_of};
 pub(crate) use reader::{BackendReader, PlaybookDocument, Started, Which};
@@ -51,7 +58,17 @@ pub(crate) enum HistoryLocation {
 /// The operations that commands use, local or remote.
 #[async_trait]
 pub(crate) trait Backend:
-    BulkOperations + Credentials + Feeds + Outbox + Schedules + Subscriptions + Send + Sync
+    Approvals
+    + BulkOperations
+    + Credentials
+    + Feeds
+    + Outbox
+    + Schedules
+    + Subscriptions
+    + Send
+    + Holds
+    + Notifications
+    + Sync
 {
     fn reader(&self) -> &dyn BackendReader;
 
@@ -98,8 +115,11 @@ pub(crate) trait Backend:
     /// Sends a signal to an execution.
     async fn signal(&self, execution: ExecutionId, sent: SentSignal) -> Result<(), Failure>;
 
-    /// Returns the services of a backend in this process, for a server in front of it.
-    fn services(&self) -> Option<Services> {
+    /// Sends a signal to the step that waits with a correlation key.
+    async fn signal_by_key(&self, sent: SignalByKey) -> Result<KeyedSignalResult, Failure>;
+
+    /// Returns the operations of a backend in this process, for a server in front of it.
+    fn local_app(&self) -> Option<App> {
         None
     }
 

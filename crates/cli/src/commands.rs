@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod approvals;
 mod catalog;
 mod completions;
 mod conclude;
@@ -8,8 +9,14 @@ mod credential;
 mod demo;
 mod doctor;
 mod executions;
+mod explain;
 mod feed;
+mod fmt;
 mod graph;
+mod holds;
+mod lint;
+mod logs;
+mod notifications;
 mod outbox;
 mod register;
 mod replay;
@@ -21,6 +28,7 @@ mod server;
 mod signal;
 mod status;
 mod subscription;
+mod test;
 mod tools;
 mod ui;
 mod validate;
@@ -34,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 use noetl_app::EntryState;
 
 use crate::args::{CatalogCommand, CliCommand, ConfigCommand, ExecutionsCommand, ToolsCommand};
+use crate::backend::HoldAction;
 use crate::config::Config;
 use crate::input::files;
 use crate::show::failure::{Exit, Failure};
@@ -53,39 +62,31 @@ pub(crate) async fn dispatch(
     match command {
         CliCommand::Run(args) => run::run(args, config, terminal).await,
         CliCommand::Validate(args) => validate::validate(args, terminal),
+        CliCommand::Test(args) => test::test(args, config, terminal).await,
+        CliCommand::Lint(args) => lint::lint(args, config, terminal),
+        CliCommand::Explain(args) => explain::explain(args, terminal),
+        CliCommand::Fmt(args) => fmt::fmt(args, terminal),
         CliCommand::Verify(args) => verify::verify(args, config, terminal).await,
         CliCommand::Graph(args) => graph::graph(args, config, terminal).await,
-        CliCommand::Executions(command) => match command {
-            ExecutionsCommand::List(args) => executions::list(args, config, terminal).await,
-            ExecutionsCommand::Get(args) => executions::get(args, config, terminal).await,
-            ExecutionsCommand::Events(args) => executions::events(args, config, terminal).await,
-            ExecutionsCommand::Timeline(args) => executions::timeline(args, config, terminal).await,
-            ExecutionsCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
-            ExecutionsCommand::Rerun(args) => executions::rerun(args, config, terminal).await,
-            ExecutionsCommand::Fork(args) => executions::fork(args, config, terminal).await,
-            ExecutionsCommand::Retry(args) => executions::retry(args, config, terminal).await,
-            ExecutionsCommand::Resume(args) => executions::resume(args, config, terminal).await,
-        },
+        CliCommand::Executions(command) => of_executions(command, config, terminal).await,
         CliCommand::Status(args) => status::status(args, config, terminal).await,
         CliCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
+        CliCommand::Logs(args) => logs::logs(args, config, terminal).await,
         CliCommand::Signal(args) => signal::signal(args, config, terminal).await,
+        CliCommand::Approvals(command) => approvals::approvals(command, config, terminal).await,
         CliCommand::Resume(args) => executions::resume(args, config, terminal).await,
         CliCommand::Replay(args) => replay::replay(args, config, terminal).await,
         CliCommand::Register(args) => register::register(args, config, terminal).await,
-        CliCommand::Catalog(command) => match command {
-            CatalogCommand::List(args) => catalog::list(args, config, terminal).await,
-            CatalogCommand::Get(args) => catalog::get(args, config, terminal).await,
-            CatalogCommand::Archive(args) => {
-                catalog::set_state(args, EntryState::Archived, config, terminal).await
-            }
-            CatalogCommand::Restore(args) => {
-                catalog::set_state(args, EntryState::Active, config, terminal).await
-            }
-        },
+        CliCommand::Catalog(command) => of_catalog(command, config, terminal).await,
         CliCommand::Server(args) => server::server(args, config, terminal).await,
         CliCommand::Ui(args) => ui::ui(args, config, terminal).await,
         CliCommand::Demo(args) => demo::demo(args, config, terminal).await,
         CliCommand::Worker(args) => worker::worker(args, config, terminal).await,
+        CliCommand::Pools(command) => holds::pools(command, config, terminal).await,
+        CliCommand::Limits(command) => holds::limits(command, config, terminal).await,
+        CliCommand::Notifications(command) => {
+            notifications::notifications(command, config, terminal).await
+        }
         CliCommand::Outbox(command) => outbox::outbox(command, config, terminal).await,
         CliCommand::Feed(command) => feed::feed(command, config, terminal).await,
         CliCommand::Subscription(command) => {
@@ -106,21 +107,74 @@ pub(crate) async fn dispatch(
     }
 }
 
+async fn of_executions(
+    command: &ExecutionsCommand,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    match command {
+        ExecutionsCommand::List(args) => executions::list(args, config, terminal).await,
+        ExecutionsCommand::Get(args) => executions::get(args, config, terminal).await,
+        ExecutionsCommand::Events(args) => executions::events(args, config, terminal).await,
+        ExecutionsCommand::Timeline(args) => executions::timeline(args, config, terminal).await,
+        ExecutionsCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
+        ExecutionsCommand::Pause(args) => {
+            holds::execution(args, HoldAction::Pause, config, terminal).await
+        }
+        ExecutionsCommand::Unpause(args) => {
+            holds::execution(args, HoldAction::Resume, config, terminal).await
+        }
+        ExecutionsCommand::Rerun(args) => executions::rerun(args, config, terminal).await,
+        ExecutionsCommand::Fork(args) => executions::fork(args, config, terminal).await,
+        ExecutionsCommand::Retry(args) => executions::retry(args, config, terminal).await,
+        ExecutionsCommand::Resume(args) => executions::resume(args, config, terminal).await,
+    }
+}
+
+async fn of_catalog(
+    command: &CatalogCommand,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    match command {
+        CatalogCommand::List(args) => catalog::list(args, config, terminal).await,
+        CatalogCommand::Get(args) => catalog::get(args, config, terminal).await,
+        CatalogCommand::Archive(args) => {
+            catalog::set_state(args, EntryState::Archived, config, terminal).await
+        }
+        CatalogCommand::Restore(args) => {
+            catalog::set_state(args, EntryState::Active, config, terminal).await
+        }
+        CatalogCommand::Pause(args) => {
+            holds::playbook(args, HoldAction::Pause, config, terminal).await
+        }
+        CatalogCommand::Resume(args) => {
+            holds::playbook(args, HoldAction::Resume, config, terminal).await
+        }
+    }
+}
+
 /// True if a command uses a database, a server or tools as configured.
 fn needs_settings(command: &CliCommand) -> bool {
     match command {
         CliCommand::Config(_)
         | CliCommand::Doctor(_)
         | CliCommand::Validate(_)
+        | CliCommand::Explain(_)
+        | CliCommand::Fmt(_)
         | CliCommand::Schema(_)
         | CliCommand::Completions(_) => false,
         CliCommand::Graph(args) => !files::is_file_name(&args.target),
+        CliCommand::Test(args) => args.command.is_some(),
         CliCommand::Run(_)
+        | CliCommand::Lint(_)
         | CliCommand::Verify(_)
         | CliCommand::Executions(_)
         | CliCommand::Status(_)
         | CliCommand::Cancel(_)
+        | CliCommand::Logs(_)
         | CliCommand::Signal(_)
+        | CliCommand::Approvals(_)
         | CliCommand::Resume(_)
         | CliCommand::Replay(_)
         | CliCommand::Register(_)
@@ -129,6 +183,9 @@ fn needs_settings(command: &CliCommand) -> bool {
         | CliCommand::Ui(_)
         | CliCommand::Demo(_)
         | CliCommand::Worker(_)
+        | CliCommand::Pools(_)
+        | CliCommand::Limits(_)
+        | CliCommand::Notifications(_)
         | CliCommand::Outbox(_)
         | CliCommand::Feed(_)
         | CliCommand::Subscription(_)

@@ -18,14 +18,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use noetl_app::{LogLimits, LogSettings};
+use noetl_app::{SettingInForce, SettingSource};
 use noetl_control::NotificationSender;
+use noetl_isolation::{IsolationMode, StepLimits};
+use noetl_model::Actor;
 use url::Url;
 
 use crate::input::nearest::nearest;
 use crate::show::failure::Failure;
 pub(crate) use environment::Environment;
 use file::SettingsFile;
-use settings::{Row, Setting, TABLE};
+use settings::{Row, Secrecy, Setting, TABLE};
 pub(crate) use token::NamedBy;
 use trust::{TrustLevel, TrustList, Withheld};
 
@@ -95,6 +99,12 @@ struct Layer {
     content: SettingsFile,
 }
 
+/// The text shown instead of a secret.
+pub(crate) const MASK: &str = "********";
+
+/// The ending of a variable that names the file of a secret setting.
+const IN_FILE: &str = "_FILE";
+
 /// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -143,6 +153,10 @@ impl Config {
         for row in TABLE {
             if let Some(value) = environment.get(row.variable) {
                 row.kind.check(value).map_err(|expected| refused(row, &expected))?;
+                said.insert(row.setting, Said::by_user(value, Source::Environment));
+            }
+            if let Some(path) = secret_file(row, &environment) {
+                let value = read_secret(row, path, &environment)?;
                 said.insert(row.setting, Said::by_user(value, Source::Environment));
             }
         }
@@ -213,6 +227,26 @@ impl Config {
             Some(said) => (Some(&said.value), said.by),
             None => (row.default, Source::Default),
         }
+    }
+
+    /// Returns all settings and their sources, for display; secrets are masked.
+    pub(crate) fn settings_in_force(&self) -> Vec<SettingInForce> {
+        let shown = |row: &Row| {
+            let (value, source) = self.in_force(row);
+            let value = value.map(|value| match row.secrecy {
+                Secrecy::Masked => MASK.to_owned(),
+                Secrecy::Shown => value.to_owned(),
+            });
+            let source = match source {
+                Source::Flag => SettingSource::Flag,
+                Source::Context => SettingSource::Context,
+                Source::Environment => SettingSource::Environment,
+                Source::File => SettingSource::File,
+                Source::Default => SettingSource::Default,
+            };
+            SettingInForce { key: row.key, variable: row.variable, value, source }
+        };
+        TABLE.iter().map(shown).collect()
     }
 
     fn text(&self, setting: Setting) -> Option<&str> {
@@ -340,6 +374,12 @@ impl Config {
         self.text(Setting::Token)
     }
 
+    /// Returns the name under which this command acts: the user's login name.
+    pub(crate) fn actor(&self) -> Option<Actor> {
+        let names = ["NOETL_ACTOR", "USER", "LOGNAME", "USERNAME"];
+        names.iter().find_map(|name| Actor::new(self.environment.get(name)?).ok())
+    }
+
     /// Returns how long running work may take after a server is told to stop.
     pub(crate) fn server_drain(&self) -> Duration {
         Duration::from_secs(self.number(Setting::ServerDrain))
@@ -359,6 +399,20 @@ impl Config {
     /// limit.
     pub(crate) fn backlog_max(&self) -> Option<u64> {
         Some(self.number(Setting::BacklogMax)).filter(|max| *max > 0)
+    }
+
+    /// Returns the limits and the retention of the output of steps.
+    pub(crate) fn step_logs(&self) -> LogSettings {
+        let days = self.number(Setting::StepLogRetention);
+        let day = Duration::from_secs(24 * 60 * 60);
+        let days = u32::try_from(days).expect("its bounds are small");
+        LogSettings {
+            limits: LogLimits {
+                command_bytes_max: self.number(Setting::StepLogCommandBytes),
+                execution_bytes_max: self.number(Setting::StepLogExecutionBytes),
+            },
+            kept: (days > 0).then(|| day * days),
+        }
     }
 
     /// Returns the sender of a server's notifications.
@@ -382,9 +436,62 @@ impl Config {
         self.text(Setting::EgressAllow)
     }
 
+    /// Returns the directories in which tools open files, if configured.
+    pub(crate) fn tool_directories(&self) -> Option<&str> {
+        self.text(Setting::ToolsDirectories)
+    }
+
+    /// True if statements of DuckDB may open any file and connect anywhere.
+    pub(crate) fn duckdb_external_access(&self) -> bool {
+        let text = self.text(Setting::ToolsDuckdbExternal);
+        text.is_some_and(|text| ["1", "true", "yes", "on"].contains(&text))
+    }
+
     /// Returns the Python interpreter that steps run in.
     pub(crate) fn python(&self) -> &str {
         self.text(Setting::ToolsPython).expect("it has a default")
+    }
+
+    pub(crate) fn isolation_mode(&self) -> IsolationMode {
+        let name = self.text(Setting::IsolationMode).expect("it has a default");
+        IsolationMode::named(name).expect("its words are checked when they are read")
+    }
+
+    /// Returns the user of the programs of steps, if one is configured.
+    pub(crate) fn isolation_user(&self) -> Option<&str> {
+        self.text(Setting::IsolationUser)
+    }
+
+    /// Returns the limits of the programs of steps.
+    pub(crate) fn step_limits(&self) -> StepLimits {
+        const MIB: u64 = 1024 * 1024;
+        let limit = |setting| Some(self.number(setting)).filter(|limit| *limit > 0);
+        let bytes = |setting| limit(setting).map(|mib| mib.saturating_mul(MIB));
+        StepLimits {
+            cpu_seconds: limit(Setting::IsolationCpu),
+            memory_bytes: bytes(Setting::IsolationMemory),
+            open_files: limit(Setting::IsolationOpenFiles),
+            processes: limit(Setting::IsolationProcesses),
+            file_bytes: bytes(Setting::IsolationFileSize),
+        }
+    }
+
+    /// Returns the directory of this user's settings.
+    pub(crate) fn user_settings_directory(&self) -> Option<PathBuf> {
+        user_directory(&self.environment).map(|directory| directory.join("noetl"))
+    }
+
+    /// Returns the files with keys and tokens that are configured.
+    pub(crate) fn secret_files(&self) -> Vec<PathBuf> {
+        let files = [Setting::ServerKey, Setting::ServerClientKey, Setting::ServerTokensFile];
+        let mut files: Vec<PathBuf> =
+            files.iter().filter_map(|&setting| self.text(setting)).map(PathBuf::from).collect();
+        let named = TABLE.iter().filter_map(|row| secret_file(row, &self.environment));
+        files.extend(named.map(PathBuf::from));
+        // A host that begins with a slash is a directory of sockets.
+        let sockets = self.text(Setting::PostgresHost).filter(|host| host.starts_with('/'));
+        files.extend(sockets.map(PathBuf::from));
+        files
     }
 
     /// Returns the name of this machine, or `localhost` if it is unknown.
@@ -442,6 +549,32 @@ impl Config {
 fn refused(row: &Row, expected: &str) -> Failure {
     Failure::bad_input(anyhow!("the environment variable {} is not {expected}", row.variable))
         .help(format!("unset it, or set it to {expected}"))
+}
+
+/// Returns the file that holds a secret setting: the value of its variable with `_FILE`.
+fn secret_file<'a>(row: &Row, environment: &'a Environment) -> Option<&'a str> {
+    let variable = format!("{}{IN_FILE}", row.variable);
+    // A variable with this ending may be a setting of its own.
+    let is_setting = TABLE.iter().any(|other| other.variable == variable);
+    match row.secrecy {
+        Secrecy::Masked if !is_setting => environment.get(&variable),
+        Secrecy::Masked | Secrecy::Shown => None,
+    }
+}
+
+/// Reads a secret setting from its file. The value is never repeated in an error.
+fn read_secret(row: &Row, path: &str, environment: &Environment) -> Result<String, Failure> {
+    let variable = format!("{}{IN_FILE}", row.variable);
+    if environment.get(row.variable).is_some() {
+        return Err(Failure::bad_input(anyhow!("{} and {variable} are both set", row.variable))
+            .help("unset one of them"));
+    }
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read {path}, named by {variable}"))
+        .map_err(Failure::bad_input)?;
+    let value = text.trim();
+    row.kind.check(value).map_err(|expected| refused(row, &expected))?;
+    Ok(value.to_owned())
 }
 
 /// Finds the files of the user and of the project, without the settings that an untrusted project

@@ -2,6 +2,8 @@
 
 pub(crate) mod called_playbooks;
 pub(crate) mod candidates;
+pub(crate) mod declared_inputs;
 pub(crate) mod files;
 pub(crate) mod nearest;
+pub(crate) mod silence;
 pub(crate) mod workload;

@@ -29,6 +29,11 @@ const LET_GO: Duration = Duration::from_millis(500);
 const EXPORT_LAST: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
+    // The launcher of a step's program has one thread and reads no settings.
+    if let Some(code) = noetl_isolation::run_launcher() {
+        return code;
+    }
+    let protected = noetl_isolation::protect_own_process();
     // Answers a completion request of a shell, and exits.
     CompleteEnv::with_factory(Arguments::command).complete();
     let arguments = Arguments::parse();
@@ -49,6 +54,9 @@ fn main() -> ExitCode {
             return failure.exit().into();
         }
     };
+    if let Err(error) = protected {
+        tracing::warn!(%error, "other programs of this user can read the secrets of this process");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.expect("the system gives us threads");
     let stop = CancellationToken::new();

@@ -3,9 +3,11 @@
 pub(crate) mod database;
 pub(crate) mod embedded;
 pub(crate) mod intake;
+pub(crate) mod isolation;
 pub(crate) mod keys;
 pub(crate) mod logging;
 pub(crate) mod network;
+pub(crate) mod notices;
 pub(crate) mod server_parts;
 pub(crate) mod statements;
 pub(crate) mod tools;

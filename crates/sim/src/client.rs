@@ -94,6 +94,7 @@ impl SimulatedClient {
                         playbook: None,
                         workload: Map::new(),
                         context: BTreeMap::new(),
+                        actor: None,
                     };
                     Some((at, control.fork(request).await))
                 })
@@ -129,7 +130,7 @@ impl SimulatedClient {
                 .ask(async |control| match ending {
                     ManualEnd::Cancelled => control.cancel(execution, "no longer wanted").await,
                     ManualEnd::Finalized(status) => {
-                        control.finalize(execution, status, "ended by hand").await
+                        control.finalize(execution, status, "ended by hand", None).await
                     }
                 })
                 .await;

@@ -2,8 +2,8 @@
 
 use noetl_control::SentSignal;
 use noetl_engine::{
-    ATTEMPTS_MAX, ChildCall, ChildRequest, CommandResult, DecisionArgs, EVENTS_MAX, Effort, Input,
-    Loaded, RUNS_MAX, Signal, child_request,
+    ATTEMPTS_MAX, ChildCall, ChildRequest, CommandResult, CommandWait, DecisionArgs, EVENTS_MAX,
+    Effort, Execution, Input, Loaded, RUNS_MAX, Signal, child_request,
 };
 use noetl_model::{
     CommandId, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Origin, Payload,
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::client::ExecutionRequest;
 use crate::playbooks::WorldPlan;
-use crate::signaller::signal;
+use crate::signaller::{decision, signal};
 
 /// The end of an execution, as far as it does not depend on timing.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,12 +36,13 @@ fn tell(plan: &WorldPlan, path: &str, options: StoryOptions) -> ExpectedResult {
     let lenient = options.error_mode;
     let document = plan.document(path).expect("playbooks call playbooks of their plan");
     let mut story = Story::begin(&document.yaml, options);
-    for name in &document.signals {
-        let SentSignal { name, body, sender, key } = signal(name);
-        let input = Input::Signal(Signal { name, body: Payload::inline(body), sender, key });
+    for name in document.signals.iter().chain(&document.keyed) {
+        let SentSignal { name, body, sender, key, actor } = signal(name);
+        let body = Payload::inline(body);
+        let input = Input::Signal(Signal { name, body, sender, key, to: None, actor });
         story.tell(&input).expect("the first step waits for a worker");
     }
-    story.run();
+    run(&mut story);
     while let Some(command) = story.next_child() {
         let ChildRequest { playbook, payload, origin } = wanted(&story, command);
         let path = playbook.to_string();
@@ -52,10 +53,10 @@ fn tell(plan: &WorldPlan, path: &str, options: StoryOptions) -> ExpectedResult {
         {
             story.tell(&input).expect("the command is open");
         }
-        story.run();
+        run(&mut story);
     }
     let last = story.log.iter().find_map(|recorded| match &recorded.event {
-        Event::ExecutionCompleted { output } => Some(story.resolve(output)),
+        Event::ExecutionCompleted { output, .. } => Some(story.resolve(output)),
         _ => None,
     });
     match (story.status(), last) {
@@ -63,6 +64,24 @@ fn tell(plan: &WorldPlan, path: &str, options: StoryOptions) -> ExpectedResult {
         (ExecutionStatus::Failed, None) => ExpectedResult::Failed,
         (status, _) => panic!("without faults, `{path}` is {status}:\n{}", story.history()),
     }
+}
+
+/// Runs a story, and decides about its approvals, until nothing changes.
+fn run(story: &mut Story) {
+    loop {
+        story.run();
+        let Some(command) = open_approval(&story.state) else { return };
+        story.tell(&Input::Decide(decision(command))).expect("the approval waits");
+    }
+}
+
+/// Returns the first approval of an execution that waits.
+pub(crate) fn open_approval(state: &Execution) -> Option<CommandId> {
+    let mut open = state.open_commands().map(|(command, ..)| command);
+    open.find(|command| {
+        let view = state.open_command(*command);
+        view.is_some_and(|view| matches!(view.waits_for, CommandWait::Approval { .. }))
+    })
 }
 
 fn child_options(

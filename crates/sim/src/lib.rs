@@ -10,6 +10,8 @@
 //!
 //! Invariant: a world depends only on its seed, so a failure can be reproduced.
 
+#[cfg(test)]
+mod agreement;
 mod bus;
 mod client;
 mod clock;
@@ -20,6 +22,7 @@ mod job;
 mod ledger;
 mod oracle;
 mod panics;
+mod pauser;
 mod playbooks;
 mod rng;
 mod signaller;
@@ -54,6 +57,10 @@ pub struct WorldCounts {
     pub deaths: u64,
     /// Executions that were started as forks.
     pub forks: u64,
+    /// Slots of limits that were granted.
+    pub grants: u64,
+    /// Pauses of executions.
+    pub pauses: u64,
     /// Restores of the store from a backup.
     pub restored: u64,
     /// Losses of events that servers detected and recorded.

@@ -1,5 +1,6 @@
 //! The oracle: the rules that must hold when a world has ended.
 
+mod limits;
 mod log;
 mod past;
 mod results;
@@ -60,12 +61,14 @@ pub(crate) async fn examine(
         ended.promises(&found)?;
     }
     ended.nothing_is_left(&found).await?;
+    // The slots that a restore forgets are granted again.
+    let grants = if ended.pages.restored { 0 } else { limits::check(&found)? };
     // The outcome of a tool depends on its number of earlier runs, which a restore changes.
     let compared = match ended.pages.restored {
         true => 0,
         false => results::compare(ended, &found).await?,
     };
-    let tally = WorldCounts { forks: ended.pages.forks, ..tally(&found, compared) };
+    let tally = WorldCounts { forks: ended.pages.forks, grants, ..tally(&found, compared) };
     let history = |StoredExecution { summary, log, account: _ }| ExecutionLog { summary, log };
     Ok((tally, found.into_values().map(history).collect()))
 }
@@ -123,6 +126,8 @@ fn tally(found: &BTreeMap<ExecutionId, StoredExecution>, compared: u64) -> World
         lost: count(|account| account.lost),
         deaths: 0,
         forks: 0,
+        grants: 0,
+        pauses: count(|account| account.pauses),
         restored: 0,
         losses: count(|account| account.losses),
     }

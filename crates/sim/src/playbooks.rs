@@ -9,10 +9,14 @@ use serde_json::json;
 
 use crate::client::{ExecutionRequest, ManualEnd, PlannedEnd, PlannedFork};
 use crate::rng::Rng;
+pub(crate) use sketch::ONCE;
 use sketch::PlaybookWriter;
 
 /// The length of a value that is too large to be stored inline.
 const BLOB_LEN: usize = 17_000;
+
+/// The number of slots of the limit that all playbooks share.
+pub(crate) const CRM_MAX: u32 = 2;
 
 /// A playbook of a world.
 #[derive(Debug, Clone)]
@@ -23,6 +27,8 @@ pub(crate) struct GeneratedPlaybook {
     pub(crate) timed: bool,
     /// The signals that its steps wait for.
     pub(crate) signals: Vec<SignalName>,
+    /// The signals that its steps wait for with the id of their execution as the key.
+    pub(crate) keyed: Vec<SignalName>,
 }
 
 /// The playbooks and requests of a world.
@@ -77,12 +83,19 @@ fn request(rng: &mut Rng, number: u64, path: String) -> ExecutionRequest {
     }
 }
 
+/// True if playbooks limit the number of their executions: only with `SIM_CONCURRENCY=1`, because an
+/// execution may not get its slot within the time of a world (seed 75).
+fn has_concurrency() -> bool {
+    std::env::var_os("SIM_CONCURRENCY").is_some()
+}
+
 /// Generates a playbook of a few consecutive parts.
 fn drawn(rng: &mut Rng, path: String, leaves: &[GeneratedPlaybook]) -> GeneratedPlaybook {
     let mut sketch = PlaybookWriter::new(leaves);
-    if rng.chance(8) {
-        sketch.time_limit(rng.between(1..30));
-    }
+    let seconds = rng.chance(8).then(|| rng.between(1..30));
+    let executions = rng.chance(25).then(|| rng.between(1..3));
+    let executions = executions.filter(|_| has_concurrency());
+    sketch.limits(seconds, executions);
     sketch.open();
     let count = rng.between(1..4);
     for number in 0..count {

@@ -1,11 +1,13 @@
 //! The sender of signals: it sends every signal that a playbook waits for to every execution of the
-//! playbook, again and again, because it does not know what it has sent before.
+//! playbook, by id or by correlation key, and decides about every approval, again and again, because
+//! it does not know what it has sent before.
 
 use std::sync::Arc;
 
-use noetl_control::{Control, SentSignal};
-use noetl_model::{ExecutionId, SignalName};
-use noetl_store::MemoryStore;
+use noetl_control::{Control, SentSignal, SignalByKey};
+use noetl_engine::ApprovalDecision;
+use noetl_model::{CommandId, ExecutionId, IndexKind, SignalName, Verdict};
+use noetl_store::{Executions as _, MemoryStore, PAGE_MAX};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +42,11 @@ impl Signaller {
                 for name in &document.signals {
                     self.send(summary.execution, name).await;
                 }
+                for name in &document.keyed {
+                    self.send_by_key(summary.execution, name).await;
+                }
             }
+            self.decide().await;
         }
     }
 
@@ -49,6 +55,44 @@ impl Signaller {
         let sent = signal(name);
         let send = async |control: Control| control.signal(execution, sent).await.is_ok();
         self.fleet.ask(send).await;
+    }
+
+    /// Sends a signal to the execution whose wait has the id of the execution as its key.
+    async fn send_by_key(&self, execution: ExecutionId, name: &SignalName) {
+        let sent = SignalByKey {
+            name: name.clone(),
+            key: execution.to_string().parse().expect("an id is a key"),
+            body: json!({ "n": SIGNAL_NUMBER }),
+            sender: None,
+            once: Some("once".to_owned()),
+            kept_for: None,
+        };
+        let send = async |control: Control| control.signal_by_key(sent).await.is_ok();
+        self.fleet.ask(send).await;
+    }
+
+    /// Decides about every approval that waits.
+    async fn decide(&self) {
+        let open = self.store.open_index(IndexKind::Approval, None, PAGE_MAX).await;
+        for row in open.expect("the memory store lists approvals") {
+            let Some(command) = row.entry.command else { continue };
+            let decide = async |control: Control| {
+                control.decide_approval(row.execution, decision(command)).await.is_ok()
+            };
+            self.fleet.ask(decide).await;
+        }
+    }
+}
+
+/// Returns the decision about every approval.
+pub(crate) fn decision(command: CommandId) -> ApprovalDecision {
+    let values = json!({ "n": SIGNAL_NUMBER });
+    ApprovalDecision {
+        command,
+        verdict: Verdict::Approved,
+        actor: Some("simulation".to_owned()),
+        comment: None,
+        values: values.as_object().cloned().unwrap_or_default(),
     }
 }
 
@@ -59,5 +103,6 @@ pub(crate) fn signal(name: &SignalName) -> SentSignal {
         body: json!({ "n": SIGNAL_NUMBER }),
         sender: None,
         key: Some(name.to_string()),
+        actor: None,
     }
 }

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use noetl_bus::LocalBus;
 use noetl_control::{Control, ControlSettings, NotificationSender};
 use noetl_model::IdGenerator;
-use noetl_store::{MemoryStore, Outbox as _, WorkQueue as _};
+use noetl_store::{MemoryStore, Outbox as _, SlotLimits as _, WorkQueue as _};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use crate::faults::FaultPlan;
 use crate::fleet::{Fleet, SharedParts};
 use crate::ledger::Ledger;
 use crate::oracle::{self, EndedWorld};
+use crate::pauser::Pauser;
 use crate::playbooks::WorldPlan;
 use crate::rng::Rng;
 use crate::signaller::Signaller;
@@ -32,7 +33,7 @@ const CALM_MAX: Duration = Duration::from_secs(900);
 const CLOSING_MAX: Duration = Duration::from_secs(120);
 const SERVERS_MAX: usize = 3;
 const WORKERS_MAX: usize = 4;
-/// Limits of events and step runs that no execution here reaches.
+/// SlotLimits of events and step runs that no execution here reaches.
 const EVENTS_MAX: u64 = 1000;
 const RUNS_MAX: u64 = 1000;
 
@@ -69,6 +70,7 @@ struct WorldTasks {
     clients: Vec<JoinHandle<()>>,
     workers: Vec<JoinHandle<()>>,
     signaller: JoinHandle<()>,
+    pauser: JoinHandle<()>,
 }
 
 impl SimulatedWorld {
@@ -123,12 +125,19 @@ impl SimulatedWorld {
             fleet: Arc::clone(&self.fleet),
             closing: self.closing.clone(),
         };
+        let pauser = Pauser {
+            store: Arc::clone(&self.store),
+            fleet: Arc::clone(&self.fleet),
+            storm_end: self.storm_end,
+            closing: self.closing.clone(),
+        };
         WorldTasks {
             server_faults: (0..self.fleet.size()).map(tend).collect(),
             store: tokio::spawn(Arc::clone(&self.fleet).tend_store()),
             clients: self.plan.requests.iter().map(run_client).collect(),
             workers: (0..=rng.index(WORKERS_MAX)).map(run_worker).collect(),
             signaller: tokio::spawn(signaller.run()),
+            pauser: tokio::spawn(pauser.run()),
         }
     }
 
@@ -150,6 +159,7 @@ impl SimulatedWorld {
         let closed = tokio::time::timeout(CLOSING_MAX, join_all(tasks.workers)).await;
         closed.map_err(|_| "a worker waits for an answer for ever".to_owned())?;
         tasks.signaller.await.expect("it does not panic");
+        tasks.pauser.await.expect("it does not panic");
         if self.fleet.stop(CLOSING_MAX).await {
             Ok(settled)
         } else {
@@ -188,6 +198,7 @@ fn settings(rng: &mut Rng) -> ControlSettings {
         backlog_max: None,
         notifications: NotificationSender::Relay,
         payload_bytes_max: *rng.pick(&[0, 30_000, 1_000_000]),
+        public_url: None,
     }
 }
 
@@ -210,5 +221,7 @@ async fn at_rest(store: &MemoryStore) -> bool {
     let timer = store.next_due().await.expect("a store in memory answers");
     let all_ended =
         oracle::summaries(store).await.iter().all(|summary| summary.status.is_terminal());
-    all_ended && owed == 0 && timer.is_none()
+    // A slot that nobody needs is found by a check of its holder.
+    let held = store.held_slots(None, 1).await.expect("a store in memory answers");
+    all_ended && owed == 0 && timer.is_none() && held.is_empty()
 }

@@ -100,12 +100,14 @@ async fn bare(
 ) -> Result<CallCost> {
     let registry = Registry::standard(ToolSettings::from_environment(std::env::vars()));
     let lease = Lease {
+        is_strict: false,
         execution: ExecutionId(1),
         command: CommandId(1),
         attempt: Attempt(1),
         lease_until: Timestamp::from_micros(0),
         step: StepName::new("bare"),
         label: "bare".to_owned(),
+        item: None,
         tool,
         config: config.clone(),
         bindings: Bindings::default(),
@@ -113,6 +115,7 @@ async fn bare(
         idempotency_key: "1-1".to_owned(),
         key_attempt: 1,
         trace: None,
+        secrets: noetl_model::OpenedSecrets::default(),
     };
     let own = std::process::id();
     let mut cost = CallCost::default();
@@ -122,7 +125,18 @@ async fn bare(
         for _ in 0..calls {
             let (used, cancel) = (UsedCredentials::default(), CancellationToken::new());
             let memory = registry.memory().call();
-            let ended = registry.run(&lease, BTreeMap::new(), (&used, &memory), &cancel).await;
+            let ended = registry
+                .run(
+                    &lease,
+                    BTreeMap::new(),
+                    noetl_tools::CallParts {
+                        used: &used,
+                        memory: &memory,
+                        live: &noetl_tools::LiveLog::default(),
+                    },
+                    &cancel,
+                )
+                .await;
             let is_good = matches!(ended.outcome, Outcome::Completed { .. });
             ensure!(is_good, "the tool failed: {:?}", ended.outcome);
         }

@@ -3,20 +3,21 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use noetl_app::BulkFilter;
-use noetl_model::{CatalogId, ExecutionId, Timestamp};
+use noetl_model::{BadActor, CatalogId, ExecutionId, LabelError, Timestamp};
 
 use super::executions::parse_status;
 use crate::input::candidates;
 
 /// The names of conditions.
-const NAMES: &str = "status, path, part, catalog, parent, since and until";
+const NAMES: &str = "status, path, part, catalog, parent, label, actor, since and until";
 
 #[derive(Debug, Args)]
 pub(crate) struct BulkArgs {
     /// Instead of one execution: all that match, such as 'status=FAILED path=team/*'
     ///
     /// Conditions are separated by blanks, and all of them hold: status=S, path=P (a trailing * matches
-    /// any rest), part=TEXT (a part of the path), catalog=ID, parent=ID, since=TIME, until=TIME.
+    /// any rest), part=TEXT (a part of the path), catalog=ID, parent=ID, label=KEY:VALUE (repeatable),
+    /// actor=NAME, since=TIME, until=TIME.
     #[arg(
         long = "where",
         value_name = "CONDITIONS",
@@ -48,6 +49,12 @@ fn parse_conditions(text: &str) -> Result<BulkFilter, String> {
             "parent" => {
                 let id = value.parse::<ExecutionId>().map_err(|_| invalid("not an id"))?;
                 filter.parent = Some(id);
+            }
+            "label" => {
+                filter.labels.push(value.parse().map_err(|error: LabelError| error.to_string())?);
+            }
+            "actor" => {
+                filter.actor = Some(value.parse().map_err(|error: BadActor| error.to_string())?);
             }
             "since" => {
                 let at = value.parse::<Timestamp>().map_err(|error| error.to_string())?;
@@ -89,12 +96,12 @@ mod tests {
         for (text, expected) in [
             (
                 "",
-                "name at least one condition of status, path, part, catalog, parent, since and until",
+                "name at least one condition of status, path, part, catalog, parent, label, actor, since and until",
             ),
             ("FAILED", "`FAILED` is not a condition such as status=FAILED"),
             (
                 "state=x",
-                "`state` is not a condition; there are status, path, part, catalog, parent, since and until",
+                "`state` is not a condition; there are status, path, part, catalog, parent, label, actor, since and until",
             ),
             ("parent=x", "parent=x: not an id"),
         ] {

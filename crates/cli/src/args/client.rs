@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use url::Url;
 
-use super::{Chosen, DatabaseArgs, Format};
+use super::{CatalogPauseArgs, Chosen, DatabaseArgs, Format};
 use crate::input::candidates;
 
 /// The database or server that a command uses.
@@ -46,6 +46,10 @@ pub(crate) enum CatalogCommand {
     Archive(CatalogArchiveArgs),
     /// Restore an archived playbook with all its versions
     Restore(CatalogArchiveArgs),
+    /// Pause the running executions of a playbook; new ones do not begin
+    Pause(CatalogPauseArgs),
+    /// Resume a paused playbook and its executions
+    Resume(CatalogPauseArgs),
 }
 
 #[derive(Debug, Args)]

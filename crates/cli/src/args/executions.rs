@@ -2,11 +2,13 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
-use noetl_model::{CatalogId, ExecutionId, ExecutionStatus, Seq, SignalName, Timestamp};
+use noetl_model::{
+    Actor, CatalogId, ExecutionId, ExecutionStatus, Label, Seq, SignalKey, Timestamp,
+};
 
 use super::{
-    BulkArgs, Chosen, ClientArgs, DatabaseArgs, EventsFormat, ForkArgs, Format, RetryArgs,
-    TimelineArgs, WatchArgs, WorkloadArgs,
+    BulkArgs, Chosen, ClientArgs, DatabaseArgs, EventsFormat, ForkArgs, Format, PauseArgs,
+    RetryArgs, TimelineArgs, WatchArgs, WorkloadArgs,
 };
 use crate::input::candidates;
 
@@ -21,6 +23,8 @@ Examples:
   noetl executions list
   noetl executions list --all --status failed --path examples/ --limit 5
   noetl executions list --parent 380247909993574400
+  noetl executions list --label team=ops --label env=prod --status failed
+  noetl executions list --actor ada
   noetl executions list --since 2026-01-31T09:30:00Z --until 2026-01-31T10:00:00Z
   noetl executions list --output json";
 
@@ -35,14 +39,28 @@ Examples:
   noetl executions events last --follow
   noetl executions events 380247909993574400 --after 100 --limit 50 --output jsonl";
 
+const LOGS_EXAMPLES: &str = "\
+Each line begins with its step, with the item of a loop and the attempt if there are several:
+`load[3] attempt 2 | text`. With --step, lines of the step itself have no such beginning.
+
+Examples:
+  noetl logs last
+  noetl logs last --follow
+  noetl logs 380247909993574400 --step train --attempt 2 --timestamps
+  noetl logs last --stderr --output jsonl";
+
 const SIGNAL_EXAMPLES: &str = "\
 A step of kind `wait` with `signal: NAME` ends with the signal. If no step waits for it yet, the
 signal is kept, and the next step that waits for its name gets it. Signals of one name are delivered
 in order.
 
+With --key, no execution is named: the oldest step that waits for the name with this correlation key
+gets the signal. If none waits yet, the signal is kept for 7 days.
+
 Examples:
   noetl signal last payment --data '{\"amount\": 12}' --sender shop
-  noetl signal 478775660589088776 approved --key request-7";
+  noetl signal 478775660589088776 paid --idempotency-key request-7
+  noetl signal --key A-1001 payment '{\"amount\": 12}'";
 const CANCEL_EXAMPLES: &str = "\
 If a server on this machine has the database open, the request goes to that server. An execution
 that `noetl run` is running is cancelled with Ctrl-C in its terminal.
@@ -56,7 +74,8 @@ Examples:
   noetl cancel 380247909993574400 --server https://noetl.example.org:8082
   noetl executions cancel 380247909993574400 --reason 'wrong file'
   noetl executions cancel --where 'path=team/* since=2026-01-31T09:30:00Z'
-  noetl executions cancel --where 'status=RUNNING part=import' --yes";
+  noetl executions cancel --where 'status=RUNNING part=import' --yes
+  noetl executions cancel --where 'label=team:ops label=env:test'";
 
 const RERUN_EXAMPLES: &str = "\
 Examples:
@@ -85,6 +104,10 @@ pub(crate) enum ExecutionsCommand {
     Timeline(TimelineArgs),
     /// Cancel an execution, its running steps and its children
     Cancel(CancelArgs),
+    /// Let running commands of an execution end, and start nothing new
+    Pause(PauseArgs),
+    /// Let a paused execution go on
+    Unpause(PauseArgs),
     /// Run the same playbook version again with the same workload
     Rerun(RerunArgs),
     /// Start a new execution with the history of another one up to an event
@@ -110,6 +133,12 @@ pub(crate) struct ListArgs {
     /// Only children of this execution
     #[arg(long, value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) parent: Option<ExecutionId>,
+    /// Only executions with this label: KEY=VALUE (repeatable; all of them have to match)
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub(crate) labels: Vec<Label>,
+    /// Only executions that this person or program started
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<Actor>,
     /// Only executions started at this time or later, such as 2026-01-31T09:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<Timestamp>,
@@ -185,22 +214,53 @@ pub(crate) struct CancelArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = SIGNAL_EXAMPLES)]
-pub(crate) struct SignalArgs {
+#[command(after_help = LOGS_EXAMPLES)]
+pub(crate) struct LogsArgs {
     /// Id of an execution, or `last`
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
     pub(crate) execution: Chosen,
-    /// Name of the signal that a step waits for
-    pub(crate) name: SignalName,
+    /// Only output of this step
+    #[arg(long, value_name = "STEP")]
+    pub(crate) step: Option<String>,
+    /// Only output of this attempt of a step, from 1
+    #[arg(long, value_name = "N")]
+    pub(crate) attempt: Option<u32>,
+    /// Continue until the execution has ended
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Begin each line with the time at which it was printed
+    #[arg(short, long)]
+    pub(crate) timestamps: bool,
+    /// Only what was printed to standard error
+    #[arg(long)]
+    pub(crate) stderr: bool,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: EventsFormat,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SIGNAL_EXAMPLES)]
+pub(crate) struct SignalArgs {
+    /// Id of an execution, or `last`; with --key, the name of the signal
+    #[arg(value_name = "ID|NAME", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) first: String,
+    /// Name of the signal that a step waits for; with --key, the body of the signal
+    #[arg(value_name = "NAME|BODY", required_unless_present = "key")]
+    pub(crate) second: Option<String>,
     /// Body of the signal: JSON, @FILE (JSON or YAML), or - for standard input
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) data: Option<String>,
     /// Name of the sender, as the step's output shows it
     #[arg(long, value_name = "NAME")]
     pub(crate) sender: Option<String>,
-    /// Idempotency key: a signal with a key that the execution knows changes nothing
+    /// Correlation key of the step that waits, in any execution
     #[arg(long)]
-    pub(crate) key: Option<String>,
+    pub(crate) key: Option<SignalKey>,
+    /// Idempotency key: a signal with a known key changes nothing
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }

@@ -58,7 +58,7 @@ impl BulkOperations for Session {
     }
 
     async fn create_bulk(&self, request: &BulkRequest) -> Result<BulkJobView, Failure> {
-        self.app().create_bulk(request, None).await.map_err(failed)
+        self.app().create_bulk(request, None, self.actor()).await.map_err(failed)
     }
 
     async fn advance_bulk(&self, job: &str) -> Result<BulkJobView, Failure> {
@@ -108,6 +108,8 @@ fn body_of(request: &BulkRequest) -> BulkBody {
                 parent_execution_id: filter.parent.map(|id| AnyId(id.0)),
                 started_after: filter.started_after.map(|at| at.to_string()),
                 started_before: filter.started_before.map(|at| at.to_string()),
+                labels: filter.labels.iter().map(ToString::to_string).collect(),
+                actor: filter.actor.as_ref().map(ToString::to_string),
             };
             (Some(body), None)
         }

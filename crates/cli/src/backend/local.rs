@@ -4,7 +4,7 @@
 
 mod reader;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,15 +13,16 @@ use async_trait::async_trait;
 use noetl_api::ControlPlane;
 use noetl_app::{
     App, AppSettings, CatalogError, EndError, EntryChoice, EntryState, ExecutionFilter,
-    ForkPlaybook, Services, SignalError,
+    ForkPlaybook, KeyedSignalResult, Services, SignalError, send_notifications,
 };
 use noetl_bus::{Bus, LocalBus};
 use noetl_control::{
     Control, ControlSettings, ForkError, ForkRequest, RegisterError, Registered, SendSignalError,
-    SentSignal, StartError, StartRequest,
+    SentSignal, SignalByKey, StartError, StartRequest,
 };
+use noetl_isolation::Isolation;
 use noetl_model::{
-    ChildExecutions, ExecutionId, ExecutionStatus, IdGenerator, PlaybookRef, Seq, Summary,
+    Actor, ChildExecutions, ExecutionId, ExecutionStatus, IdGenerator, PlaybookRef, Seq, Summary,
     WorkerId, machine_id_of,
 };
 use noetl_secrets::{EncryptionKey, ExternalCredentials, Keyring, Vault};
@@ -42,7 +43,10 @@ use crate::show::failure::Failure;
 use crate::wiring::database;
 use crate::wiring::embedded::Embedded;
 use crate::wiring::intake::IntakeHost;
+use crate::wiring::isolation;
 use crate::wiring::keys;
+use crate::wiring::network;
+use crate::wiring::notices;
 use crate::wiring::server_parts::{Machine, ServerParts};
 use crate::wiring::tools::Tools;
 
@@ -65,14 +69,15 @@ pub(crate) const UNKNOWN_PLAYBOOK_HELP: &str =
 /// A control plane in this process, perhaps with a worker.
 pub(crate) struct Session {
     app: App,
-    /// The services of `app`, for a server in front of this session.
-    services: Services,
+    bus: Arc<dyn Bus>,
     /// Renews the claim of the machine number for as long as ids are generated.
     numbering: Background,
     reader: LocalReader,
     /// The background loops of the control plane.
     loops: Background,
     worker: Background,
+    /// The person that runs this command.
+    actor: Option<Actor>,
 }
 
 /// The store of a session, and the keys that encrypt its secrets.
@@ -130,12 +135,19 @@ pub(crate) struct EmbeddedWorker {
     pub(crate) drain: Duration,
     /// The URL of the server that this worker is part of.
     pub(crate) server_url: Option<String>,
+    /// The isolation of its steps.
+    pub(crate) isolation: Isolation,
+    /// The embedded database that its process has open.
+    pub(crate) database: Option<PathBuf>,
 }
 
 impl EmbeddedWorker {
     /// The worker of a command whose user waits for it.
-    fn of_command() -> Self {
-        Self { id: embedded_worker(), tools: Tools::LocalUser, drain: DRAIN, server_url: None }
+    fn of_command(database: Option<&Path>, config: &Config) -> Result<Self, Failure> {
+        let isolation = isolation::of_process(config, database)?;
+        let (id, tools) = (embedded_worker(), Tools::LocalUser);
+        let database = database.map(Path::to_owned);
+        Ok(Self { id, tools, drain: DRAIN, server_url: None, isolation, database })
     }
 }
 
@@ -159,6 +171,7 @@ fn settings(config: &Config) -> ControlSettings {
     }
 }
 
+/// Returns the settings of the operations in this process.
 /// Imports the events of other programs that an earlier release has stored.
 async fn import_old_events(app: &App, stop: CancellationToken) {
     match stop.run_until_cancelled(app.fold_old_imports()).await {
@@ -204,12 +217,15 @@ impl Session {
         let held = SealedStore::of(store.clone(), keys::embedded(path, config)?, config);
         let location = HistoryLocation::File(path.to_owned());
         match workers {
-            WorkerMode::None => Ok(Self::local(held, location, config)),
+            WorkerMode::None => {
+                Self::local(held, location, config)?.with_notices(Tools::LocalUser, config)
+            }
             WorkerMode::Embedded => {
                 // Only one process opens a database, so its previous embedded worker is gone.
                 store.release(&embedded_worker()).await.map_err(Failure::broken)?;
-                Self::local(held, location, config)
-                    .with_worker(EmbeddedWorker::of_command(), config)
+                Self::local(held, location, config)?
+                    .with_worker(EmbeddedWorker::of_command(Some(path), config)?, config)?
+                    .with_notices(Tools::LocalUser, config)
             }
         }
     }
@@ -219,23 +235,40 @@ impl Session {
         let clock = Arc::new(SteadyClock::default());
         let keyring = Keyring::new(EncryptionKey::generate(), Vec::new());
         let held = SealedStore::of(Arc::new(MemoryStore::new(clock)), keyring, config);
-        Self::local(held, HistoryLocation::Memory, config)
-            .with_worker(EmbeddedWorker::of_command(), config)
+        Self::local(held, HistoryLocation::Memory, config)?
+            .with_worker(EmbeddedWorker::of_command(None, config)?, config)?
+            .with_notices(Tools::LocalUser, config)
     }
 
     /// Creates a control plane that is the only user of its store.
-    fn local(held: SealedStore, location: HistoryLocation, config: &Config) -> Self {
+    fn local(
+        held: SealedStore,
+        location: HistoryLocation,
+        config: &Config,
+    ) -> Result<Self, Failure> {
         let machine = Machine::Exclusive(machine_id_of(&config.host()));
         let (settings, given) = (settings(config), given(config));
-        Self::new(held, Arc::new(LocalBus::new()), settings, machine, (location, given))
+        let app = network::app_settings(config)?;
+        let bus = Arc::new(LocalBus::new());
+        let session = Self::new(held, bus, (settings, app), machine, (location, given));
+        Ok(Self { actor: config.actor(), ..session })
     }
 
     /// Creates the control plane of a server.
-    pub(crate) fn serving(parts: ServerParts, config: &Config) -> Self {
+    pub(crate) fn serving(
+        parts: ServerParts,
+        public_url: String,
+        app_settings: AppSettings,
+        config: &Config,
+    ) -> Self {
         let ServerParts { kept, bus, sharing: _, upkeep, machine } = parts;
-        let settings =
-            ControlSettings { notifications: config.notification_sender(), ..settings(config) };
+        let settings = ControlSettings {
+            notifications: config.notification_sender(),
+            public_url: Some(public_url.trim_end_matches('/').to_owned()),
+            ..settings(config)
+        };
         let given = given(config);
+        let settings = (settings, app_settings);
         let mut session = Self::new(kept, bus, settings, machine, (HistoryLocation::Memory, given));
         let (app, stop) = (session.app.clone(), session.loops.stop.clone());
         session.loops.tasks.spawn(async move { app.clean_up_records(stop).await });
@@ -253,7 +286,7 @@ impl Session {
     fn new(
         held: SealedStore,
         bus: Arc<dyn Bus>,
-        settings: ControlSettings,
+        (settings, app_settings): (ControlSettings, AppSettings),
         machine: Machine,
         (location, given): (HistoryLocation, ExternalCredentials),
     ) -> Self {
@@ -270,10 +303,15 @@ impl Session {
         let worker = Background::default();
         let vault = Vault::new(records.clone(), keyring, ids.clone(), control.clock());
         let vault = Arc::new(vault.with_given(given));
-        let services = Services { control, store, records, vault, bus, ids };
-        let app = App::new(services.clone(), AppSettings::new(LEASE));
+        let services = Services { control, store, records, vault, bus: bus.clone(), ids };
+        let app = App::new(services, app_settings);
         let reader = LocalReader { store: app.reader(), location };
-        Self { app, services, numbering, reader, loops, worker }
+        Self { app, bus, numbering, reader, loops, worker, actor: None }
+    }
+
+    /// Returns the name of the person that runs this command.
+    pub(crate) fn actor(&self) -> Option<Actor> {
+        self.actor.clone()
     }
 
     /// Adds a worker in this process.
@@ -283,9 +321,11 @@ impl Session {
         config: &Config,
     ) -> Result<Self, Failure> {
         let mut session = self;
-        let bus = session.services.bus.clone();
+        let bus = session.bus.clone();
         let embedded = Arc::new(Embedded::new(session.app.clone()));
-        let mut tools = tool_settings(embedded.clone(), config, worker.tools.settings(config)?);
+        let settings = worker.tools.settings_beside(worker.database.as_deref(), config)?;
+        let mut tools = tool_settings(embedded.clone(), config, settings);
+        tools.isolation = worker.isolation;
         tools.identity.worker = Some(worker.id.to_string());
         let is_of_server = worker.server_url.is_some();
         if is_of_server {
@@ -307,6 +347,15 @@ impl Session {
         Ok(session)
     }
 
+    /// Adds the sender of notifications about executions.
+    pub(crate) fn with_notices(mut self, tools: Tools, config: &Config) -> Result<Self, Failure> {
+        let transport = notices::transport(tools, config)?;
+        self.app.set_notice_transport(transport.clone());
+        let (app, stop) = (self.app.clone(), self.loops.stop.clone());
+        self.loops.tasks.spawn(async move { send_notifications(app, transport, stop).await });
+        Ok(self)
+    }
+
     /// Adds the intake runtimes that fetch the messages of active subscriptions.
     pub(crate) fn with_intake(
         mut self,
@@ -322,11 +371,6 @@ impl Session {
         let stop = self.worker.stop.clone();
         self.worker.tasks.spawn(host.run(stop));
         self
-    }
-
-    /// Returns the services that a server in front of this session uses.
-    pub(crate) fn own_services(&self) -> Services {
-        self.services.clone()
     }
 
     /// Returns the operations of this session.
@@ -346,14 +390,28 @@ impl Session {
     }
 }
 
+fn signal_failure(error: SignalError) -> Failure {
+    match error {
+        SignalError::SenderTooLong
+        | SignalError::KeptTooLong
+        | SignalError::Refused(_)
+        | SignalError::Send(SendSignalError::Body(_) | SendSignalError::TooMany) => {
+            Failure::bad_input(error)
+        }
+        SignalError::Send(SendSignalError::Submit(_) | SendSignalError::Store(_)) => {
+            Failure::broken(error)
+        }
+    }
+}
+
 #[async_trait]
 impl Backend for Session {
     fn reader(&self) -> &dyn BackendReader {
         &self.reader
     }
 
-    fn services(&self) -> Option<Services> {
-        Some(self.own_services())
+    fn local_app(&self) -> Option<App> {
+        Some(self.app.clone())
     }
 
     async fn register(&self, file: &Path, content: &str) -> Result<PlaybookRef, Failure> {
@@ -391,7 +449,8 @@ impl Backend for Session {
         }
     }
 
-    async fn start(&self, request: StartRequest) -> Result<Summary, Failure> {
+    async fn start(&self, mut request: StartRequest) -> Result<Summary, Failure> {
+        request.input.actor = self.actor();
         match self.app.start(request).await {
             Ok(started) => Ok(started),
             Err(StartError::UnknownPlaybook(name)) => {
@@ -402,6 +461,7 @@ impl Backend for Session {
             Err(
                 error @ (StartError::ArchivedPlaybook(_)
                 | StartError::AmbiguousName(_)
+                | StartError::InvalidInputs(_)
                 | StartError::PayloadTooLarge
                 | StartError::PayloadTooNested
                 | StartError::ParentCancelled(_)
@@ -417,6 +477,7 @@ impl Backend for Session {
     }
 
     async fn fork(&self, request: ForkRequest) -> Result<Summary, Failure> {
+        let request = ForkRequest { actor: self.actor(), ..request };
         self.app.fork(request, ForkPlaybook::Registered).await.map_err(unforked)
     }
 
@@ -428,6 +489,7 @@ impl Backend for Session {
     ) -> Result<Summary, Failure> {
         let file = file.display().to_string();
         let playbook = ForkPlaybook::Document { file: &file, content };
+        let request = ForkRequest { actor: self.actor(), ..request };
         self.app.fork(request, playbook).await.map_err(unforked)
     }
 
@@ -450,7 +512,7 @@ impl Backend for Session {
         reason: &str,
         below: ChildExecutions,
     ) -> Result<(), Failure> {
-        match self.app.cancel(execution, Some(reason.to_owned()), below).await {
+        match self.app.cancel(execution, Some(reason.to_owned()), below, self.actor()).await {
             Ok(_) => Ok(()),
             Err(error @ (EndError::ReasonTooLong | EndError::NotAnEnd | EndError::Refused(_))) => {
                 Err(Failure::bad_input(error))
@@ -460,12 +522,12 @@ impl Backend for Session {
     }
 
     async fn signal(&self, execution: ExecutionId, sent: SentSignal) -> Result<(), Failure> {
-        self.app.signal(execution, sent).await.map_err(|error| match error {
-            SignalError::SenderTooLong
-            | SignalError::Refused(_)
-            | SignalError::Send(SendSignalError::Body(_)) => Failure::bad_input(error),
-            SignalError::Send(SendSignalError::Submit(_)) => Failure::broken(error),
-        })
+        let sent = SentSignal { actor: self.actor(), ..sent };
+        self.app.signal(execution, sent).await.map_err(signal_failure)
+    }
+
+    async fn signal_by_key(&self, sent: SignalByKey) -> Result<KeyedSignalResult, Failure> {
+        self.app.signal_by_key(sent).await.map_err(signal_failure)
     }
 
     async fn close(self: Box<Self>) {

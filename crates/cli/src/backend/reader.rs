@@ -6,7 +6,9 @@ use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::PublicEvent;
 use noetl_api::wire::Verification;
-use noetl_app::{EntryState, ExecutionFilter, FORKS_MAX, KnownExecution, PAGE_MAX, Page};
+use noetl_app::{
+    EntryState, ExecutionFilter, FORKS_MAX, KnownExecution, LogFilter, PAGE_MAX, Page,
+};
 use noetl_compat::{Projection, ReplayState};
 use noetl_control::LoadError;
 use noetl_model::{
@@ -18,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::HistoryLocation;
+use super::step_logs::LogFeed;
 use crate::args::Chosen;
 use crate::input::nearest::suggest;
 use crate::show::failure::Failure;
@@ -52,6 +55,14 @@ pub(crate) trait BackendReader: Send + Sync {
         known: &KnownExecution,
         after: Seq,
     ) -> Result<Vec<PublicEvent>, Failure>;
+
+    /// Returns the output of an execution's steps; until the execution has ended if `follow`.
+    async fn step_logs(
+        &self,
+        execution: ExecutionId,
+        filter: LogFilter,
+        follow: bool,
+    ) -> Result<Box<dyn LogFeed>, Failure>;
 
     /// Returns the reason why a running execution does not proceed, as far as its server knows.
     async fn hint(&self, execution: ExecutionId, status: ExecutionStatus) -> Option<String>;

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
-use noetl_api::wire::{ExecuteRequest, ForkBody, SignalQuery};
+use noetl_api::wire::{ExecuteRequest, ForkBody, KeyedSignalQuery, SignalQuery};
 use noetl_api::{AnyId, Client, ClientError, ClientSettings, Method};
-use noetl_app::EntryState;
-use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, SentSignal, StartRequest};
+use noetl_app::{EntryState, KeyedSignalResult};
+use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, SentSignal, SignalByKey, StartRequest};
 use noetl_engine::StartInput;
 use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Seq, Summary};
 use serde::de::DeserializeOwned;
@@ -59,7 +59,7 @@ impl Remote {
             ),
             None => None,
         };
-        let settings = ClientSettings { base: url.clone(), token, ca };
+        let settings = ClientSettings { base: url.clone(), token, actor: config.actor(), ca };
         let client = Client::new(settings).map_err(Failure::bad_input)?;
         Ok(Self { client: Arc::new(client), location: HistoryLocation::Server(url) })
     }
@@ -102,7 +102,7 @@ impl Remote {
         request: ForkRequest,
         content: Option<String>,
     ) -> Result<Summary, Failure> {
-        let ForkRequest { origin, at, playbook, workload, context } = request;
+        let ForkRequest { origin, at, playbook, workload, context, actor: _ } = request;
         let at_event = match at {
             ForkAt::Event(seq) => Some(seq.0),
             ForkAt::Failure => None,
@@ -149,9 +149,11 @@ fn execute_request(playbook: PlaybookChoice, input: StartInput) -> ExecuteReques
         version: version.map(Value::from),
         payload: Some(input.payload),
         error_mode: input.error_mode,
+        priority: input.priority,
         execution_pool: Some(input.pool.as_str().to_owned()),
         trace: input.trace,
         parent_execution_id: None,
+        labels: input.labels,
         dedup: None,
     }
 }
@@ -256,9 +258,24 @@ impl Backend for Remote {
     }
 
     async fn signal(&self, execution: ExecutionId, sent: SentSignal) -> Result<(), Failure> {
-        let SentSignal { name, body, sender, key } = sent;
+        let SentSignal { name, body, sender, key, actor: _ } = sent;
         let query = SignalQuery { sender, idempotency_key: key };
         self.client.signal(execution, &name, &body, &query).await.map_err(refused)
+    }
+
+    async fn signal_by_key(&self, sent: SignalByKey) -> Result<KeyedSignalResult, Failure> {
+        let SignalByKey { name, key, body, sender, once, kept_for } = sent;
+        let query = KeyedSignalQuery {
+            key: key.into(),
+            sender,
+            idempotency_key: once,
+            kept_for: kept_for.map(|kept_for| kept_for.as_secs().to_string()),
+        };
+        let answer = self.client.signal_by_key(&name, &body, &query).await.map_err(refused)?;
+        Ok(match answer.execution_id {
+            Some(execution) => KeyedSignalResult::Delivered(execution.into()),
+            None => KeyedSignalResult::Kept,
+        })
     }
 
     async fn close(self: Box<Self>) {}

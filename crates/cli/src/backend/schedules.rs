@@ -56,6 +56,7 @@ fn failed(error: ScheduleError) -> Failure {
             | StartError::AmbiguousName(_)
             | StartError::TooDeep { .. }
             | StartError::ParentCancelled(_)
+            | StartError::InvalidInputs(_)
             | StartError::PayloadTooLarge
             | StartError::PayloadTooNested
             | StartError::KeyTaken(_)

@@ -8,13 +8,10 @@ use serde::Serialize;
 use crate::args::{ConfigShowArgs, ConfigTrustArgs};
 use crate::config::settings::{Secrecy, TABLE};
 use crate::config::trust::{Withheld, guarded};
-use crate::config::{Config, Source, file};
+use crate::config::{Config, MASK, Source, file};
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::table::headed_table;
 use crate::show::terminal::{CAREFUL, Terminal, paint};
-
-/// The text shown instead of a secret.
-const MASK: &str = "********";
 
 /// The whole configuration, for programs.
 #[derive(Serialize)]

@@ -133,7 +133,8 @@ async fn repair(app: &App, origin: ExecutionId) -> Result<(), Failure> {
     let mut workload = Map::new();
     workload.insert("rates".to_owned(), json!({ "EUR": 1.0, "USD": 1.08, "CHF": 0.96 }));
     let (playbook, context) = (None, std::collections::BTreeMap::new());
-    let request = ForkRequest { origin, at: ForkAt::Failure, playbook, workload, context };
+    let request =
+        ForkRequest { origin, at: ForkAt::Failure, playbook, workload, context, actor: None };
     let forked = app.fork(request, ForkPlaybook::Registered).await;
     forked.map(drop).map_err(Failure::broken)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use noetl_playbook::{Problems, parse_document};
+use noetl_playbook::{AnalysisLevel, ParseOptions, Problems, TargetWorkers, parse_document_with};
 use serde::Serialize;
 
 use crate::args::RegisterArgs;
@@ -13,11 +13,6 @@ use crate::input::files;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::problems;
 use crate::show::terminal::{GOOD, Terminal, paint};
-
-/// The most files that one command registers.
-const FILES_MAX: usize = 10_000;
-/// The deepest level of directories searched.
-const DEPTH_MAX: usize = 32;
 
 /// A valid file of any kind.
 struct Valid {
@@ -29,7 +24,8 @@ struct Valid {
 impl Valid {
     fn read(file: &Path) -> Result<Self, Failure> {
         let bytes = files::read(file)?;
-        let document = parse_document(&file.display().to_string(), &bytes);
+        let options = ParseOptions { workers: TargetWorkers::Any, analysis: AnalysisLevel::Warn };
+        let document = parse_document_with(options, &file.display().to_string(), &bytes);
         let warnings = document.map_err(Failure::Invalid)?.into_warnings();
         let content = String::from_utf8(bytes).expect("what parses is UTF-8");
         Ok(Self { file: file.to_owned(), content, warnings })
@@ -64,10 +60,7 @@ pub(crate) async fn register(
 
 /// Reads and checks every file; reports the problems of all before any is registered.
 fn documents_of(paths: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Valid>, Failure> {
-    let mut files = Vec::new();
-    for path in paths {
-        collect(path, DEPTH_MAX, &mut files)?;
-    }
+    let files = files::yaml_files(paths)?;
     let (mut documents, mut failed) = (Vec::new(), 0);
     for file in &files {
         match Valid::read(file) {
@@ -91,34 +84,6 @@ fn documents_of(paths: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Valid>
         )));
     }
     Ok(documents)
-}
-
-/// Collects the playbook files of a path.
-fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return Ok(());
-    }
-    let before = files.len();
-    files.extend(files::playbooks_in(path));
-    if files.len() > FILES_MAX {
-        return Err(Failure::bad_input(anyhow!("there are more than {FILES_MAX} files")));
-    }
-    let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
-    let directories = path.read_dir()?.flatten().filter(|entry| {
-        // Links are not followed: they may lead in circles.
-        entry.file_type().is_ok_and(|kind| kind.is_dir())
-    });
-    let mut directories: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
-    directories.sort();
-    for directory in directories {
-        collect(&directory, depth, files)?;
-    }
-    if files.len() == before && depth == DEPTH_MAX - 1 {
-        let shown = path.display();
-        return Err(Failure::bad_input(anyhow!("there is no playbook file in {shown}")));
-    }
-    Ok(())
 }
 
 async fn register_all(

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_playbook::TargetWorkers;
+use noetl_model::Labels;
+use noetl_playbook::{Playbook, TargetWorkers};
 use serde_json::{Map, Value};
 
 use super::conclude::Conclusion;
@@ -15,8 +16,9 @@ use crate::backend::local::{Session, UNKNOWN_PLAYBOOK_HELP, WorkerMode};
 use crate::backend::{self, Backend, page_of};
 use crate::config::Config;
 use crate::input::called_playbooks::{PlaybookFile, called_by};
+use crate::input::declared_inputs::{MissingInputs, fitted};
 use crate::input::files;
-use crate::input::workload::{check_declared, payload_of};
+use crate::input::workload::payload_of;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::problems;
 use crate::show::terminal::{CAREFUL, Terminal, paint};
@@ -83,10 +85,19 @@ async fn run_in(
         let plural = if unfinished == 1 { "execution" } else { "executions" };
         terminal.say(format!("{unfinished} unfinished {plural} from earlier: being continued"));
     }
-    check_names(backend, args, &target).await?;
+    let payload = match known_playbook(backend, &target).await? {
+        Some(playbook) => {
+            let missing = MissingInputs::of(args.no_input);
+            fitted(&playbook, &args.workload, payload, missing, terminal)?
+        }
+        None => payload,
+    };
     let playbook = registered(backend, target, args.watch.quiet, terminal).await?;
     let mut request = StartRequest::new(playbook, payload);
     request.input.error_mode = args.error_mode;
+    request.input.priority = args.priority;
+    let labels = Labels::default().with(args.labels.iter().cloned());
+    request.input.labels = labels.map_err(Failure::bad_input)?;
     let execution = backend.start(request).await?;
     if let Some(pages) = pages {
         let page = page_of(&pages.url, Some(execution.execution));
@@ -130,38 +141,28 @@ pub(super) fn choice_of(text: &str) -> Result<(String, Option<u32>), Failure> {
     Ok((path.to_owned(), version))
 }
 
-/// Refuses names of `--set` that the workload of the target does not have.
-async fn check_names(
+/// Returns the playbook of the target; `None` if it is missing or invalid, which its start reports.
+async fn known_playbook(
     backend: &dyn Backend,
-    args: &RunArgs,
     target: &Target,
-) -> Result<(), Failure> {
-    if !args.workload.must_be_declared() {
-        return Ok(());
-    }
+) -> Result<Option<Playbook>, Failure> {
     let (path, version, others) = match target {
-        Target::File { document, .. } => {
-            let playbook = &document.playbook;
-            return check_declared(&args.workload, &playbook.workload, &playbook.metadata.path);
-        }
+        Target::File { document, .. } => return Ok(Some(document.playbook.clone())),
         Target::Catalog {
             choice:
                 PlaybookChoice::Path { path, version } | PlaybookChoice::Named { name: path, version },
             others,
         } => (path, *version, others),
-        Target::Catalog { choice: PlaybookChoice::Id(_), .. } => return Ok(()),
+        Target::Catalog { choice: PlaybookChoice::Id(_), .. } => return Ok(None),
     };
     let along = others.iter().find(|it| version.is_none() && it.playbook.metadata.path == *path);
     if let Some(document) = along {
-        return check_declared(&args.workload, &document.playbook.workload, path);
+        return Ok(Some(document.playbook.clone()));
     }
-    // A missing or invalid document is reported when it is started.
-    let Some(known) = backend.reader().playbook(path, version).await? else { return Ok(()) };
+    let Some(known) = backend.reader().playbook(path, version).await? else { return Ok(None) };
     let content = known.content.unwrap_or_default();
-    match noetl_playbook::parse_for(TargetWorkers::Any, path, content.as_bytes()) {
-        Ok(checked) => check_declared(&args.workload, &checked.playbook.workload, path),
-        Err(_) => Ok(()),
-    }
+    let checked = noetl_playbook::parse_for(TargetWorkers::Any, path, content.as_bytes());
+    Ok(checked.ok().map(|checked| checked.playbook))
 }
 
 /// Registers the documents of the target.

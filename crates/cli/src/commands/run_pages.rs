@@ -30,7 +30,7 @@ struct ServedHere {
 impl RunPages {
     /// Finds the pages of a server, or serves them in front of a backend in this process.
     pub(crate) async fn open(backend: &dyn Backend, config: &Config) -> Result<Self, Failure> {
-        let Some(services) = backend.services() else {
+        let Some(app) = backend.local_app() else {
             return match backend.reader().location() {
                 HistoryLocation::Server(url) => Ok(Self { url: url.to_string(), served: None }),
                 HistoryLocation::Memory | HistoryLocation::File(_) => {
@@ -49,7 +49,7 @@ impl RunPages {
         let address = listener.local_addr()?;
         let settings = network::settings(address, false, config)?;
         let scheme = if settings.tls.is_some() { "https" } else { "http" };
-        let state = AppState::new(services, settings);
+        let state = AppState::new(app, settings);
         if !state.shows_pages() {
             return Err(Failure::bad_input(anyhow!("the web interface is turned off"))
                 .help("unset NOETL_DISABLE_UI, or run without --ui"));

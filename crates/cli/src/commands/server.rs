@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use noetl_app::{App, BrokerUrl, deliver_feeds, run_bulk_jobs};
+use noetl_app::{App, AppSettings, BrokerUrl, deliver_feeds, run_bulk_jobs};
 use noetl_server::{AppState, serve};
 use tokio::net::TcpListener;
 
@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 use crate::wiring::database::Announcement;
+use crate::wiring::isolation;
 use crate::wiring::network;
 use crate::wiring::server_parts::{self, Sharing, worker_of_process};
 use crate::wiring::statements::SqlByHand;
@@ -49,26 +50,41 @@ pub(super) async fn serve_then(
         .map_err(Failure::broken)?;
     let address = listener.local_addr()?;
     let nats_url = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL"));
-    let mut settings = network::settings(address, args.insecure, config)?;
-    settings.app.broker_url = nats_url.clone().map(BrokerUrl);
+    let settings = network::settings(address, args.insecure, config)?;
+    let broker_url = nats_url.clone().map(BrokerUrl);
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (parts, history) = server_parts::build(args, address, config).await?;
     let url = format!("{scheme}://{}", reachable(address));
     let base = url.clone();
-    let (id, announced) = match &parts.sharing {
-        Sharing::Alone { database } => (embedded_worker(), Announcement::new(database, &url)),
-        Sharing::WithOthers => (worker_of_process(config), None),
+    let (id, announced, database) = match &parts.sharing {
+        Sharing::Alone { database } => {
+            let announced = Announcement::new(database, &url);
+            (embedded_worker(), announced, Some(database.clone()))
+        }
+        Sharing::WithOthers => (worker_of_process(config), None, None),
     };
+    let steps = match args.no_worker {
+        true => None,
+        false => Some(isolation::of_process(config, database.as_deref())?),
+    };
+    let step_protections =
+        steps.as_ref().map(|steps| isolation::shown(steps.report())).unwrap_or_default();
+    let of_app = AppSettings { broker_url, step_protections, ..network::app_settings(config)? };
     let holder = id.clone();
-    let mut session = Session::serving(parts, config);
-    if !args.no_worker {
-        let (tools, drain) = (Tools::of_address(address.ip()), config.server_drain());
+    let tools = Tools::of_address(address.ip());
+    let public_url = config.public_url(address);
+    let mut session = Session::serving(parts, public_url, of_app, config);
+    session = session.with_notices(tools, config)?;
+    if let Some(isolation) = steps {
+        isolation::log(&isolation);
+        let drain = config.server_drain();
         let server_url = Some(config.variable("NOETL_PUBLIC_SERVER_URL").unwrap_or(url));
-        let worker = EmbeddedWorker { id: id.clone(), tools, drain, server_url };
+        let worker =
+            EmbeddedWorker { id: id.clone(), tools, drain, server_url, isolation, database };
         session = session.with_worker(worker, config)?;
         session = session.with_intake(id, nats_url, config);
     }
-    let mut state = AppState::new(session.own_services(), settings);
+    let mut state = AppState::new(session.app().clone(), settings);
     if let Some(dsn) = config.variable("NOETL_SQL_DSN") {
         let tools = Tools::of_address(address.ip()).settings(config)?;
         state = state.with_statements(Arc::new(SqlByHand::on(dsn, tools)));

@@ -1,9 +1,12 @@
-//! `noetl signal`: sends a signal to an execution on the database or server that has it.
+//! `noetl signal`: sends a signal to an execution, or to the step that waits with a correlation key.
 
-use noetl_control::SentSignal;
+use anyhow::anyhow;
+use noetl_app::KeyedSignalResult;
+use noetl_control::{SentSignal, SignalByKey};
+use noetl_model::{SignalKey, SignalName};
 use serde_json::Value;
 
-use crate::args::SignalArgs;
+use crate::args::{Chosen, SignalArgs};
 use crate::backend;
 use crate::config::Config;
 use crate::input::workload::read_value;
@@ -15,21 +18,72 @@ pub(crate) async fn signal(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let body = match &args.data {
-        Some(said) => read_value("--data", said).map_err(Failure::bad_input)?,
-        None => Value::Null,
-    };
+    match &args.key {
+        Some(key) => to_key(args, key, config, terminal).await,
+        None => to_execution(args, config, terminal).await,
+    }
+}
+
+async fn to_execution(
+    args: &SignalArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let execution: Chosen =
+        args.first.parse().map_err(|error| Failure::bad_input(anyhow!("{error}")))?;
+    let name = name_of(args.second.as_deref().unwrap_or_default())?;
+    let body = body_of(args.data.as_deref())?;
     let sent = SentSignal {
-        name: args.name.clone(),
+        name: name.clone(),
         body,
         sender: args.sender.clone(),
-        key: args.key.clone(),
+        key: args.idempotency_key.clone(),
+        actor: None,
     };
     let execution = backend::with(&args.client, config, async |backend| {
-        let execution = backend.reader().chosen(args.execution).await?.summary.execution;
+        let execution = backend.reader().chosen(execution).await?.summary.execution;
         backend.signal(execution, sent).await?;
         Ok(execution)
     });
-    terminal.say(format!("sent signal {} to execution {}", args.name, execution.await?));
+    terminal.say(format!("sent signal {name} to execution {}", execution.await?));
     Ok(Exit::Completed)
+}
+
+async fn to_key(
+    args: &SignalArgs,
+    key: &SignalKey,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let name = name_of(&args.first)?;
+    let sent = SignalByKey {
+        name: name.clone(),
+        key: key.clone(),
+        body: body_of(args.second.as_deref().or(args.data.as_deref()))?,
+        sender: args.sender.clone(),
+        once: args.idempotency_key.clone(),
+        kept_for: None,
+    };
+    let result =
+        backend::with(&args.client, config, async |backend| backend.signal_by_key(sent).await);
+    terminal.say(match result.await? {
+        KeyedSignalResult::Delivered(execution) => {
+            format!("delivered signal {name} to execution {execution}")
+        }
+        KeyedSignalResult::Kept => {
+            format!("kept signal {name}: no step waits for it with key {key} yet")
+        }
+    });
+    Ok(Exit::Completed)
+}
+
+fn name_of(text: &str) -> Result<SignalName, Failure> {
+    text.parse().map_err(|error: noetl_model::BadSignalName| Failure::bad_input(error))
+}
+
+fn body_of(said: Option<&str>) -> Result<Value, Failure> {
+    match said {
+        Some(said) => read_value("the body", said).map_err(Failure::bad_input),
+        None => Ok(Value::Null),
+    }
 }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use noetl_playbook::{Problems, TargetWorkers, parse_document_for};
-use serde::Serialize;
+use noetl_playbook::{AnalysisLevel, ParseOptions, Problems, TargetWorkers, parse_document_with};
+use serde::{Serialize, Serializer};
 
+use super::test;
 use crate::args::ValidateArgs;
 use crate::input::files;
 use crate::show::failure::{Exit, Failure};
@@ -16,7 +17,17 @@ use crate::show::terminal::{GOOD, Terminal, paint};
 struct FileResult {
     file: String,
     valid: bool,
-    problems: Problems,
+    /// The problems; `None` if there are none.
+    #[serde(serialize_with = "listed")]
+    problems: Option<Problems>,
+}
+
+/// Serializes problems as a list, which may be empty.
+fn listed<S: Serializer>(problems: &Option<Problems>, serializer: S) -> Result<S::Ok, S::Error> {
+    match problems {
+        Some(problems) => problems.serialize(serializer),
+        None => serializer.collect_seq(std::iter::empty::<()>()),
+    }
 }
 
 pub(crate) fn validate(args: &ValidateArgs, terminal: &mut Terminal) -> Result<Exit, Failure> {
@@ -45,19 +56,35 @@ pub(crate) fn validate(args: &ValidateArgs, terminal: &mut Terminal) -> Result<E
 }
 
 fn verdict(file: &Path) -> Result<FileResult, Failure> {
+    if files::is_test_file(file) {
+        return tests_verdict(file);
+    }
     let source = files::read(file)?;
     let file = file.display().to_string();
-    let (valid, problems) = match parse_document_for(TargetWorkers::Ours, &file, &source) {
+    let options = ParseOptions { workers: TargetWorkers::Ours, analysis: AnalysisLevel::Full };
+    let (valid, problems) = match parse_document_with(options, &file, &source) {
         Ok(document) => (true, document.into_warnings()),
         Err(problems) => (false, problems),
     };
+    let problems = Some(problems).filter(|problems| !problems.is_empty());
     Ok(FileResult { file, valid, problems })
 }
 
+/// Checks a test file, together with its playbook.
+fn tests_verdict(file: &Path) -> Result<FileResult, Failure> {
+    let name = file.display().to_string();
+    match test::load(file) {
+        Ok(_) => Ok(FileResult { file: name, valid: true, problems: None }),
+        Err(Failure::Invalid(problems)) => {
+            Ok(FileResult { file: name, valid: false, problems: Some(problems) })
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
 fn text(verdict: &FileResult, color: bool) -> String {
-    if verdict.problems.is_empty() {
-        format!("{} {}", paint(GOOD, "ok"), verdict.file)
-    } else {
-        problems::render(&verdict.problems, color)
+    match &verdict.problems {
+        None => format!("{} {}", paint(GOOD, "ok"), verdict.file),
+        Some(problems) => problems::render(problems, color),
     }
 }

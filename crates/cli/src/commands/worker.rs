@@ -16,6 +16,7 @@ use crate::backend::remote::Remote;
 use crate::config::{Config, NamedBy};
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
+use crate::wiring::isolation;
 use crate::wiring::network::client_tls;
 use crate::wiring::server_parts::worker_of_process;
 use crate::wiring::tools::Tools;
@@ -42,8 +43,11 @@ pub(crate) async fn worker(
     let id = worker_of_process(config);
     let identity =
         WorkerIdentity { worker: Some(id.to_string()), server_url: Some(server.to_string()) };
+    let isolation = isolation::of_process(config, None)?;
+    isolation::log(&isolation);
     let settings = noetl_tools::ToolSettings {
         identity,
+        isolation,
         ..tool_settings(control.clone(), config, Tools::of_server(&server).settings(config)?)
     };
     let registry = Registry::standard(settings);

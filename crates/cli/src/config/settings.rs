@@ -3,6 +3,8 @@
 //! Invariant: reading, `noetl config show` and [docs/configuration.md] use this table; a setting
 //! that is not here does not exist.
 
+use noetl_isolation::IsolationMode;
+
 use super::kind::Kind;
 
 /// A setting; each has a row in [`TABLE`].
@@ -57,6 +59,9 @@ pub(crate) enum Setting {
     PostgresStatementCache,
     CommandAttemptsMax,
     BacklogMax,
+    StepLogCommandBytes,
+    StepLogExecutionBytes,
+    StepLogRetention,
     OutboxNotifications,
     WorkerPool,
     WorkerConcurrency,
@@ -64,7 +69,16 @@ pub(crate) enum Setting {
     ToolsPython,
     ToolsDuckdb,
     ToolsMemory,
+    ToolsDirectories,
+    ToolsDuckdbExternal,
     EgressAllow,
+    IsolationMode,
+    IsolationUser,
+    IsolationCpu,
+    IsolationMemory,
+    IsolationOpenFiles,
+    IsolationProcesses,
+    IsolationFileSize,
     LogFilter,
     LogFormat,
     OtelEndpoint,
@@ -116,9 +130,12 @@ const fn row(
 
 /// Seconds until a drain is given up.
 const DRAIN: Kind = Kind::Number { min: 0, max: 3600 };
+const LOG_BYTES: Kind = Kind::Number { min: 0, max: 1_099_511_627_776 };
 const CONNECTIONS: Kind = Kind::Number { min: 0, max: 10_000 };
 /// A boolean, in the spellings of environment variables.
 const SWITCH: Kind = Kind::OneOf(&["true", "false", "1", "0", "yes", "no", "on", "off"]);
+/// A limit of a step's processes; 0 for none.
+const STEP_LIMIT: Kind = Kind::Number { min: 0, max: 1_000_000_000 };
 const PORT: Kind = Kind::Number { min: 0, max: 65_535 };
 
 #[rustfmt::skip]
@@ -228,6 +245,15 @@ pub(crate) const TABLE: &[Row] = &[
     row(Setting::BacklogMax, "executions.backlog_max", "NOETL_BACKLOG_MAX",
         Kind::Number { min: 0, max: 10_000_000 }, Some("4000"), Shown,
         "how many executions may wait for a worker in a pool before starts are refused with 429; 0 for no limit"),
+    row(Setting::StepLogCommandBytes, "step_logs.command_bytes_max", "NOETL_STEP_LOG_COMMAND_BYTES_MAX",
+        LOG_BYTES, Some("10485760"), Shown,
+        "the maximum size of the output of one attempt of a command that is stored while it runs; the end is stored beyond it"),
+    row(Setting::StepLogExecutionBytes, "step_logs.execution_bytes_max", "NOETL_STEP_LOG_EXECUTION_BYTES_MAX",
+        LOG_BYTES, Some("104857600"), Shown,
+        "the maximum size of the output of one execution that is stored while its steps run"),
+    row(Setting::StepLogRetention, "step_logs.retention_days", "NOETL_STEP_LOG_RETENTION_DAYS",
+        Kind::Number { min: 0, max: 36_500 }, Some("30"), Shown,
+        "how many days a server keeps the output of steps after an execution last printed; 0 for ever"),
     row(Setting::OutboxNotifications, "outbox.notifications", "NOETL_OUTBOX_NOTIFICATIONS",
         Kind::OneOf(&["relay", "external"]), Some("relay"), Shown,
         "the sender of notifications to workers: the server's relay, or an external program that claims them"),
@@ -244,8 +270,28 @@ pub(crate) const TABLE: &[Row] = &[
     row(Setting::ToolsMemory, "tools.memory_mb", "NOETL_TOOLS_MEMORY_MB",
         Kind::Number { min: 16, max: 1_000_000 }, None, Shown,
         "the memory limit in MiB for the values of all running steps, half of it for one step; 1024 unless set, or half of the machine's memory if that is less"),
+    row(Setting::ToolsDirectories, "tools.directories", "NOETL_TOOLS_DIRECTORIES", Kind::List, None, Shown,
+        "the directories in which `sqlite`, `duckdb`, `transfer`, `http` and scripts open files, or `any`; unless set, `any` for the user of this machine, otherwise the working directory and the directory of temporary files. Files of the server are never open"),
+    row(Setting::ToolsDuckdbExternal, "tools.duckdb_external_access", "NOETL_DUCKDB_EXTERNAL_ACCESS", SWITCH,
+        Some("false"), Shown,
+        "true to let statements of `duckdb` open any file, load extensions and connect to any host"),
     row(Setting::EgressAllow, "egress.allow", "NOETL_EGRESS_ALLOW", Kind::List, None, Shown,
         "networks (10.0.0.0/8) and hosts outside the public internet that tools may connect to; `any` for all"),
+    row(Setting::IsolationMode, "isolation.mode", "NOETL_ISOLATION",
+        Kind::OneOf(IsolationMode::NAMES), Some("off"), Shown,
+        "the isolation of the programs of steps: every protection that the system allows (`auto`), all or nothing is run (`required`), or none (`off`)"),
+    row(Setting::IsolationUser, "isolation.user", "NOETL_ISOLATION_USER", Kind::Text, None, Shown,
+        "the user of the programs of steps, by name or as `UID:GID`, if noetl runs as root; root without capabilities unless set"),
+    row(Setting::IsolationCpu, "isolation.cpu_seconds", "NOETL_STEP_CPU_SECONDS", STEP_LIMIT, Some("21600"), Shown,
+        "the processor time of one process of a step; 0 for no limit"),
+    row(Setting::IsolationMemory, "isolation.memory_mb", "NOETL_STEP_MEMORY_MB", STEP_LIMIT, Some("8192"), Shown,
+        "the writable memory of one process of a step in MiB; 0 for no limit"),
+    row(Setting::IsolationOpenFiles, "isolation.open_files", "NOETL_STEP_OPEN_FILES", STEP_LIMIT, Some("4096"), Shown,
+        "the open files of one process of a step; 0 for no limit"),
+    row(Setting::IsolationProcesses, "isolation.processes", "NOETL_STEP_PROCESSES", STEP_LIMIT, Some("1024"), Shown,
+        "the processes and threads of a step; 0 for no limit"),
+    row(Setting::IsolationFileSize, "isolation.file_mb", "NOETL_STEP_FILE_MB", STEP_LIMIT, Some("16384"), Shown,
+        "the size of a file that a process of a step writes in MiB; 0 for no limit"),
     row(Setting::LogFilter, "log.filter", "RUST_LOG", Kind::Text, None, Shown,
         "the log filter, such as `info,noetl_control=debug`; overrides -v"),
     row(Setting::LogFormat, "log.format", "NOETL_LOG_FORMAT", Kind::OneOf(&["text", "json"]), Some("text"), Shown,

@@ -194,3 +194,21 @@ fn a_demonstration_uses_no_service_of_others() {
     assert_eq!(alone.variable("NOETL_NATS_URL"), None);
     assert_eq!(alone.payload_directory(), None);
 }
+
+#[test]
+fn a_secret_can_be_in_a_file_that_its_variable_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    std::fs::write(&path, "s3cret\n").unwrap();
+    let path = path.display().to_string();
+    let config = Config::of(&[("NOETL_API_TOKEN_FILE", &path)]);
+    assert_eq!(config.api_token(), Some("s3cret"));
+    assert_eq!(config.secret_files(), [PathBuf::from(&path)]);
+    let load = |variables: &[(&str, &str)]| {
+        Config::with(variables, SettingsFile::default(), &Flags::default())
+    };
+    assert!(load(&[("NOETL_API_TOKEN_FILE", &path), ("NOETL_API_TOKEN", "x")]).is_err());
+    assert!(load(&[("NOETL_API_TOKEN_FILE", "/no/such/file")]).is_err());
+    // Other settings have no such variable.
+    assert_eq!(Config::of(&[("NOETL_HOST_FILE", &path)]).listen(), "127.0.0.1:8082");
+}

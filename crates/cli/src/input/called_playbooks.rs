@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use noetl_model::ToolKind;
-use noetl_playbook::{LoopSource, Playbook, Problems, TargetWorkers, parse_for};
+use noetl_playbook::{
+    AnalysisLevel, LoopSource, ParseOptions, Playbook, Problems, TargetWorkers, parse_with,
+};
 use serde::Deserialize;
 
 use crate::input::files;
@@ -24,8 +26,9 @@ impl PlaybookFile {
     /// Reads a playbook for the given workers.
     pub(crate) fn read(file: &Path, workers: TargetWorkers) -> Result<Self, Failure> {
         let bytes = files::read(file)?;
-        let checked =
-            parse_for(workers, &file.display().to_string(), &bytes).map_err(Failure::Invalid)?;
+        let options = ParseOptions { workers, analysis: AnalysisLevel::Warn };
+        let checked = parse_with(options, &file.display().to_string(), &bytes);
+        let checked = checked.map_err(Failure::Invalid)?;
         let content = String::from_utf8(bytes).expect("what parses is UTF-8");
         Ok(Self {
             file: file.to_owned(),

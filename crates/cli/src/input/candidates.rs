@@ -86,6 +86,8 @@ pub(crate) fn conditions() -> Vec<CompletionCandidate> {
         of("since=", "started at this time or later"),
         of("until=", "started before this time"),
         of("parent=", "children of this execution"),
+        of("label=", "with this label, such as label=team:ops"),
+        of("actor=", "that this person or program started"),
         of("catalog=", "of this playbook version"),
     ];
     statuses.chain(others).collect()

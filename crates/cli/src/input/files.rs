@@ -8,6 +8,10 @@ use anyhow::anyhow;
 use crate::input::nearest::nearest;
 use crate::show::failure::Failure;
 
+/// The most files that one command reads.
+const FILES_MAX: usize = 10_000;
+/// The deepest level of directories searched.
+const DEPTH_MAX: usize = 32;
 /// The most files of a directory considered.
 const DIRECTORY_FILES_MAX: usize = 1000;
 
@@ -45,13 +49,89 @@ pub(crate) fn is_file_name(text: &str) -> bool {
     is_yaml(path) || path.exists()
 }
 
+/// Returns the YAML files that paths name: each is a file, or a directory that is searched.
+pub(crate) fn yaml_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        collect(path, DEPTH_MAX, &mut files)?;
+    }
+    Ok(files)
+}
+
+/// Returns the documents that paths name, by default those below the working directory. Of a
+/// directory, only files that say that they are documents of this program.
+pub(crate) fn documents(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let here = [PathBuf::from(".")];
+    let paths = if paths.is_empty() { &here } else { paths };
+    let mut documents = Vec::new();
+    for path in paths {
+        let found = yaml_files(std::slice::from_ref(path))?;
+        let is_named = !path.is_dir();
+        documents.extend(found.into_iter().filter(|file| is_named || is_document(file)));
+    }
+    Ok(documents)
+}
+
+/// True if a line of a file gives one of the kinds of documents.
+fn is_document(file: &Path) -> bool {
+    let Ok(bytes) = std::fs::read(file) else { return true };
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().any(|line| {
+        let kind = line.trim_start_matches('{').trim_start().strip_prefix("kind:");
+        let kind = kind.map(|kind| kind.trim().trim_matches(['"', '\'']));
+        kind.is_some_and(|kind| {
+            let kind = kind.split([' ', ',', '}']).next().unwrap_or_default();
+            matches!(kind, "Playbook" | "Subscription" | "Schedule" | "Notification")
+                && !line.starts_with(' ')
+        })
+    })
+}
+
+/// Replaces the content of a file.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        let context = format!("cannot write {}", path.display());
+        Failure::bad_input(anyhow::Error::new(error).context(context))
+    })
+}
+
+/// Collects the playbook files of a path.
+fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let before = files.len();
+    files.extend(playbooks_in(path));
+    if files.len() > FILES_MAX {
+        return Err(Failure::bad_input(anyhow!("there are more than {FILES_MAX} files")));
+    }
+    let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
+    let directories = path.read_dir()?.flatten().filter(|entry| {
+        // Links are not followed: they may lead in circles.
+        entry.file_type().is_ok_and(|kind| kind.is_dir())
+    });
+    let mut directories: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
+    directories.sort();
+    for directory in directories {
+        collect(&directory, depth, files)?;
+    }
+    if files.len() == before && depth == DEPTH_MAX - 1 {
+        let shown = path.display();
+        return Err(Failure::bad_input(anyhow!("there is no playbook file in {shown}")));
+    }
+    Ok(())
+}
+
 /// Returns the playbook files in a directory, by name.
 pub(crate) fn playbooks_in(directory: &Path) -> Vec<PathBuf> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let Ok(entries) = directory.read_dir() else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> =
-        paths.filter(|path| is_yaml(path) && path.is_file()).take(DIRECTORY_FILES_MAX).collect();
+    let mut found: Vec<PathBuf> = paths
+        .filter(|path| is_playbook(path) && path.is_file())
+        .take(DIRECTORY_FILES_MAX)
+        .collect();
     found.sort();
     found
 }
@@ -70,6 +150,17 @@ fn meant(path: &Path) -> Option<PathBuf> {
     let below = listed.read_dir().ok()?.flatten().take(DIRECTORY_FILES_MAX);
     let below = below.map(|entry| directory.join(entry.file_name()).join(name));
     below.filter(|file| file.is_file()).min()
+}
+
+/// True if the name of a file is that of a playbook, not of its tests.
+fn is_playbook(path: &Path) -> bool {
+    is_yaml(path) && !is_test_file(path)
+}
+
+/// True if a file has the name of a test file: `NAME.test.yaml`.
+pub(crate) fn is_test_file(path: &Path) -> bool {
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    is_yaml(path) && stem.is_some_and(|stem| stem.ends_with(".test"))
 }
 
 fn is_yaml(path: &Path) -> bool {

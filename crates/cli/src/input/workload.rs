@@ -23,6 +23,18 @@ pub(crate) struct ValueAssignment {
     /// The parts of the key; at least one, none empty.
     keys: Vec<String>,
     value: Value,
+    /// The value as it was written.
+    text: String,
+}
+
+impl ValueAssignment {
+    /// Returns the name and the text of an assignment to a whole value.
+    pub(super) fn whole(&self) -> Option<(&str, &str)> {
+        match self.keys.as_slice() {
+            [name] => Some((name, &self.text)),
+            _ => None,
+        }
+    }
 }
 
 impl FromStr for ValueAssignment {
@@ -40,8 +52,9 @@ impl FromStr for ValueAssignment {
             return Err(format!("`{key}` has more than {KEY_PARTS_MAX} parts"));
         }
         // A number in quotes is text.
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        Ok(Self { keys, value })
+        let text = value.to_owned();
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(text.clone()));
+        Ok(Self { keys, value, text })
     }
 }
 
@@ -51,7 +64,7 @@ pub(crate) fn payload_of(args: &WorkloadArgs) -> Result<Map<String, Value>> {
         Some(said) => read_payload(said)?,
         None => Map::new(),
     };
-    for ValueAssignment { keys, value } in &args.set {
+    for ValueAssignment { keys, value, text: _ } in &args.set {
         assign(&mut payload, keys, value.clone());
     }
     Ok(payload)

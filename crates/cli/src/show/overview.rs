@@ -171,10 +171,7 @@ impl Overview {
                     Some(_) => items.failed += 1,
                 })
             }
-            Event::IterationFailed { run, index, .. } => {
-                self.item_failed(*run, *index);
-                self.item_ended(*run, |items| items.failed += 1)
-            }
+            Event::IterationFailed { run, index, .. } => self.item_failed(*run, *index),
             Event::CommandIssued { command, task, tool, .. } => {
                 self.commands.insert(*command, RunningCommand { task: *task, tool: *tool });
                 OverviewChange::Nothing
@@ -188,15 +185,13 @@ impl Overview {
                 OverviewChange::Nothing
             }
             Event::TimerSet { due_at, purpose: TimerPurpose::Retry { task }, .. } => {
-                match self.runs.get(&task.run) {
-                    Some(&step) => OverviewChange::Retrying(step, *due_at),
-                    None => OverviewChange::Nothing,
-                }
+                let step = self.runs.get(&task.run);
+                step.map_or(OverviewChange::Nothing, |&it| OverviewChange::Retrying(it, *due_at))
             }
-            Event::ExecutionCompleted { output } => {
+            Event::ExecutionCompleted { output, .. } => {
                 self.ended(at, Ending::Completed { output: output.clone() })
             }
-            Event::ExecutionFailed { error, steps } => {
+            Event::ExecutionFailed { error, steps, .. } => {
                 self.ended(at, Ending::Failed { error: error.clone(), steps: steps.clone() })
             }
             Event::ExecutionCancelled { reason, .. } => {
@@ -210,12 +205,20 @@ impl Overview {
             | Event::WaitOpened { .. }
             | Event::SignalReceived { .. }
             | Event::SignalDelivered { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { .. }
+            | Event::SlotGranted { .. }
             | Event::AttemptSuperseded { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }
             | Event::TimerSet { .. }
             | Event::TimerFired { .. }
             | Event::TimerCancelled { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => OverviewChange::Nothing,
@@ -311,14 +314,15 @@ impl Overview {
         }
     }
 
-    /// Sets the failure of the run if the item is the first of the run that failed.
-    fn item_failed(&mut self, run: RunId, item: u64) {
+    /// Counts a failed item, and sets the failure of the run if it is the first that failed.
+    fn item_failed(&mut self, run: RunId, item: u64) -> OverviewChange {
         let failure = self.item_failures.remove(&(run, item));
         if let Some(&index) = self.runs.get(&run)
             && self.failed_runs.insert(run)
         {
             self.steps[index].failure = failure;
         }
+        self.item_ended(run, |items| items.failed += 1)
     }
 
     fn ended(&mut self, at: Timestamp, ending: Ending) -> OverviewChange {

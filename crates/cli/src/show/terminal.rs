@@ -60,6 +60,12 @@ impl Terminal {
         write_whole(&mut self.stdout, content)
     }
 
+    /// Writes a question; the answer follows on the same line.
+    pub(crate) fn ask(&mut self, question: &str) {
+        let text = shown(question, self.stderr_color);
+        let _unread = write!(self.stderr, "{text}").and_then(|()| self.stderr.flush());
+    }
+
     /// Writes a message; ignores a closed standard error.
     pub(crate) fn say(&mut self, line: impl Display) {
         let text = shown(&line.to_string(), self.stderr_color);

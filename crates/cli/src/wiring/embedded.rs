@@ -8,7 +8,8 @@ use noetl_app::{App, FoundSecret, ResultError, SecretError};
 use noetl_bus::{Bus, Hint};
 use noetl_control::PayloadError;
 use noetl_model::{
-    ExecutionId, HeartbeatAnswer, Held, Lease, PayloadRef, Report, ReportAnswer, WorkerId,
+    ExecutionId, HeartbeatAnswer, Held, Lease, LogAnswer, LogBatch, PayloadRef, Report,
+    ReportAnswer, WorkerId,
 };
 use noetl_secrets::{SecretAccess, SecretOperation, VaultError};
 use serde_json::{Map, Value};
@@ -60,6 +61,10 @@ impl ControlPlane for Embedded {
 
     async fn report(&self, reports: &[Report]) -> Result<Vec<ReportAnswer>, ControlError> {
         self.app.report_commands(reports.to_vec()).await.map_err(ControlError::unavailable)
+    }
+
+    async fn logs(&self, batches: &[LogBatch]) -> Result<Vec<LogAnswer>, ControlError> {
+        self.app.store_logs(batches).await.map_err(ControlError::unavailable)
     }
 
     async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {

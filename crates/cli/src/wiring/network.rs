@@ -51,7 +51,6 @@ pub(crate) fn settings(
             .map_err(Failure::bad_input)?
             .map(Arc::new),
         limits: limits(config)?,
-        app: AppSettings { feed_prefix: feed_prefix(config)?, ..AppSettings::new(LEASE) },
         figures: if is_set(config, "NOETL_DISABLE_METRICS")? {
             MetricsRoute::Hidden
         } else {
@@ -62,7 +61,17 @@ pub(crate) fn settings(
             Some(_) => Spans::Exported,
             None => Spans::Hidden,
         },
-        ..ServerSettings::new(access, hosts, LEASE)
+        ..ServerSettings::new(access, hosts)
+    })
+}
+
+/// Returns the settings of the operations, for servers and for commands on the embedded database.
+pub(crate) fn app_settings(config: &Config) -> Result<AppSettings, Failure> {
+    Ok(AppSettings {
+        feed_prefix: feed_prefix(config)?,
+        logs: config.step_logs(),
+        in_force: config.settings_in_force(),
+        ..AppSettings::new(LEASE)
     })
 }
 
@@ -271,7 +280,10 @@ mod tests {
     #[test]
     fn a_prefix_of_feeds_that_leads_to_subjects_of_nats_or_of_the_server_is_refused() {
         for prefix in ["$JS.API", "noetl", "noetl.commands", "a.*"] {
-            refused(&[("NOETL_FEED_SUBJECT_PREFIX", prefix)], "NOETL_FEED_SUBJECT_PREFIX");
+            let config = Config::of(&[("NOETL_FEED_SUBJECT_PREFIX", prefix)]);
+            let failure = app_settings(&config).expect_err("a failure");
+            let failure = format!("{failure:?}");
+            assert!(failure.contains("NOETL_FEED_SUBJECT_PREFIX"), "{failure}");
         }
     }
 

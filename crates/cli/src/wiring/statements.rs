@@ -50,6 +50,7 @@ fn call(dsn: &str, statement: Statement, memory: CallMemory) -> Call {
     config.extend(schema.map(|schema| ("schema".to_owned(), json!(schema))));
     config.extend(parameters.map(|parameters| ("params".to_owned(), parameters)));
     Call {
+        files: noetl_tools::FileAccess::default(),
         config,
         input: Map::new(),
         variables: BTreeMap::new(),
@@ -63,6 +64,7 @@ fn call(dsn: &str, statement: Statement, memory: CallMemory) -> Call {
         cancel: CancellationToken::new(),
         used: UsedCredentials::default(),
         memory,
+        live: noetl_tools::LiveLog::default(),
     }
 }
 

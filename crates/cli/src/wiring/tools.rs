@@ -1,13 +1,15 @@
 //! The settings of a worker's tools, depending on who can start playbooks.
 
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use noetl_tools::{Egress, EgressRule, InvalidEgressRule, ToolSettings};
+use noetl_tools::{Egress, EgressRule, FileAccess, InvalidEgressRule, ToolSettings};
 use url::{Host, Url};
 
 use crate::config::Config;
 use crate::show::failure::Failure;
+use crate::wiring::isolation;
 
 /// The setting that allows every address.
 const ANY: &str = "any";
@@ -41,7 +43,38 @@ impl Tools {
         let egress = self.egress(config.egress_allow()).map_err(|error| {
             Failure::bad_input(error).help("list networks and hosts in NOETL_EGRESS_ALLOW")
         })?;
-        Ok(ToolSettings { egress, ..ToolSettings::from_environment(config.variables()) })
+        Ok(ToolSettings {
+            egress,
+            files: self.files(config.tool_directories(), isolation::hidden(config, None)),
+            duckdb_external_access: config.duckdb_external_access(),
+            ..ToolSettings::from_environment(config.variables())
+        })
+    }
+
+    /// Returns the settings of a worker whose process has this embedded database open.
+    pub(crate) fn settings_beside(
+        self,
+        database: Option<&Path>,
+        config: &Config,
+    ) -> Result<ToolSettings, Failure> {
+        let files = self.files(config.tool_directories(), isolation::hidden(config, database));
+        Ok(ToolSettings { files, ..self.settings(config)? })
+    }
+
+    /// Returns the files that tools of this process may open.
+    fn files(self, directories: Option<&str>, hidden: Vec<PathBuf>) -> FileAccess {
+        let named: Vec<PathBuf> = match (directories, self) {
+            (None, Tools::LocalUser) => return FileAccess::any(hidden),
+            (None, Tools::AnyClient) => vec![PathBuf::from("."), std::env::temp_dir()],
+            (Some(directories), _) => {
+                let named = directories.split(',').map(str::trim).filter(|it| !it.is_empty());
+                named.map(PathBuf::from).collect()
+            }
+        };
+        if named.contains(&PathBuf::from(ANY)) {
+            return FileAccess::any(hidden);
+        }
+        FileAccess::below(named, hidden)
     }
 
     fn egress(self, allow: Option<&str>) -> Result<Egress, InvalidEgressRule> {
@@ -61,6 +94,23 @@ impl Tools {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_others_are_below_named_directories_and_never_those_of_the_server() {
+        let hidden = vec![PathBuf::from("/var/lib/noetl")];
+        let files = |tools: Tools, directories| tools.files(directories, hidden.clone());
+        let any = FileAccess::any(hidden.clone());
+        let below = |named: &[&str]| {
+            FileAccess::below(named.iter().map(PathBuf::from).collect(), hidden.clone())
+        };
+        assert_eq!(files(Tools::LocalUser, None), any);
+        assert_eq!(
+            files(Tools::AnyClient, None),
+            FileAccess::below(vec![PathBuf::from("."), std::env::temp_dir()], hidden.clone(),)
+        );
+        assert_eq!(files(Tools::LocalUser, Some("/srv, /opt")), below(&["/srv", "/opt"]));
+        assert_eq!(files(Tools::AnyClient, Some("any")), any);
+    }
 
     #[track_caller]
     fn check(server: &str, allow: Option<&str>, expected: &str) {

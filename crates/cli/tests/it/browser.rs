@@ -5,6 +5,7 @@ mod driver;
 mod editor;
 mod inspect;
 mod keyboard;
+mod keyboard_stories;
 mod live;
 mod pages;
 mod proxy;

@@ -102,6 +102,12 @@ fn a_failing_command_shows_what_it_wrote_to_stderr() {
         &["run", "failing.yaml"],
         1,
         &expect![[r#"
+            warning[unknown-name]: the output of step `start` has no `greeting`
+             --> failing.yaml:10:36
+            10 |     tool: {kind: noop, result: "{{ start.greeting }}"}
+               |                                    ^^^^^^^^^^^^^^
+               = help: it has exit_code, stdout, stderr
+            failing.yaml: 1 warning
             TIME step start                 failed         0.0 s  `echo almost; echo no such luck >&2; exit 3` ended with exit code 3: no such luck
             step start failed (shell): exception
               `echo almost; echo no such luck >&2; exit 3` ended with exit code 3: no such luck

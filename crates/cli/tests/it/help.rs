@@ -10,10 +10,14 @@ fn the_help_of_every_command_shows_an_example() {
     for command in [
         "run",
         "validate",
+        "lint",
+        "explain",
+        "fmt",
         "graph",
         "executions",
         "status",
         "cancel",
+        "logs",
         "signal",
         "resume",
         "replay",
@@ -40,6 +44,14 @@ fn the_help_of_every_command_shows_an_example() {
         "executions cancel",
         "executions rerun",
         "executions resume",
+        "executions pause",
+        "executions unpause",
+        "catalog pause",
+        "catalog resume",
+        "pools",
+        "pools pause",
+        "limits",
+        "limits show",
     ] {
         let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let ended = sandbox.noetl(&args);
@@ -102,6 +114,7 @@ fn a_healthy_machine_passes_every_check() {
             "disk",
             "shell",
             "python",
+            "isolation",
             "database"
         ]
     );

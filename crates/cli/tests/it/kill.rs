@@ -56,6 +56,10 @@ workflow:
     tool: {kind: shell, command: "echo begun >> ledger; kill -KILL $PPID; sleep 60"}
 "#;
 
+/// The user's settings. An isolated step cannot end its worker.
+const SETTINGS: &str = ".config/noetl/noetl.toml";
+const NO_ISOLATION: &str = "[isolation]\nmode = \"off\"\n";
+
 /// Returns the number of attempts of the last execution's only command, and the execution.
 fn attempts(sandbox: &Sandbox) -> (u64, Value) {
     let ledger = std::fs::read_to_string(sandbox.path("ledger")).expect("the step writes it");
@@ -65,7 +69,7 @@ fn attempts(sandbox: &Sandbox) -> (u64, Value) {
 
 #[test]
 fn a_command_whose_process_ends_three_times_fails_with_the_reason() {
-    let sandbox = Sandbox::new().with("fatal.yaml", ENDS_ITS_WORKER);
+    let sandbox = Sandbox::new().with("fatal.yaml", ENDS_ITS_WORKER).with(SETTINGS, NO_ISOLATION);
     let mut command = vec!["run", "fatal.yaml", "-q"];
     for _ in 0..3 {
         let ended = sandbox.noetl(&command);
@@ -83,7 +87,7 @@ fn a_command_whose_process_ends_three_times_fails_with_the_reason() {
 
 #[test]
 fn a_server_whose_worker_ends_it_three_times_fails_the_command() {
-    let sandbox = Sandbox::new().with("fatal.yaml", ENDS_ITS_WORKER);
+    let sandbox = Sandbox::new().with("fatal.yaml", ENDS_ITS_WORKER).with(SETTINGS, NO_ISOLATION);
     let ended = sandbox.noetl(&["run", "fatal.yaml", "-q"]);
     assert_eq!(ended.code, None, "{}", ended.stderr);
     let listen = ["server", "--listen", "127.0.0.1:0"];

@@ -1,5 +1,6 @@
 //! Integration tests of the binary: arguments in, output streams and exit code out.
 
+mod approvals;
 mod browser;
 mod bulk;
 mod catalog;
@@ -19,11 +20,16 @@ mod figures;
 mod forks;
 mod help;
 mod history;
+mod holds;
 mod imported;
+mod inputs;
 mod intake;
+mod isolation;
 mod kill;
 mod leaks;
+mod lint;
 mod memory;
+mod notifications;
 mod oracle;
 mod payloads;
 mod playbooks;
@@ -35,6 +41,8 @@ mod schedules;
 mod server;
 mod signals;
 mod sql_pages;
+mod step_logs;
+mod testing;
 mod tool_pages;
 mod traces;
 mod transfer;

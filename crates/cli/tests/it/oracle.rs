@@ -146,7 +146,7 @@ fn check_life(summary: &Summary, life: &Life, effects: usize) -> usize {
 /// Returns the output of an execution.
 fn output(log: &[Recorded]) -> &Value {
     let output = log.iter().find_map(|recorded| match &recorded.event {
-        Event::ExecutionCompleted { output } => Some(output),
+        Event::ExecutionCompleted { output, .. } => Some(output),
         _ => None,
     });
     match output {

@@ -28,7 +28,9 @@ fn check_with(page: &str, environment: &[(&str, String)], more: &[&str]) -> serd
 
 #[test]
 fn pages_of_tools_that_need_nothing() {
-    for page in ["noop.md", "python.md", "rhai.md", "script.md", "shell.md", "wait.md"] {
+    for page in
+        ["approval.md", "noop.md", "python.md", "rhai.md", "script.md", "shell.md", "wait.md"]
+    {
         check(page, &[]);
     }
 }

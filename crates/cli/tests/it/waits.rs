@@ -39,3 +39,25 @@ fn a_wait_on_a_laptop_ends_by_its_timeout() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("reminder for order A-1001"), "{}", ended.stdout);
 }
+
+const BY_KEY: &str = include_str!("../../../../examples/wait_by_key.yaml");
+
+#[test]
+fn a_signal_by_key_is_kept_by_a_server_that_is_restarted_until_a_step_waits_for_it() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    server.call("POST", "/api/catalog/register", &json!({ "content": BY_KEY }));
+    let sent = sandbox.noetl(&["signal", "--key", "A-1001", "payment", r#"{"amount": 12}"#]);
+    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    assert!(sent.stderr.contains("kept signal payment"), "{}", sent.stderr);
+    assert_eq!(server.process.end(), Some(0));
+
+    let server = Server::new(&sandbox, &[]);
+    let started = json!({ "path": "examples/wait_by_key", "payload": { "patience": "1h" } });
+    let started = server.call("POST", "/api/execute", &started);
+    let id = started["execution_id"].as_str().expect("an id").to_owned();
+    eventually("the execution completes", || {
+        let shown = server.call("GET", &format!("/api/executions/{id}"), &json!(null));
+        shown["status"] == "COMPLETED" && shown.to_string().contains("A-1001 is paid: 12")
+    });
+}

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_model::{
-    Attempt, CommandId, ErrorKind, Event, Payload, Recorded, Seq, TimerId, Timestamp, ToolError,
-    ToolKind, ToolRunner, WorkerId,
+    Attempt, CommandId, ErrorKind, Event, Payload, Recorded, Seq, StepName, TimerId, Timestamp,
+    ToolError, ToolKind, ToolRunner, WorkerId,
 };
+
+use crate::playbooks::ONCE;
 
 /// The end of a command as its worker reported it.
 #[derive(Debug, Clone)]
@@ -30,6 +32,8 @@ pub(super) struct CommandAccount {
     /// Commands that ended without a report: cancelled, or out of attempts.
     pub(super) given_up: BTreeSet<CommandId>,
     ended: BTreeSet<CommandId>,
+    /// Commands of steps that run at most once.
+    once: BTreeSet<CommandId>,
     /// Commands of children and waits.
     without_worker: BTreeSet<CommandId>,
     /// Signals that no wait has taken, and the keys of all.
@@ -37,8 +41,11 @@ pub(super) struct CommandAccount {
     signal_keys: BTreeSet<String>,
     /// The number of signals that waits took.
     pub(super) deliveries: u64,
+    /// Approvals that were decided.
+    decided: BTreeSet<CommandId>,
     timers: BTreeMap<TimerId, Timestamp>,
     /// Claims that took a command over from another worker.
+    pub(super) pauses: u64,
     pub(super) takeovers: u64,
     /// Reports that came after a takeover.
     pub(super) superseded: u64,
@@ -71,6 +78,7 @@ impl CommandAccount {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "one short arm per event")]
     fn read(&mut self, recorded: &Recorded) -> Result<(), String> {
         let event = &recorded.event;
         if self.last_at.replace(recorded.at).is_some_and(|last_at| recorded.at < last_at) {
@@ -79,8 +87,10 @@ impl CommandAccount {
         if self.over {
             return self.read_after_the_end(event);
         }
+        self.pauses += u64::from(matches!(event, Event::ExecutionPaused { .. }));
+        self.superseded += u64::from(matches!(event, Event::AttemptSuperseded { .. }));
         match event {
-            Event::CommandIssued { command, tool, .. } => self.issued(*command, *tool),
+            Event::CommandIssued { command, tool, step, .. } => self.issued(*command, *tool, step),
             Event::CommandClaimed { command, attempt, worker, .. } => {
                 self.claimed(*command, *attempt, worker)
             }
@@ -99,21 +109,17 @@ impl CommandAccount {
                 self.given_up.insert(*command);
                 self.end_once(*command)
             }
-            Event::AttemptSuperseded { .. } => {
-                self.superseded += 1;
-                Ok(())
-            }
             Event::SignalReceived { key, .. } => self.received(recorded.seq, key.as_ref()),
             Event::SignalDelivered { signal, .. } => self.delivered(*signal),
+            Event::ApprovalDecided { command, .. } => {
+                let is_first = self.decided.insert(*command);
+                is_first.then_some(()).ok_or(format!("approval {command} was decided twice"))
+            }
             Event::TimerSet { timer, due_at, .. } => {
                 self.timers.insert(*timer, *due_at);
                 Ok(())
             }
-            Event::TimerFired { timer } => match self.timers.remove(timer) {
-                Some(due_at) if due_at <= recorded.at => Ok(()),
-                Some(due_at) => Err(format!("timer {timer} is due at {due_at} and fired before")),
-                None => Err(format!("timer {timer} fired and was not set")),
-            },
+            Event::TimerFired { timer } => self.fired(*timer, recorded.at),
             Event::ExecutionCompleted { .. }
             | Event::ExecutionFailed { .. }
             | Event::ExecutionCancelled { .. } => {
@@ -126,6 +132,8 @@ impl CommandAccount {
                 Ok(())
             }
             Event::ExecutionStarted { .. }
+            | Event::ExecutionLate { .. }
+            | Event::NotificationRequested { .. }
             | Event::ExecutionForked { .. }
             | Event::StepEntered { .. }
             | Event::StepSkipped { .. }
@@ -135,6 +143,12 @@ impl CommandAccount {
             | Event::IterationCompleted { .. }
             | Event::IterationFailed { .. }
             | Event::WaitOpened { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::AttemptSuperseded { .. }
+            | Event::ExecutionPaused { .. }
+            | Event::ExecutionResumed { .. }
+            | Event::SlotRequested { .. }
+            | Event::SlotGranted { .. }
             | Event::ChildStarted { .. }
             | Event::ContextUpdated { .. }
             | Event::TimerCancelled { .. }
@@ -144,17 +158,34 @@ impl CommandAccount {
         }
     }
 
+    fn fired(&mut self, timer: TimerId, at: Timestamp) -> Result<(), String> {
+        match self.timers.remove(&timer) {
+            Some(due_at) if due_at <= at => Ok(()),
+            Some(due_at) => Err(format!("timer {timer} is due at {due_at} and fired before")),
+            None => Err(format!("timer {timer} fired and was not set")),
+        }
+    }
+
     /// Reads an event after the terminal one, where only late facts are allowed.
     fn read_after_the_end(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::AttemptSuperseded { .. } => self.superseded += 1,
             Event::ExecutionRewound { .. } => self.losses += 1,
+            Event::NotificationRequested { .. } => {}
             other => return Err(format!("{} after the end", other.tag().as_str())),
         }
         Ok(())
     }
 
-    fn issued(&mut self, command: CommandId, tool: ToolKind) -> Result<(), String> {
+    fn issued(
+        &mut self,
+        command: CommandId,
+        tool: ToolKind,
+        step: &StepName,
+    ) -> Result<(), String> {
+        if step.as_str().starts_with(ONCE) {
+            self.once.insert(command);
+        }
         if tool.runner() == ToolRunner::Control {
             self.without_worker.insert(command);
         }
@@ -176,6 +207,11 @@ impl CommandAccount {
         }
         if self.parked.contains(&command) {
             return Err(format!("command {command} was claimed as {attempt} while it was parked"));
+        }
+        if attempt > Attempt(1) && self.once.contains(&command) {
+            return Err(format!(
+                "command {command} runs at most once and was claimed as {attempt}"
+            ));
         }
         if attempt > Attempt(1) {
             self.takeovers += 1;

@@ -69,7 +69,7 @@ async fn request_of<'a>(
 async fn end(ended: &EndedWorld<'_>, known: &StoredExecution) -> Result<ExpectedResult, String> {
     for recorded in &known.log {
         match &recorded.event {
-            Event::ExecutionCompleted { output } => {
+            Event::ExecutionCompleted { output, .. } => {
                 return Ok(ExpectedResult::Completed(ended.value(output).await?));
             }
             Event::ExecutionFailed { .. } => return Ok(ExpectedResult::Failed),

@@ -7,7 +7,7 @@ use std::fmt::{Arguments, Write as _};
 
 use noetl_model::SignalName;
 
-use super::GeneratedPlaybook;
+use super::{CRM_MAX, GeneratedPlaybook};
 use crate::rng::Rng;
 
 /// A group of steps with one entry and one exit.
@@ -17,6 +17,8 @@ pub(super) enum PlaybookPart {
     FanOut,
     Choice,
     Loop,
+    /// A loop whose items need slots of a limit that all playbooks share.
+    Limited,
     Pipeline,
     Flaky,
     Cycle,
@@ -26,12 +28,19 @@ pub(super) enum PlaybookPart {
     Timeout,
     Pause,
     Signal,
+    KeyedSignal,
+    Approval,
+    Once,
     Child,
     Children,
 }
 
+/// The beginning of the names of steps that run at most once.
+pub(crate) const ONCE: &str = "once_";
+
 /// The parts that need no other playbook.
-const OWN_PARTS: [PlaybookPart; 13] = [
+const OWN_PARTS: [PlaybookPart; 17] = [
+    PlaybookPart::Limited,
     PlaybookPart::Plain,
     PlaybookPart::FanOut,
     PlaybookPart::Choice,
@@ -45,12 +54,16 @@ const OWN_PARTS: [PlaybookPart; 13] = [
     PlaybookPart::Timeout,
     PlaybookPart::Pause,
     PlaybookPart::Signal,
+    PlaybookPart::KeyedSignal,
+    PlaybookPart::Approval,
+    PlaybookPart::Once,
 ];
 
 pub(super) struct PlaybookWriter<'a> {
     yaml: String,
     timed: bool,
     signals: Vec<SignalName>,
+    keyed: Vec<SignalName>,
     /// The step whose number the next part starts from.
     last: String,
     leaves: &'a [GeneratedPlaybook],
@@ -63,14 +76,21 @@ impl<'a> PlaybookWriter<'a> {
             yaml: String::new(),
             timed: false,
             signals: Vec::new(),
+            keyed: Vec::new(),
             last: "start".into(),
             leaves,
         }
     }
 
-    pub(super) fn time_limit(&mut self, seconds: u64) {
-        self.timed = true;
-        self.write(format_args!("executor: {{spec: {{timeout: {seconds}}}}}"));
+    /// Limits the time of an execution, and the number of executions at a time.
+    pub(super) fn limits(&mut self, seconds: Option<u64>, executions: Option<u64>) {
+        self.timed |= seconds.is_some();
+        let timeout = seconds.map(|seconds| format!("timeout: {seconds}"));
+        let limit = executions.map(|limit| format!("concurrency: {{limit: {limit}}}"));
+        let spec: Vec<String> = timeout.into_iter().chain(limit).collect();
+        if !spec.is_empty() {
+            self.write(format_args!("executor: {{spec: {{{}}}}}", spec.join(", ")));
+        }
     }
 
     pub(super) fn open(&mut self) {
@@ -98,7 +118,8 @@ impl<'a> PlaybookWriter<'a> {
             "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: {path}, path: {path}}}\n{}",
             self.yaml
         );
-        GeneratedPlaybook { path, yaml, timed: self.timed, signals: self.signals }
+        let (timed, signals, keyed) = (self.timed, self.signals, self.keyed);
+        GeneratedPlaybook { path, yaml, timed, signals, keyed }
     }
 
     /// Writes a part with the entry `name` that leads to `next`.
@@ -109,7 +130,11 @@ impl<'a> PlaybookWriter<'a> {
             PlaybookPart::Plain => self.count(name, &format!("{last}.n + 1"), &exit),
             PlaybookPart::FanOut => self.fan_out(rng, name, &exit),
             PlaybookPart::Choice => self.choice(name, &exit),
-            PlaybookPart::Loop => self.repeat(rng, name, &exit),
+            PlaybookPart::Loop => self.repeat(rng, name, &exit, ""),
+            PlaybookPart::Limited => {
+                let limit = format!("\n    limit: {{name: crm, max: {CRM_MAX}}}");
+                self.repeat(rng, name, &exit, &limit);
+            }
             PlaybookPart::Pipeline => self.pipeline(rng, name, &exit),
             PlaybookPart::Flaky => self.flaky(rng, name, &exit),
             PlaybookPart::Cycle => self.cycle(rng, name, &exit),
@@ -119,6 +144,9 @@ impl<'a> PlaybookWriter<'a> {
             PlaybookPart::Timeout => self.timeout(rng, name, &exit),
             PlaybookPart::Pause => self.pause(rng, name, &exit),
             PlaybookPart::Signal => self.signal(name, &exit),
+            PlaybookPart::KeyedSignal => self.keyed_signal(name, &exit),
+            PlaybookPart::Approval => self.approval(name, &exit),
+            PlaybookPart::Once => self.once(name, &exit),
             PlaybookPart::Child => self.child(rng, name, &exit),
             PlaybookPart::Children => self.children(rng, name, &exit),
         }
@@ -128,13 +156,17 @@ impl<'a> PlaybookWriter<'a> {
             PlaybookPart::Choice | PlaybookPart::Handled => {
                 format!("({name}a.n | default(0)) + ({name}b.n | default(0))")
             }
-            PlaybookPart::Loop => format!("{last}.n + {name}r.n"),
+            PlaybookPart::Loop | PlaybookPart::Limited => format!("{last}.n + {name}r.n"),
             PlaybookPart::Pipeline => format!("{last}.n + {name}.page"),
             PlaybookPart::Cycle => format!("{last}.n + ctx.{name}"),
             PlaybookPart::Broken | PlaybookPart::Timeout | PlaybookPart::Pause => {
                 format!("{last}.n")
             }
-            PlaybookPart::Signal => format!("{last}.n + {name}.body.n"),
+            PlaybookPart::Signal | PlaybookPart::KeyedSignal => {
+                format!("{last}.n + {name}.body.n")
+            }
+            PlaybookPart::Approval => format!("{last}.n + {name}.values.n"),
+            PlaybookPart::Once => format!("{ONCE}{name}.n"),
             PlaybookPart::Large => format!("{last}.n + ({name}.blob | length)"),
             PlaybookPart::Child => format!("{last}.n + ({name}.n | default(0))"),
             PlaybookPart::Children => format!("{last}.n + {name}.stats.completed"),
@@ -157,6 +189,18 @@ impl<'a> PlaybookWriter<'a> {
         }
     }
 
+    /// Writes a step that no second worker may run.
+    fn once(&mut self, name: &str, exit: &str) {
+        let last = self.last.clone();
+        self.write(format_args!(
+            "  - {{step: {name}, tool: {{kind: noop}}, next: {ONCE}{name}}}
+  - step: {ONCE}{name}
+    run: at_most_once
+    tool: {{kind: noop, result: {{n: '{{{{ {last}.n + 1 }}}}'}}}}
+    next: {exit}"
+        ));
+    }
+
     fn choice(&mut self, name: &str, exit: &str) {
         let last = self.last.clone();
         self.write(format_args!(
@@ -170,7 +214,7 @@ impl<'a> PlaybookWriter<'a> {
         self.count(&format!("{name}b"), &format!("{last}.n + 2"), exit);
     }
 
-    fn repeat(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+    fn repeat(&mut self, rng: &mut Rng, name: &str, exit: &str, limit: &str) {
         let items = rng.between(0..7);
         let spec = loop_spec(rng);
         let body = *rng.pick(&[
@@ -181,7 +225,7 @@ impl<'a> PlaybookWriter<'a> {
         let result = if body.starts_with('[') { "stats.completed" } else { "results | sum" };
         self.write(format_args!(
             "  - step: {name}
-    loop: {{in: {items}, iterator: it, spec: {spec}}}
+    loop: {{in: {items}, iterator: it, spec: {spec}}}{limit}
     tool: {body}
     next: {name}r"
         ));
@@ -281,6 +325,27 @@ impl<'a> PlaybookWriter<'a> {
         self.signals.push(name.parse().expect("the name of a step is the name of a signal"));
         self.write(format_args!(
             "  - {{step: {name}, tool: {{kind: wait, signal: {name}}}, next: {exit}}}"
+        ));
+    }
+
+    /// Writes a wait that is found by a key of its execution.
+    fn keyed_signal(&mut self, name: &str, exit: &str) {
+        let key = "{{ execution_id }}";
+        self.write(format_args!(
+            "  - {{step: {name}, tool: {{kind: wait, signal: {name}, key: '{key}'}}, next: {exit}}}"
+        ));
+        self.keyed.push(name.parse().expect("a name"));
+    }
+
+    /// Writes an approval whose form has a number.
+    fn approval(&mut self, name: &str, exit: &str) {
+        self.write(format_args!(
+            "  - step: {name}
+    tool:
+      kind: approval
+      title: {name}
+      form: {{required: [n], properties: {{n: {{type: integer}}}}}}
+    next: {exit}"
         ));
     }
 

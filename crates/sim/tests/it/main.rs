@@ -65,6 +65,8 @@ fn everything_comes_to_its_one_right_end_whatever_fails() {
         ("commands lost", sum(|tally| tally.lost)),
         ("deaths of servers", sum(|tally| tally.deaths)),
         ("forks", sum(|tally| tally.forks)),
+        ("grants", sum(|tally| tally.grants)),
+        ("pauses", sum(|tally| tally.pauses)),
         ("restores of the store", sum(|tally| tally.restored)),
         ("losses noticed", sum(|tally| tally.losses)),
     ];

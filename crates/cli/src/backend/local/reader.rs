@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use noetl_api::PublicEvent;
 use noetl_api::wire::Verification;
 use noetl_app::{
-    CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter, KnownExecution, Page,
-    ReadValueError, StoreError, StoreReader,
+    CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter, KnownExecution,
+    LogFilter, LogPosition, Page, ReadValueError, StoreError, StoreReader,
 };
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayRequest, ReplayState, Replayer};
 use noetl_model::{
@@ -14,6 +14,7 @@ use noetl_model::{
 };
 use serde_json::Value;
 
+use crate::backend::step_logs::{LocalLogs, LogFeed};
 use crate::backend::{BackendReader, HistoryLocation, PlaybookDocument};
 use crate::show::failure::Failure;
 
@@ -76,6 +77,17 @@ impl BackendReader for LocalReader {
         after: Seq,
     ) -> Result<Vec<PublicEvent>, Failure> {
         self.store.foreign_log(known, after).await.map_err(Failure::broken)
+    }
+
+    async fn step_logs(
+        &self,
+        execution: ExecutionId,
+        filter: LogFilter,
+        follow: bool,
+    ) -> Result<Box<dyn LogFeed>, Failure> {
+        let after = LogPosition::default();
+        let reader = self.store.step_logs(execution, filter, after).await.map_err(unread)?;
+        Ok(Box::new(LocalLogs { reader, follow }))
     }
 
     /// Returns the wait that a step has declared; only a server knows about workers.

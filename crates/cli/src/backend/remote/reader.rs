@@ -7,7 +7,7 @@ use noetl_api::wire::{
     SummariesQuery, SummariesReply, SummaryReply, Verification, VerificationQuery,
 };
 use noetl_api::{CatalogItem, Method, PublicEvent};
-use noetl_app::{EntryState, ExecutionFilter, KnownExecution, Page, PathFilter};
+use noetl_app::{EntryState, ExecutionFilter, KnownExecution, LogFilter, Page, PathFilter};
 use noetl_compat::{Projection, ReplayState, replay_of_server};
 use noetl_model::{
     CatalogId, Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Timestamp,
@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Remote, refused};
+use crate::backend::step_logs::{LogFeed, RemoteLogs};
 use crate::backend::{BackendReader, HistoryLocation, PlaybookDocument};
 use crate::show::failure::Failure;
 use crate::wiring::server_parts::machine_time;
@@ -78,6 +79,8 @@ impl BackendReader for Remote {
             path_exact,
             catalog_id: filter.catalog_id.map(|id| id.0),
             parent_execution_id: filter.parent.map(|id| id.0),
+            labels: SummariesQuery::label_lines(&filter.labels),
+            actor: filter.actor.as_ref().map(ToString::to_string),
             before: page.before.map(|before| before.0),
             limit: Some(page.limit),
         };
@@ -110,6 +113,15 @@ impl BackendReader for Remote {
 
     async fn events(&self, execution: ExecutionId, after: Seq) -> Result<Vec<Recorded>, Failure> {
         self.client.events(execution, after, Duration::ZERO).await.map_err(refused)
+    }
+
+    async fn step_logs(
+        &self,
+        execution: ExecutionId,
+        filter: LogFilter,
+        follow: bool,
+    ) -> Result<Box<dyn LogFeed>, Failure> {
+        Ok(Box::new(RemoteLogs::new(self.client.clone(), execution, filter, follow)))
     }
 
     async fn hint(&self, execution: ExecutionId, status: ExecutionStatus) -> Option<String> {
@@ -209,7 +221,8 @@ mod tests {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let base = answering(document);
         let location = HistoryLocation::Server(base.clone());
-        let client = Client::new(ClientSettings { base, token: None, ca: None }).unwrap();
+        let client =
+            Client::new(ClientSettings { base, token: None, actor: None, ca: None }).unwrap();
         Remote { client: Arc::new(client), location }.hint(ExecutionId(7), status).await
     }
 

@@ -13,6 +13,7 @@ use tokio::process::Command;
 
 use super::DoctorCheck;
 use crate::config::Config;
+use crate::wiring::isolation;
 
 /// Free disk space below which a warning is shown.
 const FREE_BYTES_WANTED: u64 = 1024 * 1024 * 1024;
@@ -35,6 +36,7 @@ pub(super) async fn checks(config: &Config, db: &Path) -> Vec<DoctorCheck> {
         disk(directory),
         shell().await,
         python(config).await,
+        isolation(config, db),
     ]
 }
 
@@ -117,6 +119,25 @@ async fn python(config: &Config) -> DoctorCheck {
             format!("{name} does not run: {error}"),
             "python steps will fail; install Python 3, or set NOETL_PYTHON to an interpreter",
         ),
+    }
+}
+
+/// Checks which protections steps run with.
+fn isolation(config: &Config, db: &Path) -> DoctorCheck {
+    let isolation = match isolation::probe(config, Some(db)) {
+        Ok(isolation) => isolation,
+        Err(error) => return DoctorCheck::fail("isolation", error.to_string(), error.help()),
+    };
+    let (mode, active) = (isolation.mode().as_str(), isolation.report().active_text());
+    let found = if active.is_empty() { mode.to_owned() } else { format!("{mode}: {active}") };
+    let inactive = isolation.report().inactive();
+    let inactive: Vec<String> =
+        inactive.map(|(protection, reason)| format!("{protection} ({reason})")).collect();
+    match inactive.is_empty() {
+        true => DoctorCheck::ok("isolation", found),
+        false => {
+            DoctorCheck::warn("isolation", found, format!("not active: {}", inactive.join("; ")))
+        }
     }
 }
 

@@ -78,7 +78,14 @@ async fn begun(
         check_declared(&args.workload, &declared, &format!("execution {}", origin.execution))?;
     }
     let context = by_key(&args.ctx);
-    let request = ForkRequest { origin: origin.execution, at, playbook: None, workload, context };
+    let request = ForkRequest {
+        origin: origin.execution,
+        at,
+        playbook: None,
+        workload,
+        context,
+        actor: None,
+    };
     match args.playbook.as_deref() {
         None => backend.fork(request).await,
         Some(LATEST) => {

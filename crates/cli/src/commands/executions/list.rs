@@ -1,7 +1,7 @@
 //! `noetl executions list`: lists executions, newest first.
 
 use noetl_app::{ExecutionFilter, KnownExecution, PathFilter};
-use noetl_model::{ExecutionStatus, LogOrigin, Timestamp};
+use noetl_model::{Actor, ExecutionStatus, Labels, LogOrigin, Timestamp};
 use serde::Serialize;
 
 use crate::args::ListArgs;
@@ -39,6 +39,11 @@ struct ListedExecution {
     forked_from: Option<String>,
     current_step: Option<String>,
     error: Option<String>,
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    labels: Labels,
+    /// The person or program that requested the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<Actor>,
 }
 
 pub(crate) async fn list(
@@ -52,6 +57,8 @@ pub(crate) async fn list(
         path: args.path.clone().map(PathFilter::Part),
         catalog_id: args.catalog_id,
         parent: args.parent,
+        labels: args.labels.clone(),
+        actor: args.actor.clone(),
     };
     let which = if args.all || args.parent.is_some() { Which::All } else { Which::Requested };
     let started = Started { since: args.since, until: args.until };
@@ -85,6 +92,8 @@ fn entry(known: &KnownExecution) -> ListedExecution {
         forked_from: summary.fork.map(|fork| fork.execution.to_string()),
         current_step: summary.current_step.as_ref().map(ToString::to_string),
         error: summary.error.as_ref().map(|error| error.message.clone()),
+        labels: summary.labels.clone(),
+        actor: summary.actor.clone(),
     }
 }
 
@@ -103,7 +112,8 @@ fn text(listed: &[KnownExecution]) -> String {
             LogOrigin::Native => None,
             LogOrigin::Imported | LogOrigin::Subscription => Some(paint(FAINT, origin)),
         };
-        let now: Vec<String> = now.into_iter().chain(lineage).chain(origin).collect();
+        let labels = summary.labels.iter().map(|label| paint(FAINT, label));
+        let now: Vec<String> = now.into_iter().chain(lineage).chain(origin).chain(labels).collect();
         vec![
             summary.execution.to_string(),
             status(summary.status),

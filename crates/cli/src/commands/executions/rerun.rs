@@ -49,17 +49,24 @@ async fn again(
     let earlier = reader.chosen_here(chosen).await?;
     let id = earlier.execution;
     let first = reader.events(id, Seq::ZERO).await?.into_iter().next();
-    let Some(Event::ExecutionStarted { error_mode, pool, .. }) =
+    let Some(Event::ExecutionStarted { error_mode, pool, priority, .. }) =
         first.map(|recorded| recorded.event)
     else {
         return Err(Failure::broken(anyhow!("execution {id} does not begin with a start")));
     };
     let mut payload = reader.workload(&earlier).await?;
     check_declared(&args.workload, &payload, &format!("execution {id}"))?;
+    let is_same = over.is_empty();
     merge(&mut payload, over);
     let playbook = PlaybookChoice::Id(earlier.playbook.catalog_id);
     let mut request = StartRequest::new(playbook, payload);
     request.input.origin = Origin::Rerun { execution: id };
     (request.input.error_mode, request.input.pool) = (Some(error_mode), pool);
+    request.input.priority = Some(priority);
+    // With other values, the labels that the playbook derives from them change.
+    match is_same {
+        true => request.input.labels = earlier.labels,
+        false => request.input.inherited = earlier.labels,
+    }
     backend.start(request).await
 }

@@ -35,16 +35,19 @@ pub(crate) fn event_line(recorded: &Recorded) -> String {
 }
 
 /// Describes the content of an event in a few words.
+#[allow(clippy::too_many_lines, reason = "one short arm per event")]
 fn about(event: &Event) -> String {
     match event {
-        Event::ExecutionStarted { playbook, workload, .. } => {
-            format!("{}@{}  {}", playbook.path, playbook.version, value(workload))
-        }
-        Event::ExecutionForked { origin, .. } => {
-            format!("from {} at event {}", origin.execution, origin.seq)
-        }
-        Event::StepEntered { step, from, .. } if from.is_empty() => step.to_string(),
-        Event::StepEntered { step, from, .. } => format!("{step}  from {}", names(from)),
+        Event::ExecutionStarted { .. }
+        | Event::ExecutionForked { .. }
+        | Event::ExecutionCompleted { .. }
+        | Event::ExecutionFailed { .. }
+        | Event::ExecutionCancelled { .. }
+        | Event::ExecutionLate { .. }
+        | Event::NotificationRequested { .. }
+        | Event::ExecutionStalled { .. }
+        | Event::ExecutionRewound { .. } => about_execution(event),
+        Event::StepEntered { step, from, .. } => entered(step, from),
         Event::StepSkipped { step, reason, from: _ } => format!("{step}  {}", why_skipped(*reason)),
         Event::StepAwaited { step, from } => {
             format!("{step}  reached from {from}, waits for others")
@@ -71,6 +74,18 @@ fn about(event: &Event) -> String {
         Event::WaitOpened { command, condition, .. } => waits(*command, condition),
         Event::SignalReceived { name, body, sender, .. } => signalled(name, body, sender.as_ref()),
         Event::SignalDelivered { command, signal } => format!("command {command}  event {signal}"),
+        Event::ApprovalRequested { command, request } => {
+            format!("command {command}  waits for approval: {}", request.title)
+        }
+        Event::ApprovalDecided { command, verdict, actor, comment, .. } => {
+            let by = actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
+            let said = comment.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
+            format!("command {command}  {verdict}{by}{said}")
+        }
+        Event::ExecutionPaused { .. }
+        | Event::ExecutionResumed { .. }
+        | Event::SlotRequested { .. }
+        | Event::SlotGranted { .. } => held(event),
         Event::CommandCompleted { command, output, .. } => {
             format!("command {command}  {}", value(output))
         }
@@ -89,29 +104,32 @@ fn about(event: &Event) -> String {
             format!("timer {timer}  {}, due {}", goal(purpose), day(*due_at))
         }
         Event::TimerFired { timer } | Event::TimerCancelled { timer } => format!("timer {timer}"),
-        Event::StepCompleted { step, output: Some(output), .. } => {
-            format!("{step}  {}", value(output))
-        }
-        Event::StepCompleted { step, output: None, .. } => step.to_string(),
+        Event::StepCompleted { step, output, .. } => left(step, output.as_ref()),
         Event::StepFailed { step, error, handled, .. } => {
             format!("{step}  {}{}", failed(error), if *handled { ", handled" } else { "" })
         }
-        Event::ExecutionCompleted { output } => value(output),
-        Event::ExecutionFailed { error, .. } => failed(error),
-        Event::ExecutionCancelled { reason, .. } => reason.clone(),
-        Event::ExecutionStalled { detail } => detail.clone(),
-        Event::ExecutionRewound { seen, found } => {
-            format!("a server had seen {seen} events, the database had {found}")
-        }
+        Event::Reported { name: text, step: None, .. } => text.clone(),
         Event::Reported { name, step: Some(step), .. } => format!("{step}  {name}"),
-        Event::Reported { name, step: None, .. } => name.clone(),
     }
+}
+
+fn entered(step: &StepName, from: &[StepName]) -> String {
+    if from.is_empty() { step.to_string() } else { format!("{step}  from {}", names(from)) }
+}
+
+fn left(step: &StepName, output: Option<&Payload>) -> String {
+    output.map_or_else(|| step.to_string(), |output| format!("{step}  {}", value(output)))
 }
 
 fn waits(command: CommandId, condition: &WaitCondition) -> String {
     match condition {
         WaitCondition::Time { until } => format!("command {command}  waits until {}", day(*until)),
-        WaitCondition::Signal { name } => format!("command {command}  waits for signal {name}"),
+        WaitCondition::Signal { name, key: None } => {
+            format!("command {command}  waits for signal {name}")
+        }
+        WaitCondition::Signal { name, key: Some(key) } => {
+            format!("command {command}  waits for signal {name} with key {key}")
+        }
     }
 }
 
@@ -148,6 +166,31 @@ fn way(mode: LoopMode, in_flight_max: u32) -> String {
     }
 }
 
+/// Describes the content of an event about the whole execution.
+fn about_execution(event: &Event) -> String {
+    match event {
+        Event::ExecutionStarted { playbook, workload, .. } => {
+            format!("{}@{}  {}", playbook.path, playbook.version, value(workload))
+        }
+        Event::ExecutionForked { origin, .. } => {
+            format!("from {} at event {}", origin.execution, origin.seq)
+        }
+        Event::ExecutionCompleted { output, .. } => value(output),
+        Event::ExecutionFailed { error, .. } => failed(error),
+        Event::ExecutionCancelled { reason, .. } => reason.clone(),
+        Event::ExecutionLate { due_at } => format!("expected to end by {due_at}"),
+        Event::NotificationRequested { reason, document, target, problems: _ } => {
+            let by = document.as_ref().map(|path| format!(" by {path}")).unwrap_or_default();
+            format!("{reason}{by}: {}", line(&target.receiver(), VALUE_CHARS_MAX))
+        }
+        Event::ExecutionStalled { detail } => detail.clone(),
+        Event::ExecutionRewound { seen, found } => {
+            format!("a server had seen {seen} events, the database had {found}")
+        }
+        other => other.tag().as_str().to_owned(),
+    }
+}
+
 fn owner(target: ScopeTarget) -> String {
     match target {
         ScopeTarget::Execution => "ctx".to_owned(),
@@ -170,7 +213,37 @@ fn goal(purpose: &TimerPurpose) -> String {
         TimerPurpose::TaskTimeout { task } => format!("time limit of {}", place(task)),
         TimerPurpose::StepTimeout { run } => format!("time limit of run {run}"),
         TimerPurpose::ExecutionTimeout => "time limit of the execution".to_owned(),
+        TimerPurpose::HeldStart => "check of an execution that has not begun".to_owned(),
+        TimerPurpose::Late => "expected end of the execution".to_owned(),
     }
+}
+
+/// Returns the line of a pause or a slot; nothing for other events.
+fn held(event: &Event) -> String {
+    if let Event::ExecutionPaused { actor, reason, .. }
+    | Event::ExecutionResumed { actor, reason } = event
+    {
+        return caller(actor.as_deref(), reason.as_deref());
+    }
+    if let Event::SlotRequested { command, limit, .. } = event {
+        return format!("{}limit {} ({})", asking(*command), limit.name, limit.amount);
+    }
+    if let Event::SlotGranted { command, limit } = event {
+        return format!("{}limit {limit}", asking(*command));
+    }
+    String::new()
+}
+
+/// Returns the caller of a pause or a resumption, and its reason.
+fn caller(actor: Option<&str>, reason: Option<&str>) -> String {
+    let actor = actor.map(|actor| format!("by {actor}"));
+    let parts = [actor, reason.map(str::to_owned)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// Returns the command that asks for a slot; nothing for the execution itself.
+fn asking(command: Option<CommandId>) -> String {
+    command.map(|command| format!("command {command}  ")).unwrap_or_default()
 }
 
 fn place(task: &TaskAddress) -> String {

@@ -68,6 +68,7 @@ fn where_it_went(spent: &Spent) -> String {
         ("running", spent.running),
         ("in child executions", spent.child),
         ("waiting for a worker", spent.worker),
+        ("waiting for a signal", spent.signal),
         ("waiting for a timer", spent.timer),
         ("other", spent.other),
     ];

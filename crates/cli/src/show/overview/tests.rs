@@ -1,7 +1,7 @@
 //! Tests from stored events to overviews.
 
 use expect_test::{Expect, expect};
-use noetl_model::{CatalogId, ErrorKind, EventId, ItemCounts, Seq, StepCounts};
+use noetl_model::{CatalogId, ErrorKind, EventId, ItemCounts, Labels, Seq, StepCounts};
 use serde_json::{Value, json};
 
 use super::*;
@@ -21,6 +21,8 @@ fn summary(playbook: PlaybookRef) -> Summary {
         error: None,
         head: None,
         fork: None,
+        labels: Labels::default(),
+        actor: None,
     }
 }
 

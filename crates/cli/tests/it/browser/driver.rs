@@ -84,9 +84,14 @@ impl Browser {
         call(self.port, "GET", &path, &Value::Null).as_str().unwrap_or_default().to_owned()
     }
 
+    /// Clicks an element in the middle of the window, where nothing that is fixed covers it.
     pub(super) fn click(&self, selector: &str) {
+        let into_view =
+            format!("document.querySelector({selector:?})?.scrollIntoView({{ block: 'center' }})");
+        self.evaluate(&into_view);
         let element = self.find(selector).unwrap_or_else(|| panic!("there is no {selector}"));
-        self.post(&format!("/element/{element}/click"), &json!({}));
+        let answer = self.post(&format!("/element/{element}/click"), &json!({}));
+        assert!(answer.is_null(), "{selector} cannot be clicked: {answer}");
     }
 
     /// Writes into the field that matches.

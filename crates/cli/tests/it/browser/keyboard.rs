@@ -7,8 +7,8 @@ use super::seed::SeededSite;
 use crate::sandbox::{Sandbox, eventually};
 use crate::server::Server;
 
-const TAB: &str = "\u{E004}";
-const ENTER: &str = "\u{E007}";
+pub(super) const TAB: &str = "\u{E004}";
+pub(super) const ENTER: &str = "\u{E007}";
 const HOME: &str = "\u{E011}";
 const END: &str = "\u{E010}";
 
@@ -17,7 +17,7 @@ const TABS_MAX: usize = 120;
 
 /// Moves the focus by the Tab key to the first element that matches.
 #[track_caller]
-fn tab_to(browser: &Browser, selector: &str) {
+pub(super) fn tab_to(browser: &Browser, selector: &str) {
     for _ in 0..TABS_MAX {
         let is_there = format!("return document.activeElement.matches({selector:?})");
         if browser.evaluate(&is_there) == true {
@@ -127,6 +127,25 @@ fn the_palette_opens_an_execution_and_a_pool_without_a_worker_is_found_by_keys()
     browser.press("gw");
     eventually("the pool comes first", || {
         browser.text("main").contains("No worker is connected for pool gpu")
+    });
+    browser.assert_clean(&site.url());
+}
+
+#[test]
+fn a_waiting_step_is_approved_without_a_mouse() {
+    let site = SeededSite::new();
+    let browser = Browser::new(Scripts::On);
+    browser.open(&format!("{}/ui/", site.url()));
+    browser.press("g");
+    browser.press("a");
+    eventually("the page is shown", || browser.text("main h1").contains("Waiting for people"));
+    tab_to(&browser, ".decision input[name=actor]");
+    browser.insert("ada");
+    tab_to(&browser, ".decision button[value=approve]");
+    browser.press(ENTER);
+    let path = format!("/api/approvals/{}/0", site.approval);
+    eventually("the decision is recorded", || {
+        site.server.call("GET", &path, &json!(null))["decision"]["decision"] == "approved"
     });
     browser.assert_clean(&site.url());
 }

@@ -18,7 +18,7 @@ metadata: {name: gate, path: tests/gate}
 workload: {file: missing}
 workflow:
   - step: gate
-    tool: {kind: shell, command: 'until [ -e {{ workload.file }} ]; do sleep 0.02; done'}
+    tool: {kind: shell, command: 'echo the gate is shut; until [ -e {{ workload.file }} ]; do sleep 0.02; done; echo it opens'}
     next: {arcs: [{step: after}]}
   - step: after
     tool: {kind: noop, result: done}
@@ -130,4 +130,23 @@ fn a_live_page_recovers_from_a_dropped_connection() {
     println!("a dropped connection recovered after {} ms", took.as_millis());
     let last = watched.times().len();
     assert!(watched.browser.text(".says-event").contains(&format!("Event {last} of {last}")));
+}
+
+#[test]
+fn the_logs_of_a_running_step_appear() {
+    let run = WatchedRun::new();
+    eventually("the inspector shows the output of the running step", || {
+        run.browser.text("#exec-beside").contains("the gate is shut")
+    });
+    run.browser.click("nav.tabs a[href*='tab=logs']");
+    eventually("the output is shown with its step", || {
+        let shown = run.browser.text(".log.lines");
+        eprintln!("SHOWN {shown:?}");
+        shown.contains("gate the gate is shut") && !shown.contains("it opens")
+    });
+    run.open_gate();
+    eventually("the rest appears without a reload", || {
+        run.browser.text(".log.lines").contains("it opens")
+    });
+    eventually("the execution completes", || run.has_completed());
 }

@@ -95,6 +95,8 @@ impl VisitedSites {
                 .replace("{parent}", &site.parent)
                 .replace("{subscription}", &site.subscription)
                 .replace("{bulk_job}", &site.bulk_job)
+                .replace("{approval}", &site.approval)
+                .replace("{link}", &site.link)
         };
         pages.map(|(name, path)| (name, filled(path))).collect()
     }

@@ -7,7 +7,7 @@ use crate::sandbox::{Sandbox, eventually};
 use crate::server::{Process, Server};
 
 /// The documents of the catalog, in the order of their registration.
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     include_str!("seed/orders.yaml"),
     include_str!("seed/sync.yaml"),
     include_str!("seed/train.yaml"),
@@ -17,6 +17,7 @@ const DOCUMENTS: [&str; 9] = [
     include_str!("seed/nightly.yaml"),
     include_str!("seed/hourly.yaml"),
     include_str!("seed/hook.yaml"),
+    include_str!("seed/release.yaml"),
 ];
 
 /// A running server with a seeded store.
@@ -36,6 +37,10 @@ pub(super) struct SeededSite {
     pub(super) parent: String,
     pub(super) subscription: String,
     pub(super) bulk_job: String,
+    /// An execution that waits for a person.
+    pub(super) approval: String,
+    /// The link of that approval.
+    pub(super) link: String,
     _worker: Process,
     _sandbox: Sandbox,
 }
@@ -78,6 +83,8 @@ impl SeededSite {
         let failed = started(&server, &failing, "FAILED");
         let waiting = started(&server, &json!({ "path": "finance/rates" }), "RUNNING");
         let unserved = started(&server, &gpu, "RUNNING");
+        let approval = started(&server, &json!({ "path": "shop/release" }), "RUNNING");
+        let link = link_of(&server, &approval);
         eventually("the retry waits for its timer", || {
             let status =
                 server.call("GET", &format!("/api/executions/{waiting}/events"), &Value::Null);
@@ -93,6 +100,8 @@ impl SeededSite {
             parent,
             subscription,
             bulk_job,
+            approval,
+            link,
             _worker: worker,
             _sandbox: sandbox,
         }
@@ -101,6 +110,14 @@ impl SeededSite {
     pub(super) fn url(&self) -> String {
         self.server.url()
     }
+}
+
+/// Makes a link for the approval of an execution.
+fn link_of(server: &Server, execution: &str) -> String {
+    let path = format!("/api/approvals/{execution}/0/link");
+    let made = server.call("POST", &path, &json!({ "actor": "ada" }));
+    let path = made["path"].as_str().unwrap_or_else(|| panic!("{made}"));
+    path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 fn register(server: &Server, document: &str) {

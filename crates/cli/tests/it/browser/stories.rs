@@ -217,3 +217,106 @@ fn a_playbook_is_started_by_the_form_of_its_workload() {
     assert_eq!(shown["workload"], expected, "{shown}");
     browser.assert_clean(&server.url());
 }
+
+fn approved(site: &SeededSite) -> Value {
+    let path = format!("/api/approvals/{}/0", site.approval);
+    site.server.call("GET", &path, &Value::Null)["decision"].clone()
+}
+
+#[test]
+fn a_waiting_step_is_approved_with_and_without_scripts() {
+    for scripts in [Scripts::On, Scripts::Off] {
+        let site = SeededSite::new();
+        let browser = Browser::new(scripts);
+        browser.open(&format!("{}/ui/", site.url()));
+        shows(&browser, "#live", "1 approval waits for a person.");
+        browser.click("#live a[href='/ui/waiting']");
+        shows(&browser, "main h1", "Waiting for people");
+        shows(&browser, ".waiting h3", "Release 1.4 of the shop");
+        browser.write(".decision textarea[name=comment]", "green");
+        browser.write(".decision input[name=actor]", "ada");
+        browser.click(".decision button[value=approve]");
+        eventually("the decision is recorded", || approved(&site)["decision"] == "approved");
+        assert_eq!(approved(&site)["actor"], "ada");
+        // The next step waits for a signal, which is sent from the same page.
+        eventually("the page lists the signal", || {
+            browser.open(&format!("{}/ui/waiting", site.url()));
+            browser.text("main").contains("Signal payment")
+        });
+        browser.click("form[action$='/signals/payment'] button");
+        eventually("the execution completes", || {
+            browser.open(&format!("{}/ui/executions/{}", site.url(), site.approval));
+            browser.text(".page-head .status").contains("Completed")
+        });
+        browser.assert_clean(&site.url());
+    }
+}
+
+#[test]
+fn a_link_decides_once_and_only_by_its_form() {
+    let site = SeededSite::new();
+    let browser = Browser::new(Scripts::Off);
+    let address = format!("{}/ui/decide/{}", site.url(), site.link);
+    browser.open(&address);
+    shows(&browser, "main", "You decide as ada.");
+    browser.open(&address);
+    assert_eq!(approved(&site), Value::Null, "loading the page decides nothing");
+    browser.write(".decision textarea[name=comment]", "not on a Friday");
+    browser.click(".decision button[value=reject]");
+    shows(&browser, "main", "Rejected");
+    shows(&browser, "main", "by ada");
+    assert!(browser.find(".decision").is_none(), "there is no form any more");
+    browser.open(&format!("{address}x"));
+    shows(&browser, "main", "The link is incomplete or was changed.");
+    assert_eq!(approved(&site)["comment"], "not on a Friday");
+}
+
+const FORM: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: form, path: tests/form}
+inputs:
+  city: {type: string, required: true, description: The city of the report.}
+  days: {type: integer, default: 3, max: 9}
+  format: {enum: [text, html], default: text}
+  token: {type: string, secret: true, required: true}
+workflow:
+  - step: start
+    tool: {kind: noop, result: '{{ workload.city }} {{ workload.days + 1 }} {{ workload.format }}'}
+";
+
+#[test]
+fn the_form_of_a_playbook_is_made_from_its_inputs() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    server.call("POST", "/api/catalog/register", &json!({ "content": FORM }));
+    let browser = Browser::new(Scripts::On);
+    browser.open(&format!("{}/ui/playbooks/tests/form", server.url()));
+    shows(&browser, ".run", "The city of the report.");
+    assert!(browser.find(".run input[type=password][name='workload.token'][required]").is_some());
+    assert!(browser.find(".run select[name='workload.format']").is_some());
+    browser.write(".run input[name='workload.city']", "Bern");
+    browser.write(".run input[name='workload.token']", "hunter2-and-more");
+    browser.evaluate(
+        "const days = document.querySelector('.run input[name=\"workload.days\"]'); \
+         days.value = 99; \
+         document.querySelector('.run select').value = 'html';",
+    );
+    browser.click(".run button.main");
+    shows(&browser, ".run", "`days` must be at most 9, this is 99");
+    // The other values stay, except for the secret.
+    let kept = browser.evaluate(
+        "return ['city', 'format', 'token'].map((name) => \
+         document.querySelector(`.run [name='workload.${name}']`).value)",
+    );
+    assert_eq!(kept, json!(["Bern", "html", ""]));
+    browser.evaluate("document.querySelector(\".run input[name='workload.days']\").value = 5");
+    browser.write(".run input[name='workload.token']", "hunter2-and-more");
+    browser.click(".run button.main");
+    eventually("the execution completes", || {
+        browser.address().contains("/ui/executions/")
+            && browser.text(".page-head .status").contains("Completed")
+    });
+    browser.open(&format!("{}?tab=events", browser.address()));
+    assert!(!browser.text("main").contains("hunter2-and-more"));
+}

@@ -1,0 +1,121 @@
+//! `noetl lint`: checks documents by all rules, with the code that they contain.
+
+mod code;
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use noetl_playbook::{LintedDocument, Problems, Severity, fixed};
+
+use crate::args::{LintArgs, LintFormat};
+use crate::config::Config;
+use crate::input::files;
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::problems;
+use crate::show::terminal::Terminal;
+
+/// The most threads that check documents.
+const THREADS_MAX: usize = 16;
+
+/// A file with its checked document.
+struct LintedFile {
+    path: PathBuf,
+    source: Vec<u8>,
+    document: LintedDocument,
+}
+
+pub(crate) fn lint(
+    args: &LintArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let paths = files::documents(&args.paths)?;
+    let mut linted = lint_all(&paths)?;
+    if !args.no_code {
+        code::check(&mut linted, config.python(), terminal);
+    }
+    let mut found = Vec::with_capacity(linted.len());
+    let mut fixes = 0;
+    for file in linted {
+        let LintedFile { path, source, document } = file;
+        let mut problems = document.finish();
+        if args.fix
+            && let Some((text, count)) = fixed(&String::from_utf8_lossy(&source), &problems)
+        {
+            files::write(&path, &text)?;
+            fixes += count;
+            let changed = LintedFile::new(path, text.into_bytes());
+            let mut again = [changed];
+            if !args.no_code {
+                code::check(&mut again, config.python(), terminal);
+            }
+            let [changed] = again;
+            problems = changed.document.finish();
+        }
+        found.push(problems);
+    }
+    show(args, &found, terminal)?;
+    let count = |severity| found.iter().map(|problems| problems.count(severity)).sum::<usize>();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if args.format == LintFormat::Human {
+        terminal.say(summary(found.len(), errors, warnings, fixes));
+    }
+    let is_bad = errors > 0 || (args.deny_warnings && warnings > 0);
+    Ok(if is_bad { Exit::Failed } else { Exit::Completed })
+}
+
+impl LintedFile {
+    fn new(path: PathBuf, source: Vec<u8>) -> Self {
+        let document = LintedDocument::new(&path.display().to_string(), &source);
+        Self { path, source, document }
+    }
+}
+
+/// Checks all files, on several threads.
+fn lint_all(paths: &[PathBuf]) -> Result<Vec<LintedFile>, Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    let share = paths.len().div_ceil(threads).max(1);
+    let read = |path: &Path| Ok(LintedFile::new(path.to_owned(), files::read(path)?));
+    let parts: Vec<Result<Vec<LintedFile>, Failure>> = std::thread::scope(|scope| {
+        let running: Vec<_> = paths
+            .chunks(share)
+            .map(|part| scope.spawn(|| part.iter().map(|path| read(path)).collect()))
+            .collect();
+        let joined = running.into_iter().map(|thread| thread.join());
+        joined.map(|part| part.expect("no check panics")).collect()
+    });
+    let parts: Result<Vec<Vec<LintedFile>>, Failure> = parts.into_iter().collect();
+    Ok(parts?.into_iter().flatten().collect())
+}
+
+fn show(args: &LintArgs, found: &[Problems], terminal: &mut Terminal) -> Result<(), Failure> {
+    match args.format {
+        LintFormat::Human => {
+            for problems in found.iter().filter(|problems| !problems.is_empty()) {
+                let text = problems::render(problems, terminal.stdout_color);
+                terminal.data(&text)?;
+            }
+        }
+        LintFormat::Json => terminal.data(&report::json(found))?,
+        LintFormat::Sarif => terminal.data(&report::sarif(found))?,
+        LintFormat::Github => terminal.data(&report::github(found))?,
+    }
+    Ok(())
+}
+
+fn summary(files: usize, errors: usize, warnings: usize, fixes: usize) -> String {
+    let plural = |count: usize, word: &str| match count {
+        1 => format!("1 {word}"),
+        count => format!("{count} {word}s"),
+    };
+    let fixed = match fixes {
+        0 => String::new(),
+        fixes => format!(", {} applied", plural(fixes, "fix").replace("fixs", "fixes")),
+    };
+    format!(
+        "{}: {}, {}{fixed}",
+        plural(files, "document"),
+        plural(errors, "error"),
+        plural(warnings, "warning")
+    )
+}

@@ -1,0 +1,173 @@
+//! Tests of declared inputs on the command line.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, eventually};
+use crate::server::Server;
+
+const EXAMPLE: &str = include_str!("../../../../examples/inputs.yaml");
+
+const REQUIRED: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: required, path: tests/required}
+inputs:
+  zip: {type: string, required: true, description: The code of the town.}
+  days: {type: integer, default: 3, max: 9}
+workflow:
+  - step: start
+    tool: {kind: noop, result: '{{ workload.zip }} for {{ workload.days + 1 }}'}
+";
+
+#[test]
+fn arguments_have_the_declared_types() {
+    let sandbox = Sandbox::new().with("required.yaml", REQUIRED);
+    let ended = sandbox.noetl(&["run", "required.yaml", "--set", "zip=01234", "--set", "days=5"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("01234 for 6"), "{}", ended.stdout);
+}
+
+#[test]
+fn all_problems_are_shown_and_nothing_starts() {
+    let sandbox = Sandbox::new().with("inputs.yaml", EXAMPLE);
+    let set = ["--set", "dyas=5", "--set", "format=htm", "--set", "readers=[{\"mail\": 1}]"];
+    let refused = sandbox.noetl(&[&["run", "inputs.yaml", "--quiet"], &set[..]].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    for words in [
+        "`format` cannot be text: `htm`; it is one of text, html (did you mean `html`?)",
+        "`readers[0].mail` must be text, this is 1",
+        "there is no input `dyas` (did you mean `days`?)",
+    ] {
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_missing_input_is_not_asked_for_without_a_terminal() {
+    let sandbox = Sandbox::new().with("required.yaml", REQUIRED);
+    let refused = sandbox.noetl(&["run", "required.yaml", "--ephemeral", "--no-input"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`zip` is required: text"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--set zip=VALUE"), "{}", refused.stderr);
+}
+
+const SECRET: &str = "hunter2-and-more";
+
+const PARENT: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: parent, path: tests/parent}
+inputs:
+  token: {type: string, secret: true, required: true}
+  name: {type: string, default: ada}
+workflow:
+  - step: start
+    set: {ctx.kept: '{{ workload.token }}'}
+    tool:
+      kind: shell
+      command: 'printf \"%s has %s\" \"{{ workload.token }}\" $(printf %s \"{{ token }}\" | wc -c)'
+    next: again
+  - step: again
+    tool: {kind: shell, command: 'printf %s \"{{ ctx.kept }}\" | wc -c; echo {{ ctx.kept }} >&2'}
+    next: child
+  - step: child
+    tool:
+      kind: playbook
+      path: tests/child
+      return_step: start
+      input: {token: '{{ workload.token }}'}
+";
+
+const CHILD: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: child, path: tests/child}
+inputs:
+  token: {type: string, secret: true, required: true}
+workflow:
+  - step: start
+    tool: {kind: shell, command: 'printf %s \"{{ workload.token }}\" | wc -c; echo \"{{ token }}\"'}
+";
+
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).expect("a directory").flatten() {
+        let path = entry.path();
+        if path.is_dir() { files(&path, found) } else { found.push(path) }
+    }
+}
+
+/// Checks that no file of the sandbox contains the secret.
+#[track_caller]
+fn check_files(sandbox: &Sandbox) {
+    let mut found = Vec::new();
+    files(&sandbox.path(""), &mut found);
+    assert!(!found.is_empty());
+    for file in found {
+        // A socket cannot be read, and holds nothing.
+        let bytes = std::fs::read(&file).unwrap_or_default();
+        let shown = bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
+        assert!(!shown, "{} contains the secret", file.display());
+    }
+}
+
+fn completed(server: &Server, id: &str) -> Value {
+    let mut shown = Value::Null;
+    eventually("the execution ends", || {
+        shown = server.call("GET", &format!("/api/executions/{id}"), &json!(null));
+        shown["status"] != "RUNNING"
+    });
+    assert_eq!(shown["status"], "COMPLETED", "{shown}");
+    shown
+}
+
+#[test]
+fn a_secret_input_reaches_tools_children_reruns_and_forks_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    for content in [CHILD, PARENT] {
+        server.call("POST", "/api/catalog/register", &json!({ "content": content }));
+    }
+    let start = json!({ "path": "tests/parent", "payload": { "token": SECRET } });
+    let started = server.call("POST", "/api/execute", &start);
+    let id = started["execution_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+    let shown = completed(&server, &id).to_string();
+    assert!(!shown.contains(SECRET), "{shown}");
+    // The tools had the value: its length is right, and it is masked where it was printed.
+    for words in ["[REDACTED] has 16", "16\\n", "noetl:sealed"] {
+        assert!(shown.contains(words), "no {words} in {shown}");
+    }
+    let rerun = server.call("POST", &format!("/api/executions/{id}/rerun"), &json!({}));
+    let rerun = rerun["execution_id"].as_str().unwrap_or_else(|| panic!("{rerun}")).to_owned();
+    assert!(completed(&server, &rerun).to_string().contains("[REDACTED] has 16"));
+    let changes = json!({ "at_event": 2, "workload": { "name": "bob" } });
+    let fork = server.call("POST", &format!("/api/executions/{id}/fork"), &changes);
+    let fork = fork["execution_id"].as_str().unwrap_or_else(|| panic!("{fork}")).to_owned();
+    assert!(completed(&server, &fork).to_string().contains("[REDACTED] has 16"));
+    // A sealed value that was copied from one execution starts no other one.
+    let sealed = server.call("GET", &format!("/api/executions/{id}"), &json!(null));
+    let stolen = json!({ "token": sealed["workload"]["token"] });
+    let theft = json!({ "path": "tests/parent", "payload": stolen });
+    let refused = server.call("POST", "/api/execute", &theft);
+    assert_eq!(refused["code"], "invalid-inputs", "{refused}");
+    let below = json!({ "path": "tests/child", "payload": stolen, "parent_execution_id": id });
+    let refused = server.call("POST", "/api/execute", &below);
+    assert_eq!(refused["code"], "invalid-inputs", "{refused}");
+    assert_eq!(server.process.end(), Some(0));
+    check_files(&sandbox);
+}
+
+#[test]
+fn a_secret_input_of_a_run_on_a_laptop_is_masked() {
+    let sandbox = Sandbox::new().with("child.yaml", CHILD);
+    let payload = format!("{{\"token\": \"{SECRET}\"}}");
+    let ended = sandbox.noetl(&["run", "child.yaml", "--payload", &payload]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("[REDACTED]"), "{}", ended.stdout);
+    assert!(!format!("{}{}", ended.stdout, ended.stderr).contains(SECRET));
+    let short = sandbox.noetl(&["run", "child.yaml", "--set", "token=pin"]);
+    assert_eq!(short.code, Some(2), "{}", short.stderr);
+    assert!(short.stderr.contains("could not be masked"), "{}", short.stderr);
+    check_files(&sandbox);
+}

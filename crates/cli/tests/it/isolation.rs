@@ -1,0 +1,258 @@
+//! Attacks of steps on the process that runs them, and on other steps.
+//!
+//! Each test runs a step that would succeed with an attack without isolation. The tests need a kernel
+//! with landlock (Linux 5.13) and fail without it.
+
+use serde_json::Value;
+
+use crate::sandbox::{Ended, Sandbox, is_running};
+
+const TOKEN: &str = "token-of-the-administrator";
+const KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
+
+/// Runs a playbook of one step with secrets in the environment of the process.
+fn attack(sandbox: &Sandbox, tool: &str) -> Ended {
+    attack_with(sandbox, tool, &[])
+}
+
+fn attack_with(sandbox: &Sandbox, tool: &str, variables: &[(&str, &str)]) -> Ended {
+    let playbook = format!(
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: attack, path: tests/attack}}\n\
+         workflow:\n  - step: start\n    tool:\n{tool}\n"
+    );
+    std::fs::write(sandbox.path("attack.yaml"), playbook).expect("the home is ours");
+    let mut command = sandbox.command(&["run", "attack.yaml", "--output", "json"]);
+    command.env("NOETL_API_TOKEN", TOKEN).env("NOETL_ENCRYPTION_KEY", KEY);
+    command.env("NOETL_ISOLATION", "auto").envs(variables.iter().copied());
+    Ended::from(command.output().expect("the binary runs"))
+}
+
+fn shell(command: &str) -> String {
+    let lines = command.replace('\n', "\n        ");
+    format!("      kind: shell\n      command: |\n        {lines}")
+}
+
+fn python(code: &str) -> String {
+    let lines = code.replace('\n', "\n        ");
+    format!("      kind: python\n      code: |\n        {lines}")
+}
+
+/// Writes a key file as noetl does: readable for its owner only.
+fn write_key(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, KEY).expect("the home is ours");
+    let owner_only = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, owner_only).expect("the file is ours");
+}
+
+#[track_caller]
+fn check_no_secret(ended: &Ended) {
+    let shown = format!("{}{}", ended.stdout, ended.stderr);
+    for secret in [TOKEN, KEY] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+/// Returns the JSON that a command printed.
+#[track_caller]
+fn printed(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr))
+}
+
+/// Prints the environments of all processes that the step can see.
+const ENVIRONMENTS: &str = "tr '\\0' '\\n' < /proc/$PPID/environ\ncat /proc/[0-9]*/environ | \
+    tr '\\0' '\\n'\necho done";
+
+#[test]
+fn a_shell_step_cannot_read_the_environment_of_the_server() {
+    let sandbox = Sandbox::new();
+    let ended = attack(&sandbox, &shell(ENVIRONMENTS));
+    assert!(ended.stdout.contains("done"), "the step itself works: {}", ended.stderr);
+    check_no_secret(&ended);
+}
+
+#[test]
+fn without_isolation_the_process_is_at_least_the_one_that_is_attacked() {
+    let sandbox = Sandbox::new();
+    let ended = attack_with(&sandbox, &shell(ENVIRONMENTS), &[("NOETL_ISOLATION", "off")]);
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt as _;
+        own.uid() == 0
+    });
+    // Only root can look into the process; this shows that the attack is real.
+    assert_eq!(ended.stdout.contains(TOKEN), is_root, "{}", ended.stdout);
+}
+
+#[test]
+fn a_python_step_cannot_read_the_environment_or_the_memory_of_the_server() {
+    let sandbox = Sandbox::new();
+    let ended = attack(
+        &sandbox,
+        &python(
+            "import glob, os\n\
+             found = []\n\
+             for path in glob.glob('/proc/[0-9]*/environ'):\n\
+             \x20   try:\n\
+             \x20       found.append(open(path, 'rb').read().decode(errors='replace'))\n\
+             \x20   except OSError:\n\
+             \x20       pass\n\
+             opened = []\n\
+             for pid in [name for name in os.listdir('/proc') if name.isdigit()]:\n\
+             \x20   if int(pid) in (os.getpid(), 1):\n\
+             \x20       continue\n\
+             \x20   try:\n\
+             \x20       open(f'/proc/{pid}/mem', 'rb').close()\n\
+             \x20       opened.append(pid)\n\
+             \x20   except OSError:\n\
+             \x20       pass\n\
+             result = {'found': found, 'opened': opened, 'done': True}",
+        ),
+    );
+    assert!(ended.stdout.contains("\"done\""), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(find(&printed(&ended), "opened"), Some(&Value::Array(Vec::new())));
+    check_no_secret(&ended);
+}
+
+/// Finds a key anywhere in a value.
+fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(map) => map.get(key).or_else(|| map.values().find_map(|it| find(it, key))),
+        Value::Array(items) => items.iter().find_map(|it| find(it, key)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+#[test]
+fn steps_cannot_read_the_database_the_key_and_the_settings() {
+    let sandbox = Sandbox::new().with(".config/noetl/noetl.toml", "token = \"in-the-file\"\n");
+    // A first run creates the database and its key.
+    assert_eq!(attack(&sandbox, &shell("true")).code, Some(0));
+    write_key(&sandbox.path(".local/share/noetl/noetl.db.key"));
+    let command = "cd ~/.local/share/noetl && echo entered\n\
+        grep -c . ~/.local/share/noetl/noetl.db && echo read\n\
+        cat ~/.local/share/noetl/noetl.db.key && echo read\n\
+        cat ~/.config/noetl/noetl.toml\n\
+        echo x >> ~/.local/share/noetl/noetl.db && echo wrote\n\
+        echo done";
+    let ended = attack(&sandbox, &shell(command));
+    assert!(ended.stdout.contains("done"), "{}", ended.stderr);
+    check_no_secret(&ended);
+    for word in ["entered", "read", "wrote", "in-the-file"] {
+        let stdout = printed(&ended);
+        let stdout = find(&stdout, "stdout").and_then(Value::as_str).unwrap_or_default();
+        assert!(!stdout.contains(word), "{word}: {stdout}");
+    }
+    let copied = "import sqlite3, os\n\
+        path = os.path.expanduser('~/.local/share/noetl/noetl.db')\n\
+        result = {'tables': sqlite3.connect(path).execute('select name from sqlite_master').fetchall()}";
+    assert_ne!(attack(&sandbox, &python(copied)).code, Some(0), "the database was opened");
+}
+
+#[test]
+fn a_database_in_the_working_directory_is_hidden_and_the_directory_is_not() {
+    let sandbox = Sandbox::new();
+    let variables = [("NOETL_DB", "here.db")];
+    assert_eq!(attack_with(&sandbox, &shell("true"), &variables).code, Some(0));
+    write_key(&sandbox.path("here.db.key"));
+    let command = "wc -c < here.db\nwc -c < here.db.key\necho kept > note.txt\ncat note.txt";
+    let ended = attack_with(&sandbox, &shell(command), &variables);
+    let ended = printed(&ended);
+    let stdout = find(&ended, "stdout").and_then(Value::as_str).unwrap_or_default();
+    assert_eq!(stdout, "0\n0\nkept\n");
+    assert!(sandbox.path("note.txt").exists());
+}
+
+#[test]
+fn a_step_leaves_no_process_behind() {
+    let sandbox = Sandbox::new();
+    // A daemon: a session of its own, and a parent that has ended.
+    let command = "setsid sh -c 'setsid sleep 4711 & sleep 4711' >/dev/null 2>&1 </dev/null &\n\
+        sleep 0.2; pgrep -f 'sleep 471[1]' | head -1";
+    let ended = attack(&sandbox, &shell(command));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let left = || std::process::Command::new("pgrep").args(["-f", "sleep 471[1]"]).output();
+    crate::sandbox::eventually("no process is left", || {
+        left().is_ok_and(|found| {
+            let found = String::from_utf8_lossy(&found.stdout).into_owned();
+            !found.split_whitespace().any(is_running)
+        })
+    });
+}
+
+#[test]
+fn a_variable_of_a_step_does_not_reach_the_launcher() {
+    let sandbox = Sandbox::new();
+    let tool = format!("{}\n      env: {{LD_PRELOAD: /no/such/library.so}}", shell("echo done"));
+    let ended = attack(&sandbox, &tool);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let stderr = find(&printed(&ended), "stderr").and_then(Value::as_str).map(str::to_owned);
+    let complaints = stderr.unwrap_or_default().matches("LD_PRELOAD").count();
+    // The dynamic linker of each program that the shell starts complains, the launcher's does not.
+    assert!(complaints <= 1, "{complaints}");
+}
+
+#[test]
+fn a_step_has_no_capabilities_and_limits() {
+    let sandbox = Sandbox::new();
+    let command = "grep CapEff /proc/self/status; ulimit -n; ulimit -c; unshare -U true || echo no";
+    let ended = attack_with(&sandbox, &shell(command), &[("NOETL_STEP_OPEN_FILES", "77")]);
+    let ended = printed(&ended);
+    let stdout = find(&ended, "stdout").and_then(Value::as_str).unwrap_or_default();
+    assert_eq!(stdout, "CapEff:\t0000000000000000\n77\n0\nno\n");
+}
+
+#[test]
+fn required_isolation_refuses_to_run_without_a_protection() {
+    let sandbox = Sandbox::new();
+    let variables = [("NOETL_ISOLATION", "required"), ("NOETL_ISOLATION_USER", "no-such-user")];
+    let ended = attack_with(&sandbox, &shell("echo done"), &variables);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("no-such-user"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_sqlite_tool_cannot_open_the_files_of_the_server() {
+    let sandbox = Sandbox::new();
+    assert_eq!(attack(&sandbox, &shell("true")).code, Some(0));
+    let database = sandbox.path(".local/share/noetl/noetl.db").display().to_string();
+    let opened = format!(
+        "      kind: sqlite\n      database: {database}\n      query: select name from sqlite_master"
+    );
+    let attached = format!(
+        "      kind: sqlite\n      commands:\n        - attach '{database}' as s\n        \
+         - select name from s.sqlite_master"
+    );
+    for tool in [opened, attached] {
+        let ended = attack(&sandbox, &tool);
+        assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+        let shown = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(shown.contains("belongs to the server"), "{shown}");
+    }
+}
+
+#[test]
+fn the_http_and_transfer_tools_cannot_open_the_files_of_the_server() {
+    let sandbox = Sandbox::new();
+    assert_eq!(attack(&sandbox, &shell("true")).code, Some(0));
+    let data = sandbox.path(".local/share/noetl");
+    std::fs::write(data.join("stolen.csv"), "a\n1\n").expect("it is ours");
+    let data = data.display();
+    let sent = format!(
+        "      kind: http\n      method: POST\n      url: http://127.0.0.1:9/\n      \
+         body_file: {data}/noetl.db"
+    );
+    let saved =
+        format!("      kind: http\n      url: http://127.0.0.1:9/\n      save_to: {data}/planted");
+    let copied = format!(
+        "      kind: transfer\n      source: {{type: file, path: {data}/stolen.csv}}\n      \
+         target: {{type: file, path: copy.csv}}"
+    );
+    let script = format!("      kind: python\n      script: {data}/stolen.csv");
+    for tool in [sent, saved, copied, script] {
+        let ended = attack(&sandbox, &tool);
+        let shown = format!("{}{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.code, Some(1), "{shown}");
+        assert!(shown.contains("belongs to the server"), "{shown}");
+    }
+}

@@ -1,0 +1,183 @@
+//! Tests of `noetl test`.
+
+use expect_test::expect;
+
+use crate::sandbox::Sandbox;
+
+const PLAYBOOK: &str = r#"apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: order, path: shop/order}
+workload: {customer: Ada}
+workflow:
+  - step: start
+    tool: {kind: shell, command: "echo {{ workload.customer }}"}
+    next:
+      arcs:
+        - {step: ship, when: "{{ output.exit_code == 0 }}"}
+        - {step: stop}
+  - step: ship
+    tool: {kind: noop, result: "to {{ workload.customer }}"}
+  - step: stop
+    tool: {kind: noop, result: stopped}
+"#;
+
+const TESTS: &str = r"tests:
+  - name: ships
+    mocks: {start: {output: {exit_code: 0}}}
+    expect: {output: to Ada, executed: [start, ship]}
+  - name: stops
+    mocks: {start: {output: {exit_code: 0}}}
+    expect: {output: stopped}
+  - name: forgets its mock
+";
+
+fn sandbox() -> Sandbox {
+    Sandbox::new().with("shop/order.yaml", PLAYBOOK).with("shop/order.test.yaml", TESTS)
+}
+
+/// Replaces the time that the tests took.
+fn without_time(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once(" in ") {
+        Some((counts, took)) if took.ends_with(" s") => format!("{counts} in TIME\n"),
+        Some(_) | None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn failed_tests_are_shown_with_their_difference() {
+    let ended = sandbox().noetl(&["test", "--jobs", "2"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    expect![[r#"
+        failed shop/order.test.yaml (2 of 3 tests)
+          stops shop/order.test.yaml:5
+            the output differs
+                output
+              - "stopped"
+              + "to Ada"
+            steps: start, ship
+          forgets its mock shop/order.test.yaml:8
+            step `start` calls `shell`, which has no mock
+              + {"command":"echo Ada"}
+             help: add `mocks: {start: {output: …}}`, or set `allow_unmocked: true`
+            steps: start
+        1 passed, 2 failed in TIME
+    "#]]
+    .assert_eq(&without_time(&ended.stdout));
+}
+
+#[test]
+fn a_filter_chooses_tests_and_coverage_names_what_they_miss() {
+    let ended = sandbox().noetl(&["test", "shop/order.yaml", "--filter", "ships", "--coverage"]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    expect![[r#"
+        ok shop/order.test.yaml (1 test)
+        coverage
+          shop/order  steps 2/3  arcs 1/2  guards 1/2
+            step `stop` never runs
+            arc `start` → `stop` is never taken
+            guard of `start` → `ship` always holds: {{ output.exit_code == 0 }}
+        1 passed in TIME
+    "#]]
+    .assert_eq(&without_time(&ended.stdout));
+    let none = sandbox().noetl(&["test", "--filter", "sinks"]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("no test has `sinks` in its name"), "{}", none.stderr);
+}
+
+#[test]
+fn programs_read_json_and_junit() {
+    let sandbox = sandbox();
+    let document = sandbox.json(&["test", "--format", "json", "--coverage"]);
+    assert_eq!(document["passed"], 1);
+    assert_eq!(document["failed"], 2);
+    assert_eq!(document["files"][0]["tests"][1]["faults"][0]["message"], "the output differs");
+    assert_eq!(document["coverage"][0]["steps_missed"][0], "stop");
+    let xml = sandbox.noetl(&["test", "--format", "junit"]).stdout;
+    assert!(
+        xml.contains("<testsuites name=\"noetl test\" tests=\"3\" failures=\"2\" errors=\"0\""),
+        "{xml}"
+    );
+    assert!(xml.contains("<failure message=\"the output differs\">"), "{xml}");
+    assert!(xml.contains("- &quot;stopped&quot;"), "{xml}");
+}
+
+#[test]
+fn a_file_that_is_not_valid_does_not_hide_the_others() {
+    let sandbox = sandbox()
+        .with("shop/wrong.yaml", PLAYBOOK)
+        .with("shop/wrong.test.yaml", "tests: [{name: a, mocks: {strat: {output: 1}}}]\n")
+        .with("lonely.test.yaml", "tests: [{name: a}]\n");
+    let ended = sandbox.noetl(&["test", "--filter", "ships"]);
+    assert_eq!(ended.code, Some(2));
+    expect![[r#"
+        invalid lonely.test.yaml
+            lonely.test.yaml: there is no playbook lonely.yaml
+        ok shop/order.test.yaml (1 test)
+        invalid shop/wrong.test.yaml
+            error[unknown-step]: playbook `shop/order` has no step `strat`
+             --> shop/wrong.test.yaml:1:27
+            1 | tests: [{name: a, mocks: {strat: {output: 1}}}]
+              |                           ^^^^^
+              = help: did you mean `start`?
+        1 passed, 2 files not valid in TIME
+    "#]]
+    .assert_eq(&without_time(&ended.stdout));
+}
+
+#[test]
+fn validate_checks_test_files() {
+    let sandbox = sandbox()
+        .with("shop/wrong.yaml", PLAYBOOK)
+        .with("shop/wrong.test.yaml", "tests: [{name: a, mock: {}}]\n");
+    let files = ["validate", "shop/order.yaml", "shop/order.test.yaml", "shop/wrong.test.yaml"];
+    let ended = sandbox.noetl(&files);
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stdout.starts_with("ok shop/order.yaml\nok shop/order.test.yaml\n"),
+        "{}",
+        ended.stdout
+    );
+    assert!(ended.stdout.contains("did you mean `mocks`?"), "{}", ended.stdout);
+}
+
+#[test]
+fn test_files_are_not_registered() {
+    let sandbox = sandbox();
+    let ended = sandbox.noetl(&["register", "shop"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.stdout);
+}
+
+#[test]
+fn a_real_execution_becomes_a_test_and_a_history_to_compare_with() {
+    let sandbox = Sandbox::new().with("order.yaml", PLAYBOOK);
+    let run = sandbox.noetl(&["run", "order.yaml", "--set", "customer=Grace"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let recorded = sandbox.noetl(&["test", "record", "last", "--name", "a real one"]);
+    assert_eq!(recorded.code, Some(0), "{}{}", recorded.stdout, recorded.stderr);
+    assert_eq!(recorded.stdout, "ok wrote order.test.yaml, the test passes\n");
+    let test = std::fs::read_to_string(sandbox.path("order.test.yaml")).expect("a test file");
+    assert!(test.contains("customer: Grace"), "{test}");
+    let again = sandbox.noetl(&["test", "record", "last"]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("order.test.yaml exists"), "{}", again.stderr);
+    let tested = sandbox.noetl(&["test"]);
+    assert_eq!(tested.code, Some(0), "{}", tested.stdout);
+
+    let same = sandbox.noetl(&["test", "replay", "last"]);
+    assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
+    assert!(same.stdout.contains("events are the same"), "{}", same.stdout);
+    let changed = PLAYBOOK.replace("exit_code == 0", "exit_code == 1");
+    let sandbox = sandbox.with("changed.yaml", &changed);
+    let differs = sandbox.noetl(&["test", "replay", "last", "--playbook", "changed.yaml"]);
+    assert_eq!(differs.code, Some(1), "{}", differs.stderr);
+    assert!(differs.stdout.contains("(step `ship`) differs"), "{}", differs.stdout);
+    assert!(differs.stdout.contains("+ \"stop\""), "{}", differs.stdout);
+
+    let events = sandbox.noetl(&["executions", "events", "last", "--output", "jsonl"]);
+    let sandbox = sandbox.with("histories/1.jsonl", &events.stdout);
+    let args = ["test", "replay", "histories", "--playbook", "order.yaml"];
+    let same = sandbox.noetl(&args);
+    assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
+}
