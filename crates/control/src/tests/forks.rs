@@ -8,7 +8,7 @@ use noetl_store::Catalog as _;
 use serde_json::json;
 
 use super::*;
-use crate::{ForkAt, ForkError, ForkRequest, verify};
+use crate::{ForkAt, ForkError, ForkRequest, SentSignal, SignalByKey, verify};
 
 fn wish(origin: ExecutionId, at: ForkAt) -> ForkRequest {
     let (playbook, workload, context) = (None, Map::new(), BTreeMap::new());
@@ -102,6 +102,71 @@ async fn a_fork_of_a_fork_shares_both_pasts() {
         is_proven(&world, second).await;
         let shared = control.summary(second).await.unwrap().unwrap().fork.expect("a fork");
         assert_eq!(shared.execution, first);
+    }
+    plane.stop().await;
+}
+
+/// Waits for a signal by the key of the execution, then for one that is sent before.
+const WAITING: &str = r#"
+workflow:
+  - step: start
+    tool: {kind: wait, signal: go, key: "{{ execution_id }}", timeout: 1h}
+    next: early
+  - step: early
+    tool: {kind: wait, signal: early}
+    next: end
+  - step: end
+    tool: {kind: noop, result: "{{ start.body }}/{{ early.body }}"}
+"#;
+
+async fn signal(control: &Control, execution: ExecutionId, key: Option<&str>, name: &str) {
+    let (name, body) = (name.parse().expect("a name"), json!(name));
+    match key {
+        Some(key) => {
+            let key = key.parse().expect("a key");
+            let (sender, once, kept_for) = (None, None, None);
+            let sent = SignalByKey { name, key, body, sender, once, kept_for };
+            let taken = control.signal_by_key(sent).await.expect("it is sent");
+            assert_eq!(taken.map(|target| target.execution), Some(execution));
+        }
+        None => {
+            let sent = SentSignal { name, body, sender: None, key: None, actor: None };
+            control.signal(execution, sent).await.expect("it is sent");
+        }
+    }
+}
+
+/// True if a fork has taken over a signal with this name.
+fn has(log: &[Recorded], signal: &str) -> bool {
+    log.iter().any(|recorded| {
+        matches!(&recorded.event, Event::SignalReceived { name, .. } if name.as_str() == signal)
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_from_every_event_of_a_wait_waits_for_itself() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, WAITING).await;
+    let origin = start(control).await;
+    signal(control, origin, None, "early").await;
+    signal(control, origin, Some(&origin.to_string()), "go").await;
+    work(control, origin).await;
+    assert_eq!(output(control, origin).await, json!("go/early"));
+    for recorded in log(control, origin).await {
+        let fork = control.fork(wish(origin, ForkAt::Event(recorded.seq))).await;
+        let fork = fork.unwrap_or_else(|error| panic!("at {recorded:?}: {error:?}"));
+        let past = log(control, fork).await;
+        if !has(&past, "early") {
+            signal(control, fork, None, "early").await;
+        }
+        if !has(&past, "go") {
+            signal(control, fork, Some(&fork.to_string()), "go").await;
+        }
+        work(control, fork).await;
+        assert_eq!(output(control, fork).await, json!("go/early"), "at {recorded:?}");
+        is_proven(&world, fork).await;
     }
     plane.stop().await;
 }

@@ -2,7 +2,7 @@
 //!
 //! Open commands and timers at the fork belong to the other execution; the fork issues its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_model::{
     Actor, ChildExecutions, CommandId, Event, ForkPoint, Payload, Place, PlaybookRef, RunId,
@@ -103,9 +103,7 @@ fn decided(
     let (origin, again) = (fork.origin, fork.again.clone());
     let actor = fork.actor.clone();
     let forked = Event::ExecutionForked { origin, playbook, workload, context, again, actor };
-    // The fork requests its own notifications.
-    let is_own = |event: &&Event| !matches!(event, Event::NotificationRequested { .. });
-    let rest = fork.rest.iter().filter(is_own).cloned();
+    let rest = own_rest(state, &fork.rest);
     for event in std::iter::once(forked).chain(rest) {
         if let Err(reason) = draft.try_emit(event) {
             return Ok(Err(Unforkable::RuledOut(reason)));
@@ -124,6 +122,36 @@ fn decided(
         }
     }
     Ok(Ok(draft.into_events()))
+}
+
+/// Returns the rest of a decision without the events that the fork decides itself: its notifications,
+/// and the waits of commands that its origin has issued. Such a command is not in the fork's queue:
+/// either the rest ends it, or the fork issues it again and opens its wait then.
+fn own_rest(state: &Execution, rest: &[Event]) -> Vec<Event> {
+    let ended: BTreeSet<CommandId> = rest.iter().filter_map(ended_command).collect();
+    let issued_again = state.commands.iter().filter(|(command, _)| !ended.contains(command));
+    let tasks: Vec<TaskAddress> = issued_again.map(|(_, open)| open.task).collect();
+    let is_left_out = |event: &Event| {
+        matches!(event, Event::NotificationRequested { .. })
+            || matches!(event, Event::WaitOpened { command, .. }
+                | Event::ApprovalRequested { command, .. } if state.commands.contains_key(command))
+            || matches!(event, Event::TimerSet {
+                purpose: TimerPurpose::WaitEnd { task } | TimerPurpose::TaskTimeout { task },
+                ..
+            } if tasks.contains(task))
+    };
+    rest.iter().filter(|event| !is_left_out(event)).cloned().collect()
+}
+
+fn ended_command(event: &Event) -> Option<CommandId> {
+    if let Event::CommandCompleted { command, .. }
+    | Event::CommandFailed { command, .. }
+    | Event::CommandCancelled { command, .. } = event
+    {
+        Some(*command)
+    } else {
+        None
+    }
 }
 
 /// Returns the name of a variable stored by reference of which only a part would change.
@@ -180,7 +208,8 @@ impl DecisionDraft<'_> {
     /// Folds and adds an event; fails if it is illegal.
     fn try_emit(&mut self, event: Event) -> Result<(), String> {
         let before = self.state.clone();
-        if let Err(reason) = fold(&mut self.state, &event, self.given.now) {
+        let at = self.state.event_time(self.given.now);
+        if let Err(reason) = fold(&mut self.state, &event, at) {
             self.state = before;
             return Err(reason);
         }

@@ -61,7 +61,15 @@ impl Execution {
         let at = self.signals.iter().position(|kept| kept.seq == signal);
         let at = at.ok_or(format!("event {signal} is no signal that is kept"))?;
         let kept = self.signals.remove(at);
-        match &self.command_mut(command)?.holder {
+        let fork = self.fork.map(|fork| fork.seq);
+        let open = self.command_mut(command)?;
+        match &open.holder {
+            // The fork completes a decision in which the wait of its origin took the signal.
+            CommandHolder::Nobody
+                if open.tool == ToolKind::Wait && fork.is_some_and(|at| open.issued <= at) =>
+            {
+                Ok(())
+            }
             CommandHolder::Wait { condition: WaitCondition::Signal { name, key }, .. }
                 if kept.is_for(name, key.as_ref()) =>
             {
