@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use noetl_model::{
     Actor, Attempt, ChildExecutions, CommandId, ErrorKind, Event, ExecutionId, ExecutionStatus,
-    IndexChange, IndexEntry, IndexKey, IndexKind, LimitAmount, Message, Origin, Payload, Pool,
-    Priority, Recorded, SignalKey, SignalName, StepName, TimerId, Timestamp, ToolError, ToolKind,
-    WaitCondition, WorkerId,
+    IndexChange, IndexEntry, IndexKey, IndexKind, LimitAmount, LimitDefinition, Message,
+    OnConflict, Origin, Payload, Pool, Priority, Recorded, SignalKey, SignalName, StepName,
+    TimerId, Timestamp, ToolError, ToolKind, WaitCondition, WorkerId,
 };
 
 use crate::Execution;
@@ -155,8 +155,8 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         | Event::ApprovalDecided { .. }
         | Event::ExecutionLate { .. }
         | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. }
         | Event::Reported { .. } => Vec::new(),
+        Event::ExecutionRewound { .. } => lost_requests(before),
     }
 }
 
@@ -257,16 +257,9 @@ fn hold_changed(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         return resumed(before, actor.as_ref(), reason.as_ref());
     }
     if let Event::SlotRequested { command, limit, on_conflict } = event {
-        let known = before.slot(*command);
-        return vec![Effect::Send(Message::RequestSlot {
-            command: *command,
-            limit: limit.clone(),
-            on_conflict: *on_conflict,
-            priority: before.priority,
-            defined_by: before.playbook.catalog_id,
-            // A repeated request keeps its place.
-            at: known.map_or(recorded.at, |slot| slot.asked_at),
-        })];
+        // A repeated request keeps its place.
+        let at = before.slot(*command).map_or(recorded.at, |slot| slot.asked_at);
+        return vec![slot_request(before, *command, limit, (*on_conflict, at))];
     }
     if let Event::SlotGranted { command: Some(command), .. } = event
         && before.paused.is_none()
@@ -274,6 +267,33 @@ fn hold_changed(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         return unparked(before, *command);
     }
     Vec::new()
+}
+
+/// Returns the requests for the slots that an execution awaits: its log has lost events, and a rate
+/// does not keep a request that it has granted.
+fn lost_requests(before: &Execution) -> Vec<Effect> {
+    let awaited = before.slots().filter(|(_, slot)| slot.granted_at.is_none());
+    awaited
+        .map(|(command, slot)| {
+            slot_request(before, command, &slot.limit, (slot.on_conflict, slot.asked_at))
+        })
+        .collect()
+}
+
+fn slot_request(
+    before: &Execution,
+    command: Option<CommandId>,
+    limit: &LimitDefinition,
+    (on_conflict, at): (OnConflict, Timestamp),
+) -> Effect {
+    Effect::Send(Message::RequestSlot {
+        command,
+        limit: limit.clone(),
+        on_conflict,
+        priority: before.priority,
+        defined_by: before.playbook.catalog_id,
+        at,
+    })
 }
 
 /// Returns the effects of a pause: commands that no worker holds are parked, children are paused.

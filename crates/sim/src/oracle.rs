@@ -93,7 +93,7 @@ pub(crate) async fn summaries(store: &MemoryStore) -> Vec<Summary> {
     listed.expect("a store in memory answers")
 }
 
-async fn log_of(store: &MemoryStore, execution: ExecutionId) -> Vec<Recorded> {
+pub(crate) async fn log_of(store: &MemoryStore, execution: ExecutionId) -> Vec<Recorded> {
     let mut log = Vec::new();
     loop {
         let after = log.last().map_or(Seq::ZERO, |recorded: &Recorded| recorded.seq);

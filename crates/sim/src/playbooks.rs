@@ -83,18 +83,11 @@ fn request(rng: &mut Rng, number: u64, path: String) -> ExecutionRequest {
     }
 }
 
-/// True if playbooks limit the number of their executions: only with `SIM_CONCURRENCY=1`, because an
-/// execution may not get its slot within the time of a world (seed 75).
-fn has_concurrency() -> bool {
-    std::env::var_os("SIM_CONCURRENCY").is_some()
-}
-
 /// Generates a playbook of a few consecutive parts.
 fn drawn(rng: &mut Rng, path: String, leaves: &[GeneratedPlaybook]) -> GeneratedPlaybook {
     let mut sketch = PlaybookWriter::new(leaves);
     let seconds = rng.chance(8).then(|| rng.between(1..30));
     let executions = rng.chance(25).then(|| rng.between(1..3));
-    let executions = executions.filter(|_| has_concurrency());
     sketch.limits(seconds, executions);
     sketch.open();
     let count = rng.between(1..4);

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use noetl_bus::LocalBus;
 use noetl_control::{Control, ControlSettings, NotificationSender};
 use noetl_model::IdGenerator;
-use noetl_store::{MemoryStore, Outbox as _, SlotLimits as _, WorkQueue as _};
+use noetl_store::{MemoryStore, Outbox as _, PAGE_MAX, SlotLimits as _, WorkQueue as _};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -211,7 +211,15 @@ async fn unended(store: &MemoryStore) -> String {
             let work = work.expect("a store in memory answers");
             let (id, seq) = (summary.execution, summary.seq);
             told += &format!("\n{id} at {seq}, forked at {:?}: {work:?}", summary.fork);
+            let log = oracle::log_of(store, id).await;
+            for recorded in log {
+                told += &format!("\n  {} {} {:?}", recorded.seq, recorded.at, recorded.event);
+            }
         }
+    }
+    let held = store.held_slots(None, PAGE_MAX).await.expect("a store in memory answers");
+    for slot in held {
+        told += &format!("\nheld: {slot:?}");
     }
     told
 }

@@ -39,6 +39,16 @@ enum GrantAnswer {
     Later,
 }
 
+/// The use of a granted slot, by the log of its execution.
+enum SlotUse {
+    Held,
+    /// The log does not have the grant: the database of the execution was restored.
+    Awaited,
+    NotNeeded,
+    /// The log cannot be read now.
+    Unknown,
+}
+
 /// The times of the checks that the loop makes besides its grants.
 struct LimitChecks {
     tell_again_at: Instant,
@@ -196,28 +206,43 @@ impl Control {
         Ok(())
     }
 
-    /// Releases slots that their holders do not need any more. Returns the last slot that was
-    /// checked; `None` after the last of all.
+    /// Releases slots that their holders do not need any more, and tells holders again that have
+    /// lost the grant. Returns the last slot that was checked; `None` after the last of all.
     async fn check_holders(&self, after: Option<SlotKey>) -> Result<Option<SlotKey>, StoreError> {
         let held = self.parts.store.held_slots(after.as_ref(), CHECKED_MAX).await?;
         let last = (held.len() == CHECKED_MAX).then(|| held.last().map(|row| row.key.clone()));
         let old = before(self.parts.stamps.now(), CHECKED_AFTER);
         for row in held {
-            let is_old = row.granted_at.is_some_and(|at| at < old);
-            if is_old && !self.needs_slot(&row.key).await {
-                tracing::info!(limit = %row.key.limit, execution = %row.key.execution, "slot released");
-                self.change_limit(LimitChange::Release(row.key)).await?;
+            let SlotRow { key, granted_at, .. } = row;
+            if granted_at.is_none_or(|at| at >= old) {
+                continue;
+            }
+            match self.use_of_slot(&key).await {
+                SlotUse::Held | SlotUse::Unknown => {}
+                SlotUse::Awaited => {
+                    tracing::info!(limit = %key.limit, execution = %key.execution, "slot granted again");
+                    let granted = LimitOutcome { granted: vec![key], ..LimitOutcome::default() };
+                    self.tell_of(granted).await?;
+                }
+                SlotUse::NotNeeded => {
+                    tracing::info!(limit = %key.limit, execution = %key.execution, "slot released");
+                    self.change_limit(LimitChange::Release(key)).await?;
+                }
             }
         }
         Ok(last.flatten())
     }
 
-    /// False if the holder of a slot has certainly no use for it.
-    async fn needs_slot(&self, key: &SlotKey) -> bool {
+    /// Returns the use that the holder of a slot has for it, by the log.
+    async fn use_of_slot(&self, key: &SlotKey) -> SlotUse {
         match self.state(key.execution, Cutoff::Latest).await {
-            Ok(state) => state.slot(key.command).is_some_and(|slot| slot.limit.name == key.limit),
-            Err(LoadError::NotFound(_)) => false,
-            Err(_) => true,
+            Ok(state) => match state.slot(key.command).filter(|it| it.limit.name == key.limit) {
+                Some(slot) if slot.granted_at.is_none() => SlotUse::Awaited,
+                Some(_) => SlotUse::Held,
+                None => SlotUse::NotNeeded,
+            },
+            Err(LoadError::NotFound(_)) => SlotUse::NotNeeded,
+            Err(_) => SlotUse::Unknown,
         }
     }
 }
