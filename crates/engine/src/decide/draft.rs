@@ -82,7 +82,8 @@ impl<'a> DecisionDraft<'a> {
 
     /// Folds an event and adds it to the decision.
     pub(super) fn emit(&mut self, event: Event) {
-        fold(&mut self.state, &event, self.given.now)
+        let at = self.state.event_time(self.given.now);
+        fold(&mut self.state, &event, at)
             .unwrap_or_else(|reason| panic!("decided an illegal {event:?}: {reason}"));
         self.push(event);
     }
