@@ -1,7 +1,7 @@
 -- Signals that are sent by a correlation key and kept until a wait takes them, in the cluster's
 -- database.
 CREATE TABLE IF NOT EXISTS noetl.sent_signal (
-    -- move_signal.sql, release_signal.sql
+    -- find_signal.sql, move_signal.sql, release_signal.sql
     signal_id    bigint           PRIMARY KEY,
     index_key    text COLLATE "C" NOT NULL,
     -- find_signal_by_key.sql; a key stores one signal.

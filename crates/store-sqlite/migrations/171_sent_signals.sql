@@ -1,6 +1,6 @@
 -- Signals that are sent by a correlation key and kept until a wait takes them.
 CREATE TABLE IF NOT EXISTS sent_signal (
-    -- move_signal.sql, release_signal.sql
+    -- find_signal.sql, move_signal.sql, release_signal.sql
     signal_id    INTEGER PRIMARY KEY,
     index_key    TEXT    NOT NULL,
     -- find_signal_by_key.sql; a key stores one signal.

@@ -483,6 +483,9 @@ pub trait SentSignals: Send + Sync {
     /// if there is one.
     async fn add_signal(&self, signal: &StoredSignal) -> Result<StoredSignal, StoreError>;
 
+    /// Finds a signal by its number.
+    async fn find_signal(&self, id: i64) -> Result<Option<StoredSignal>, StoreError>;
+
     /// Lists the signals for an index key that no wait has taken, by number, at most `limit` (and
     /// `PAGE_MAX`).
     async fn kept_signals(

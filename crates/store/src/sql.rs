@@ -67,8 +67,8 @@ pub use secrets::{
     sealed_otherwise,
 };
 pub use signals::{
-    add_signal, assign_signal, count_signals, forget_signals, kept_signals, open_signals,
-    release_signal, settle_signal,
+    add_signal, assign_signal, count_signals, find_signal, forget_signals, kept_signals,
+    open_signals, release_signal, settle_signal,
 };
 pub use statement::{NamedStatement, SqlStatements, StatementKind};
 pub use step_logs::{append_logs, forget_logs, log_sources, read_logs};

@@ -228,7 +228,7 @@ impl Control {
             }
             Message::SignalAwaited { name, key } => {
                 let key = signal_index_key(name, Some(key));
-                let delivered = self.deliver_signals(&key, None).await;
+                let delivered = self.deliver_signals(&key).await;
                 delivered.map(drop).map_err(SendError::Submit)
             }
             Message::CommandUnparked { command, pool } => {

@@ -1,10 +1,16 @@
 //! Tests of background loops: timers, lost leases, stalls.
 
 use expect_test::expect;
-use noetl_model::{Event, EventId, Priority};
-use noetl_store::{Append, EventLog as _, QueueChange};
+use noetl_engine::signal_index_key;
+use noetl_model::{CommandId, Event, EventId, Priority, SignalKey, SignalName};
+use noetl_store::{
+    Append, EventLog as _, KeyedSignal, QueueChange, SentSignals as _, SignalState, SignalTarget,
+    StoredSignal,
+};
+use serde_json::json;
 
 use super::*;
+use crate::SignalByKey;
 
 pub(super) const FLAKY: &str = r#"
 workflow:
@@ -183,5 +189,46 @@ async fn a_command_that_stays_ready_although_workers_wait_is_said_to_be_stalled(
     let expected = "command 99 has been ready in pool `shared` for 30 s or more; workers wait for \
                     commands of this pool and none gets it; by the log it has ended";
     assert_eq!(noticed.event, Event::ExecutionStalled { detail: expected.to_owned() });
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_by_key_that_another_delivery_has_is_answered_with_its_wait() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(
+        control,
+        "workflow: [{step: start, tool: {kind: wait, signal: go, key: k}, next: end}, \
+         {step: end, tool: {kind: noop}}]",
+    )
+    .await;
+    let execution = start(control).await;
+    let (name, key): (SignalName, SignalKey) = ("go".parse().unwrap(), "k".parse().unwrap());
+    let index_key = signal_index_key(&name, Some(&key));
+    let target = SignalTarget { execution, command: CommandId(0) };
+    let received_at = control.parts.stamps.now();
+    let signal = KeyedSignal {
+        name: name.clone(),
+        key: key.clone(),
+        body: json!(1),
+        sender: None,
+        received_at,
+    };
+    let stored = StoredSignal {
+        id: 1,
+        once: Some(format!("{index_key}\nonce")),
+        index_key,
+        state: SignalState::Assigned(target),
+        expires_at: received_at.after(Duration::from_secs(60)),
+        signal,
+    };
+    world.store.add_signal(&stored).await.unwrap();
+    let (sender, once, kept_for) = (None, Some("once".to_owned()), None);
+    let sent = SignalByKey { name, key, body: json!(1), sender, once, kept_for };
+    assert_eq!(control.signal_by_key(sent).await.unwrap(), Some(target));
+    let found = world.store.find_signal(1).await.unwrap().map(|it| it.state);
+    assert_eq!(found, Some(SignalState::Delivered(target)));
+    work(control, execution).await;
     plane.stop().await;
 }

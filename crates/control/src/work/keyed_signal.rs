@@ -103,7 +103,7 @@ impl Control {
             SignalState::Kept | SignalState::Assigned(_) => {}
         }
         // The signal is durable: a failure from here on only delays it.
-        match self.deliver_signals(&index_key, Some(stored.id)).await {
+        match self.deliver_new_signal(&index_key, stored.id).await {
             Ok(target) => Ok(target),
             Err(error) => {
                 tracing::warn!(%error, signal = stored.id, "a signal is delivered later");
@@ -112,16 +112,37 @@ impl Control {
         }
     }
 
-    /// Delivers the signals of a key, in order, as long as waits take them. Returns the wait that took
-    /// the signal with the given number.
-    pub(crate) async fn deliver_signals(
+    /// Delivers the signals of a key and returns the wait that has taken the signal with the given
+    /// number; `None` if no wait is open for it.
+    async fn deliver_new_signal(
         &self,
         index_key: &IndexKey,
-        asked: Option<i64>,
+        id: i64,
     ) -> Result<Option<SignalTarget>, SubmitError> {
+        for _ in 0..DELIVERIES_MAX {
+            self.deliver_signals(index_key).await?;
+            let stored = self.parts.store.find_signal(id).await.map_err(unavailable)?;
+            let Some(stored) = stored else { return Ok(None) };
+            match stored.state {
+                SignalState::Kept => return Ok(None),
+                SignalState::Delivered(target) => return Ok(Some(target)),
+                // The wait has looked for signals when it opened, or another server was faster. A
+                // second delivery to the same wait changes nothing and tells whether it has taken it.
+                SignalState::Assigned(target) => {
+                    match self.deliver_signal(&stored, target).await? {
+                        Delivered::Taken => return Ok(Some(target)),
+                        Delivered::Refused => {}
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Delivers the signals of a key, in order, as long as waits take them.
+    pub(crate) async fn deliver_signals(&self, index_key: &IndexKey) -> Result<(), SubmitError> {
         let store = &self.parts.store;
         let mut refused: BTreeSet<(i64, u64)> = BTreeSet::new();
-        let mut found = None;
         for _ in 0..DELIVERIES_MAX {
             let kept = store.kept_signals(index_key, 1).await.map_err(unavailable)?;
             let Some(signal) = kept.into_iter().next() else { break };
@@ -130,18 +151,17 @@ impl Control {
                 break;
             };
             if !store.assign_signal(signal.id, target).await.map_err(unavailable)? {
-                // Another server delivers it.
+                // Another delivery has it.
                 continue;
             }
             match self.deliver_signal(&signal, target).await? {
-                Delivered::Taken if asked == Some(signal.id) => found = Some(target),
                 Delivered::Taken => {}
                 Delivered::Refused => {
                     refused.insert((target.execution.0, target.command.0));
                 }
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Returns the oldest open wait of a key that has refused nothing.
@@ -243,7 +263,7 @@ impl Control {
             }
         }
         for key in keys {
-            self.deliver_signals(&key, None).await?;
+            self.deliver_signals(&key).await?;
         }
         store.forget_signals(now, PAGE_MAX).await.map_err(unavailable)?;
         let kept = store.count_signals(KEPT_SIGNALS_MAX).await.map_err(unavailable)?;

@@ -86,6 +86,10 @@ pub async fn a_signal_is_assigned_once_and_settled_or_released(subject: Subject)
     assert!(!store.assign_signal(1, one).await.expect("the store assigns"));
     assert_eq!(open(&subject, i64::MIN, 9).await, [(2, SignalState::Kept)]);
     assert_eq!(open(&subject, 2, 9).await, []);
+    let found = async |id| store.find_signal(id).await.expect("the store finds a signal");
+    assert_eq!(found(1).await.map(|it| it.state), Some(SignalState::Delivered(other)));
+    assert_eq!(found(2).await, Some(signal(2, "a", Some("2"))));
+    assert_eq!(found(3).await, None);
     let known = added(&subject, &signal(5, "a", Some("1"))).await;
     assert_eq!((known.id, known.state), (1, SignalState::Delivered(other)));
 }

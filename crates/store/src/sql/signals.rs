@@ -32,6 +32,13 @@ pub async fn add_signal<D: SqlDatabase>(
     existing.ok_or_else(|| StoreError::Unavailable("a signal was not stored".into()))
 }
 
+pub async fn find_signal<D: SqlDatabase>(
+    database: &D,
+    id: i64,
+) -> Result<Option<StoredSignal>, StoreError> {
+    first_of(database, &database.sql().find_signal, &[id.into()], signal_row).await
+}
+
 pub async fn kept_signals<D: SqlDatabase>(
     database: &D,
     index_key: &IndexKey,

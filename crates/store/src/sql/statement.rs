@@ -58,6 +58,7 @@ macro_rules! each_statement {
             Read find_bulk_job;
             Read find_bulk_job_by_key;
             Read find_child;
+            Read find_signal;
             Read find_signal_by_key;
             Read find_credential;
             Read find_credential_by_name;

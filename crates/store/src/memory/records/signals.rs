@@ -20,6 +20,10 @@ impl MemoryStore {
         Ok(signal.clone())
     }
 
+    pub(crate) async fn find_signal(&self, id: i64) -> Result<Option<StoredSignal>, StoreError> {
+        Ok(self.lock().records.signals.get(&id).cloned())
+    }
+
     pub(crate) async fn kept_signals(
         &self,
         index_key: &IndexKey,
