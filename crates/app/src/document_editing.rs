@@ -84,6 +84,8 @@ fn item(completion: SyntaxCompletion) -> CompletionItem {
             CompletionKind::Key => "key",
             CompletionKind::Value => "value",
             CompletionKind::Step => "step",
+            CompletionKind::Variable => "variable",
+            CompletionKind::Filter => "filter",
         }
         .to_owned(),
         about: completion.about.map(str::to_owned),

@@ -10,6 +10,7 @@ mod events;
 mod executions;
 mod fork;
 mod holds;
+mod init;
 mod lint;
 mod notifications;
 mod replay;
@@ -64,7 +65,8 @@ pub(crate) use holds::{
     PoolsCommand,
 };
 use holds::{LIMITS_EXAMPLES, POOLS_EXAMPLES};
-pub(crate) use lint::{ExplainArgs, FmtArgs, LintArgs, LintFormat};
+pub(crate) use init::{DiffArgs, DiffFormat, InitArgs};
+pub(crate) use lint::{ExplainArgs, FmtArgs, LSP_EXAMPLES, LintArgs, LintFormat, LspArgs};
 use notifications::NOTIFICATIONS_EXAMPLES;
 pub(crate) use notifications::{NotificationArgs, NotificationListArgs, NotificationsCommand};
 pub(crate) use replay::{Moments, ReplayArgs, TimelineArgs};
@@ -117,6 +119,8 @@ impl Arguments {
 pub(crate) enum CliCommand {
     /// Run a playbook to its end and print its result
     Run(RunArgs),
+    /// Write a first playbook with its test, settings and a README
+    Init(InitArgs),
     /// Check playbooks without running them
     Validate(ValidateArgs),
     /// Test playbooks without services: mocked tools, virtual time
@@ -128,6 +132,11 @@ pub(crate) enum CliCommand {
     Explain(ExplainArgs),
     /// Format documents without changing their values or comments
     Fmt(FmtArgs),
+    /// Serve an editor: diagnostics, completion, hover, definition, rename (language server)
+    #[command(after_help = LSP_EXAMPLES)]
+    Lsp(LspArgs),
+    /// Compare two playbooks, or two versions of one, by meaning
+    Diff(DiffArgs),
     /// Draw the steps of a playbook and the arcs between them
     Graph(GraphArgs),
     /// List, show, cancel, retry and rerun executions

@@ -7,6 +7,7 @@ mod conclude;
 mod config;
 mod credential;
 mod demo;
+mod diff;
 mod doctor;
 mod executions;
 mod explain;
@@ -14,8 +15,10 @@ mod feed;
 mod fmt;
 mod graph;
 mod holds;
+mod init;
 mod lint;
 mod logs;
+mod lsp;
 mod notifications;
 mod outbox;
 mod register;
@@ -66,6 +69,9 @@ pub(crate) async fn dispatch(
         CliCommand::Lint(args) => lint::lint(args, config, terminal),
         CliCommand::Explain(args) => explain::explain(args, terminal),
         CliCommand::Fmt(args) => fmt::fmt(args, terminal),
+        CliCommand::Lsp(args) => lsp::lsp(args),
+        CliCommand::Init(args) => init::init(args, terminal),
+        CliCommand::Diff(args) => diff::diff(args, config, terminal).await,
         CliCommand::Verify(args) => verify::verify(args, config, terminal).await,
         CliCommand::Graph(args) => graph::graph(args, config, terminal).await,
         CliCommand::Executions(command) => of_executions(command, config, terminal).await,
@@ -162,9 +168,12 @@ fn needs_settings(command: &CliCommand) -> bool {
         | CliCommand::Validate(_)
         | CliCommand::Explain(_)
         | CliCommand::Fmt(_)
+        | CliCommand::Lsp(_)
+        | CliCommand::Init(_)
         | CliCommand::Schema(_)
         | CliCommand::Completions(_) => false,
         CliCommand::Graph(args) => !files::is_file_name(&args.target),
+        CliCommand::Diff(args) => ![&args.old, &args.new].iter().all(|it| files::is_file_name(it)),
         CliCommand::Test(args) => args.command.is_some(),
         CliCommand::Run(_)
         | CliCommand::Lint(_)

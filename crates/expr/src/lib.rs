@@ -38,6 +38,11 @@ pub use crate::template::Template;
 pub use crate::tool_template::{CommandFacts, CommandVariables, RenderedTool, ToolTemplate};
 pub use crate::value::loop_results;
 
+/// Returns the names of the filters that a template can use, in alphabetical order.
+pub fn filter_names() -> &'static [&'static str] {
+    filters::NAMES
+}
+
 /// The source of a template's variables.
 pub trait VariableSource {
     /// Returns the value of a top-level variable.

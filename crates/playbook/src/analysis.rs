@@ -11,7 +11,8 @@ mod known_names;
 mod names;
 mod uses;
 
-pub(crate) use uses::{RenderMoment, TemplateUses};
+pub(crate) use known_names::{KnownNames, output_fields};
+pub(crate) use uses::{RenderMoment, RenderPlace, TemplateUses};
 
 use crate::diagnostic::Findings;
 use crate::playbook::Playbook;

@@ -1,17 +1,26 @@
-//! Help for editors: tokens for highlighting, and completions at a place of the text.
+//! Help for editors: tokens for highlighting, and at a place of the text its completions, its
+//! explanation and the step that it names.
 //!
-//! Both work on documents that are being written, so they read the text line by line and by
+//! They work on documents that are being written, so they read the text line by line and by
 //! indentation and never fail; [`parse_document`](crate::parse_document) finds the mistakes.
 //!
 //! Invariant: ranges are byte ranges of the text, on character boundaries, in its order.
 
 mod complete;
+mod hover;
 mod lexeme;
 mod outline;
+mod rename;
 mod shape;
+mod step_mentions;
+mod template;
 mod token;
 
 pub use complete::{CompletionKind, Completions, SyntaxCompletion, completions};
+pub use hover::{HoverText, hover};
+pub use rename::{RenameError, rename_step};
+pub use step_mentions::{StepMention, StepRole, step_mentions};
+pub use template::template_completions;
 pub use token::{SyntaxKind, SyntaxToken, syntax_tokens};
 
 #[cfg(test)]

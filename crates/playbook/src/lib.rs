@@ -7,6 +7,7 @@ mod analysis;
 mod cron;
 mod decision_form;
 mod diagnostic;
+mod difference;
 pub mod draw;
 pub mod editing;
 mod format;
@@ -34,6 +35,7 @@ pub use decision_form::{
     FormFieldKind, FormProblem, TextFormat,
 };
 pub use diagnostic::{Diagnostic, DiagnosticCode, ProblemReport, Problems, Severity};
+pub use difference::{ChangedPart, PlaybookChange, playbook_changes};
 pub use format::{FormatError, format_document};
 pub use graph::Graph;
 pub use inputs::{

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use crate::analysis::AnalysisLevel;
+use crate::analysis::{AnalysisLevel, TemplateUses};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings, Problems, Quotes};
 use crate::notification::NotificationDocument;
 use crate::playbook::Playbook;
 use crate::read::{
-    KINDS, read, read_notification, read_schedule, read_subscription, read_test_file,
+    KINDS, read, read_notification, read_schedule, read_subscription, read_templates,
+    read_test_file,
 };
 use crate::schedule::Schedule;
 use crate::source::SourceText;
@@ -244,6 +245,22 @@ pub fn parse_with(
         Some(playbook) => Ok(CheckedPlaybook { playbook, warnings: findings.finish() }),
         None => Err(findings.finish()),
     }
+}
+
+/// A playbook with its templates, as editors need it.
+pub(crate) struct PlaybookTemplates {
+    pub(crate) playbook: Playbook,
+    pub(crate) uses: TemplateUses,
+    pub(crate) source: SourceText,
+}
+
+/// Returns the playbook of a text with its templates; `None` if the text is not a valid playbook.
+pub(crate) fn playbook_templates(text: &str) -> Option<PlaybookTemplates> {
+    let mut findings = Findings::new(SourceText::new("document", text.to_owned()));
+    let root = load(&mut findings)?;
+    let options = ParseOptions { workers: TargetWorkers::Any, analysis: AnalysisLevel::Warn };
+    let (playbook, uses) = read_templates(&root, options, &mut findings)?;
+    Some(PlaybookTemplates { playbook, uses, source: findings.source })
 }
 
 /// Allows quoting if a document declares itself a NoETL document, in its tree or, if that could not

@@ -35,7 +35,7 @@ use crate::suggest::nearest;
 use crate::words::{KeyStatus, KeyTable, LanguageKey};
 use crate::yaml::{YamlEntry, YamlKey, YamlNode};
 
-pub(crate) use document::{KINDS, read};
+pub(crate) use document::{KINDS, read, read_templates};
 pub(crate) use notification::read_notification;
 pub(crate) use schedule::read_schedule;
 pub(crate) use subscription::read_subscription;

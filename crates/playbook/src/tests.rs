@@ -3,6 +3,7 @@
 mod analysis;
 mod attacks;
 mod cron;
+mod difference;
 mod findings;
 mod format;
 mod lint;

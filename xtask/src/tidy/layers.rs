@@ -24,6 +24,7 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-playbook", Only(&["noetl-model", "noetl-expr"])),
     ("noetl-engine", Only(&["noetl-model", "noetl-expr", "noetl-playbook"])),
     ("noetl-replay", Only(&["noetl-model", "noetl-engine"])),
+    ("noetl-lsp", Only(&["noetl-playbook"])),
     ("noetl-playtest", Only(&["noetl-model", "noetl-expr", "noetl-playbook", "noetl-engine"])),
     ("noetl-store", Only(&["noetl-model"])),
     ("noetl-bus", Only(&["noetl-model"])),

@@ -1,4 +1,4 @@
-//! The arguments of `noetl lint`, `noetl explain` and `noetl fmt`.
+//! The arguments of `noetl lint`, `noetl explain`, `noetl fmt` and `noetl lsp`.
 
 use std::path::PathBuf;
 
@@ -68,6 +68,20 @@ pub(crate) struct FmtArgs {
     #[arg(long, conflicts_with_all = ["paths", "check"])]
     pub(crate) stdin: bool,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct LspArgs {
+    /// Use standard input and output; editors pass it, nothing else is supported
+    #[arg(long)]
+    pub(crate) stdio: bool,
+}
+
+pub(crate) const LSP_EXAMPLES: &str = "\
+The language server protocol is spoken on standard input and output. An editor starts this command;
+docs/editors.md has the settings of VS Code, Neovim, Helix and Zed.
+
+Examples:
+  noetl lsp";
 
 const LINT_EXAMPLES: &str = "\
 In directories, YAML files of the kinds Playbook, Schedule, Subscription and Notification are checked.

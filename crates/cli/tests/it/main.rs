@@ -1,6 +1,7 @@
 //! Integration tests of the binary: arguments in, output streams and exit code out.
 
 mod approvals;
+mod authoring;
 mod browser;
 mod bulk;
 mod catalog;

@@ -80,7 +80,7 @@ impl SetNames {
 }
 
 /// The names of a playbook, by the place where they exist.
-pub(super) struct KnownNames<'p> {
+pub(crate) struct KnownNames<'p> {
     pub(super) playbook: &'p Playbook,
     /// The variables of the whole execution.
     context: SetNames,
@@ -93,7 +93,7 @@ pub(super) struct KnownNames<'p> {
 }
 
 impl<'p> KnownNames<'p> {
-    pub(super) fn of(playbook: &'p Playbook) -> Self {
+    pub(crate) fn of(playbook: &'p Playbook) -> Self {
         let mut context = SetNames::default();
         let mut of_step = Vec::new();
         for step in &playbook.steps {
@@ -104,7 +104,7 @@ impl<'p> KnownNames<'p> {
         Self { playbook, context, of_step, aliases: aliases.collect(), reached }
     }
 
-    pub(super) fn step_at(&self, place: RenderPlace) -> Option<&'p Step> {
+    pub(crate) fn step_at(&self, place: RenderPlace) -> Option<&'p Step> {
         place.step.and_then(|step| self.playbook.steps.get(step.0))
     }
 
@@ -119,12 +119,12 @@ impl<'p> KnownNames<'p> {
             || declared.is_some_and(|inputs| inputs.find(name).is_some())
     }
 
-    pub(super) fn in_context(&self, name: &str) -> bool {
+    pub(crate) fn in_context(&self, name: &str) -> bool {
         self.context.has(name) || self.in_workload(name)
     }
 
     /// True if a variable of the item exists in the loop of a step.
-    pub(super) fn in_item(&self, step: StepIndex, name: &str) -> bool {
+    pub(crate) fn in_item(&self, step: StepIndex, name: &str) -> bool {
         let iterator = self.playbook.steps[step.0].repeat.as_ref().map(|it| it.iterator.as_str());
         iterator == Some(name)
             || matches!(name, "index" | "_index" | "total" | "_total" | "parent")
@@ -254,7 +254,7 @@ impl<'p> KnownNames<'p> {
     }
 
     /// Returns the names that a misspelt one at this place may mean.
-    pub(super) fn candidates(&self, place: RenderPlace) -> Vec<&str> {
+    pub(crate) fn candidates(&self, place: RenderPlace) -> Vec<&str> {
         let mut names: Vec<&str> = self.workload_names();
         names.extend(self.context.names.iter().map(String::as_str));
         names.extend(EVERYWHERE);
@@ -280,13 +280,13 @@ impl<'p> KnownNames<'p> {
         names
     }
 
-    pub(super) fn workload_names(&self) -> Vec<&str> {
+    pub(crate) fn workload_names(&self) -> Vec<&str> {
         let declared = self.playbook.inputs.iter().flat_map(|inputs| &inputs.inputs);
         let declared = declared.map(|input| input.name.as_str());
         self.playbook.workload.keys().map(String::as_str).chain(declared).collect()
     }
 
-    pub(super) fn context_names(&self) -> Vec<&str> {
+    pub(crate) fn context_names(&self) -> Vec<&str> {
         let mut names = self.workload_names();
         names.extend(self.context.names.iter().map(String::as_str));
         names
@@ -343,7 +343,7 @@ fn set_by(step: &Step, context: &mut SetNames) -> SetNames {
 }
 
 /// The fields of an output whose tool always returns the same ones; `None` if they vary.
-pub(super) fn output_fields(step: &Step) -> Option<Vec<&str>> {
+pub(crate) fn output_fields(step: &Step) -> Option<Vec<&str>> {
     let of_tool: &[&str] = match &step.repeat {
         Some(repeat) => match repeat.source {
             LoopSource::In(_) => &["results", "stats", "too_large"],

@@ -38,6 +38,9 @@ pub enum CompletionKind {
     Value,
     /// The name of a step.
     Step,
+    /// A name that a template can read.
+    Variable,
+    Filter,
 }
 
 /// Returns the completions at a byte offset of a document; also of one with mistakes.
@@ -111,7 +114,7 @@ fn step_names(outline: &Outline) -> Vec<&str> {
 }
 
 /// Keeps the completions that begin with or contain the text, else the one that was probably meant.
-fn fit(items: &mut Vec<SyntaxCompletion>, typed: &str) {
+pub(super) fn fit(items: &mut Vec<SyntaxCompletion>, typed: &str) {
     let typed = typed.trim().to_lowercase();
     if typed.is_empty() {
         return;

@@ -26,6 +26,8 @@ pub(super) struct OutlineEntry {
     pub(super) key: Option<String>,
     /// The scalar of the entry, without quotes.
     pub(super) value: Option<String>,
+    /// The place of the scalar, without quotes.
+    pub(super) value_span: Option<Range<usize>>,
     pub(super) child: Option<usize>,
     /// The place of the key.
     pub(super) span: Range<usize>,
@@ -237,7 +239,13 @@ impl Reader<'_> {
 
     fn add_key(&mut self, lexeme: &Lexeme) {
         let key = Some(unquoted(&self.text[lexeme.span.clone()]).to_owned());
-        let entry = OutlineEntry { key, value: None, child: None, span: lexeme.span.clone() };
+        let entry = OutlineEntry {
+            key,
+            value: None,
+            value_span: None,
+            child: None,
+            span: lexeme.span.clone(),
+        };
         if let Some(top) = self.stack.last() {
             self.containers[*top].entries.push(entry);
         }
@@ -245,18 +253,22 @@ impl Reader<'_> {
 
     fn add_item(&mut self, span: Range<usize>) {
         if let Some(top) = self.stack.last() {
-            let entry = OutlineEntry { key: None, value: None, child: None, span };
+            let entry =
+                OutlineEntry { key: None, value: None, value_span: None, child: None, span };
             self.containers[*top].entries.push(entry);
         }
     }
 
     fn add_value(&mut self, lexeme: &Lexeme) {
-        let text = unquoted(&self.text[lexeme.span.clone()]).to_owned();
+        let written = &self.text[lexeme.span.clone()];
+        let text = unquoted(written);
+        let start = lexeme.span.start + usize::from(written.starts_with(['"', '\'']));
         let entry = self.stack.last().and_then(|top| self.containers[*top].entries.last_mut());
         if let Some(entry) = entry
             && entry.value.is_none()
         {
-            entry.value = Some(text);
+            entry.value = Some(text.to_owned());
+            entry.value_span = Some(start..start + text.len());
         }
     }
 

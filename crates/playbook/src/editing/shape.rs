@@ -90,7 +90,7 @@ fn tool_settings(map: Option<&Container>) -> Option<&'static ToolKeys> {
 
 impl Shape {
     /// Returns the shape of the value of a key, or of an item of a list.
-    fn below(self, key: Option<&str>, container: &Container) -> Self {
+    pub(super) fn below(self, key: Option<&str>, container: &Container) -> Self {
         match (self, key) {
             (Self::Table(table), Some(key)) => of_key(table, key),
             (Self::TablesIn(table), None) | (Self::TablesByName(table), Some(_)) => {

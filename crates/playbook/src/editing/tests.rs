@@ -1,5 +1,7 @@
 //! Tests of tokens and completions, as tables of texts. `¦` is the cursor.
 
+mod steps;
+
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 

@@ -53,6 +53,20 @@ pub(crate) fn read(
     options: ParseOptions,
     findings: &mut Findings,
 ) -> Option<Playbook> {
+    let (playbook, uses) = read_templates(root, options, findings)?;
+    if options.analysis != AnalysisLevel::Off {
+        analyse(&playbook, &uses, findings);
+    }
+    (!findings.has_errors()).then_some(playbook)
+}
+
+/// Returns the playbook of a document and its templates, without analysing them; `None` if there is an
+/// error among the findings.
+pub(crate) fn read_templates(
+    root: &Rc<YamlNode>,
+    options: ParseOptions,
+    findings: &mut Findings,
+) -> Option<(Playbook, TemplateUses)> {
     let mut reader = DocumentReader {
         findings,
         steps: BTreeMap::new(),
@@ -66,11 +80,7 @@ pub(crate) fn read(
     };
     let playbook = reader.document(root);
     let uses = reader.uses;
-    let playbook = playbook.filter(|_| !findings.has_errors())?;
-    if options.analysis != AnalysisLevel::Off {
-        analyse(&playbook, &uses, findings);
-    }
-    (!findings.has_errors()).then_some(playbook)
+    Some((playbook.filter(|_| !findings.has_errors())?, uses))
 }
 
 fn secret_names(inputs: Option<&DeclaredInputs>) -> Vec<String> {

@@ -1,0 +1,265 @@
+//! The loop of the server: messages of the editor in, answers and diagnostics out.
+
+use lsp_server::{
+    Connection, ErrorCode, ExtractError, Message, Notification, ProtocolError, Request, RequestId,
+    Response,
+};
+use lsp_types::notification::{self as sent, Notification as _};
+use lsp_types::request::{self as asked, Request as _};
+use lsp_types::{
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CompletionOptions,
+    DocumentSymbolResponse, GotoDefinitionResponse, HoverProviderCapability, OneOf,
+    PublishDiagnosticsParams, RenameOptions, ServerCapabilities, ServerInfo,
+    TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::documents::{DOCUMENTS_MAX, OpenDocument, OpenDocuments};
+use crate::features;
+
+/// The reason why the server ended early.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    #[error("the editor does not speak the protocol: {0}")]
+    Protocol(#[from] ProtocolError),
+    #[error("the editor is gone")]
+    Disconnected,
+    #[error("standard input or output failed")]
+    Io(#[from] std::io::Error),
+}
+
+/// The answer to a request that cannot be carried out.
+struct RequestError {
+    code: ErrorCode,
+    message: String,
+}
+
+impl RequestError {
+    fn failed(error: impl std::fmt::Display) -> Self {
+        Self { code: ErrorCode::RequestFailed, message: error.to_string() }
+    }
+}
+
+/// Serves an editor on standard input and output until it ends the session.
+pub fn serve_stdio() -> Result<(), ServeError> {
+    let (connection, threads) = Connection::stdio();
+    serve(&connection)?;
+    // The threads end when both channels are closed.
+    drop(connection);
+    threads.join()?;
+    Ok(())
+}
+
+/// Serves an editor until it ends the session.
+pub fn serve(connection: &Connection) -> Result<(), ServeError> {
+    let (id, _) = connection.initialize_start()?;
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let info = ServerInfo { name: "noetl".to_owned(), version: Some(version) };
+    let initialized = json!({ "capabilities": capabilities(), "serverInfo": info });
+    connection.initialize_finish(id, initialized)?;
+    let mut session = Session { connection, documents: OpenDocuments::default() };
+    for message in &connection.receiver {
+        match message {
+            Message::Request(request) => {
+                if connection.handle_shutdown(&request)? {
+                    return Ok(());
+                }
+                let response = session.answer(request);
+                session.send(response.into())?;
+            }
+            Message::Notification(notification) => session.note(notification)?,
+            // The server asks the editor nothing.
+            Message::Response(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn capabilities() -> ServerCapabilities {
+    let characters = ["{", "|", ".", " ", ":"].map(str::to_owned).to_vec();
+    ServerCapabilities {
+        text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::FULL)),
+        completion_provider: Some(CompletionOptions {
+            trigger_characters: Some(characters),
+            ..CompletionOptions::default()
+        }),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        definition_provider: Some(OneOf::Left(true)),
+        references_provider: Some(OneOf::Left(true)),
+        rename_provider: Some(OneOf::Right(RenameOptions {
+            prepare_provider: Some(true),
+            work_done_progress_options: lsp_types::WorkDoneProgressOptions::default(),
+        })),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+            ..CodeActionOptions::default()
+        })),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        document_symbol_provider: Some(OneOf::Left(true)),
+        ..ServerCapabilities::default()
+    }
+}
+
+/// The session of one editor.
+struct Session<'a> {
+    connection: &'a Connection,
+    documents: OpenDocuments,
+}
+
+impl Session<'_> {
+    fn send(&self, message: Message) -> Result<(), ServeError> {
+        self.connection.sender.send(message).map_err(|_| ServeError::Disconnected)
+    }
+
+    fn note(&mut self, notification: Notification) -> Result<(), ServeError> {
+        match notification.method.as_str() {
+            sent::DidOpenTextDocument::METHOD => {
+                let Some(params) = read::<sent::DidOpenTextDocument>(notification) else {
+                    return Ok(());
+                };
+                let opened = params.text_document;
+                let document = OpenDocument { text: opened.text, version: opened.version };
+                self.changed(&opened.uri, document)
+            }
+            sent::DidChangeTextDocument::METHOD => {
+                let Some(params) = read::<sent::DidChangeTextDocument>(notification) else {
+                    return Ok(());
+                };
+                let (uri, version) = (params.text_document.uri, params.text_document.version);
+                // Every change has the whole text.
+                let Some(change) = params.content_changes.into_iter().next_back() else {
+                    return Ok(());
+                };
+                self.changed(&uri, OpenDocument { text: change.text, version })
+            }
+            sent::DidCloseTextDocument::METHOD => {
+                let Some(params) = read::<sent::DidCloseTextDocument>(notification) else {
+                    return Ok(());
+                };
+                let uri = params.text_document.uri;
+                self.documents.close(&uri);
+                self.publish(uri, Vec::new(), None)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn changed(&mut self, uri: &Uri, document: OpenDocument) -> Result<(), ServeError> {
+        let diagnostics = features::diagnostics(uri, &document.text);
+        let version = document.version;
+        if !self.documents.set(uri, document) {
+            return Ok(());
+        }
+        self.publish(uri.clone(), diagnostics, Some(version))
+    }
+
+    fn publish(
+        &self,
+        uri: Uri,
+        diagnostics: Vec<lsp_types::Diagnostic>,
+        version: Option<i32>,
+    ) -> Result<(), ServeError> {
+        let params = PublishDiagnosticsParams { uri, diagnostics, version };
+        let method = sent::PublishDiagnostics::METHOD.to_owned();
+        self.send(Notification::new(method, params).into())
+    }
+
+    fn answer(&self, request: Request) -> Response {
+        let id = request.id.clone();
+        match self.result_of(request) {
+            Ok(result) => Response::new_ok(id, result),
+            Err(RequestError { code, message }) => Response::new_err(id, code as i32, message),
+        }
+    }
+
+    fn result_of(&self, request: Request) -> Result<Value, RequestError> {
+        match request.method.as_str() {
+            asked::Completion::METHOD => {
+                let at = params::<asked::Completion>(request)?.text_document_position;
+                let text = self.text(&at.text_document.uri)?;
+                Ok(json!(features::complete(text, at.position)))
+            }
+            asked::HoverRequest::METHOD => {
+                let at = params::<asked::HoverRequest>(request)?.text_document_position_params;
+                let text = self.text(&at.text_document.uri)?;
+                Ok(json!(features::hover(text, at.position)))
+            }
+            asked::GotoDefinition::METHOD => {
+                let at = params::<asked::GotoDefinition>(request)?.text_document_position_params;
+                let uri = at.text_document.uri;
+                let found = features::definition(&uri, self.text(&uri)?, at.position);
+                Ok(json!(found.map(GotoDefinitionResponse::Scalar)))
+            }
+            asked::References::METHOD => {
+                let asked = params::<asked::References>(request)?;
+                let (at, with) = (asked.text_document_position, asked.context.include_declaration);
+                let uri = at.text_document.uri;
+                Ok(json!(features::references(&uri, self.text(&uri)?, at.position, with)))
+            }
+            asked::PrepareRenameRequest::METHOD => {
+                let at = params::<asked::PrepareRenameRequest>(request)?;
+                let text = self.text(&at.text_document.uri)?;
+                Ok(json!(features::prepare_rename(text, at.position)))
+            }
+            asked::Rename::METHOD => {
+                let asked = params::<asked::Rename>(request)?;
+                let at = asked.text_document_position;
+                let uri = at.text_document.uri;
+                let text = self.text(&uri)?;
+                let edit = features::rename(&uri, text, at.position, &asked.new_name);
+                Ok(json!(edit.map_err(RequestError::failed)?))
+            }
+            asked::CodeActionRequest::METHOD => {
+                let asked = params::<asked::CodeActionRequest>(request)?;
+                let uri = asked.text_document.uri;
+                Ok(json!(features::code_actions(&uri, self.text(&uri)?, asked.range)))
+            }
+            asked::Formatting::METHOD => {
+                let uri = params::<asked::Formatting>(request)?.text_document.uri;
+                let edits = features::format(&uri, self.text(&uri)?);
+                Ok(json!(edits.map_err(RequestError::failed)?))
+            }
+            asked::DocumentSymbolRequest::METHOD => {
+                let uri = params::<asked::DocumentSymbolRequest>(request)?.text_document.uri;
+                Ok(json!(DocumentSymbolResponse::Nested(features::symbols(self.text(&uri)?))))
+            }
+            method => Err(RequestError {
+                code: ErrorCode::MethodNotFound,
+                message: format!("the server does not have the method {method}"),
+            }),
+        }
+    }
+
+    fn text(&self, uri: &Uri) -> Result<&str, RequestError> {
+        self.documents.text(uri).ok_or_else(|| RequestError {
+            code: ErrorCode::InvalidParams,
+            message: format!(
+                "the document is not open; at most {DOCUMENTS_MAX} documents are open at a time"
+            ),
+        })
+    }
+}
+
+/// Returns the parameters of a notification; `None` if they are malformed.
+fn read<N: sent::Notification>(notification: Notification) -> Option<N::Params>
+where
+    N::Params: DeserializeOwned,
+{
+    notification.extract(N::METHOD).ok()
+}
+
+fn params<R: asked::Request>(request: Request) -> Result<R::Params, RequestError>
+where
+    R::Params: DeserializeOwned,
+{
+    let extracted: Result<(RequestId, R::Params), _> = request.extract(R::METHOD);
+    extracted.map(|(_, params)| params).map_err(|error| RequestError {
+        code: ErrorCode::InvalidParams,
+        message: match error {
+            ExtractError::MethodMismatch(request) => format!("{} is not meant", request.method),
+            ExtractError::JsonError { error, .. } => error.to_string(),
+        },
+    })
+}

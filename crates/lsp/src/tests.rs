@@ -1,0 +1,301 @@
+//! Sessions of an editor with the server, message by message.
+
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use expect_test::{Expect, expect};
+use lsp_server::{Connection, Message, Notification, Request};
+use serde_json::{Value, json};
+
+use crate::{ServeError, serve};
+
+const URI: &str = "file:///greet.yaml";
+/// The longest wait for a message of the server.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+const PLAYBOOK: &str = r#"apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: größe😀, path: greet}
+workload: {city: Paris}
+workflow:
+  - step: start
+    tool: {kind: http, url: "http://127.0.0.1/{{ workload.city }}"}
+    next: end
+  - step: end
+    tool: {kind: noop, result: "{{ start.status_code }}"}
+"#;
+
+/// An editor with one open document.
+struct Editor {
+    connection: Connection,
+    server: JoinHandle<Result<(), ServeError>>,
+    last_id: i32,
+}
+
+impl Editor {
+    fn start() -> Self {
+        let (server, connection) = Connection::memory();
+        let server = std::thread::spawn(move || serve(&server));
+        let mut editor = Self { connection, server, last_id: 0 };
+        let initialized = editor.ask("initialize", json!({ "capabilities": {} }));
+        assert_eq!(initialized["serverInfo"]["name"], "noetl");
+        editor.tell("initialized", json!({}));
+        editor
+    }
+
+    /// Opens a document and returns its diagnostics.
+    fn open(text: &str) -> (Self, Value) {
+        let editor = Self::start();
+        let document = json!({ "uri": URI, "languageId": "yaml", "version": 1, "text": text });
+        editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        let published = editor.published();
+        (editor, published["diagnostics"].clone())
+    }
+
+    fn tell(&self, method: &str, params: Value) {
+        let message = Notification { method: method.to_owned(), params };
+        self.connection.sender.send(message.into()).expect("the server listens");
+    }
+
+    fn next(&self) -> Message {
+        self.connection.receiver.recv_timeout(WAIT_MAX).expect("the server answers")
+    }
+
+    fn published(&self) -> Value {
+        match self.next() {
+            Message::Notification(it) if it.method == "textDocument/publishDiagnostics" => {
+                it.params
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends a request and returns its result, or its error.
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last_id += 1;
+        let request = Request { id: self.last_id.into(), method: method.to_owned(), params };
+        self.connection.sender.send(request.into()).expect("the server listens");
+        match self.next() {
+            Message::Response(response) => {
+                assert_eq!(response.id, self.last_id.into());
+                let written = serde_json::to_value(&response).expect("JSON");
+                let error = written.get("error").map(|error| json!({ "error": error["message"] }));
+                error.or_else(|| written.get("result").cloned()).unwrap_or(Value::Null)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends a request about a position of the document.
+    fn ask_at(&mut self, method: &str, (line, character): (u32, u32), more: Value) -> Value {
+        let mut params = json!({
+            "textDocument": { "uri": URI },
+            "position": { "line": line, "character": character },
+        });
+        let params_of = params.as_object_mut().expect("a map");
+        params_of.extend(more.as_object().cloned().unwrap_or_default());
+        self.ask(method, params)
+    }
+
+    fn end(mut self) {
+        assert_eq!(self.ask("shutdown", Value::Null), Value::Null);
+        self.tell("exit", Value::Null);
+        self.server.join().expect("no panic").expect("the session ends");
+    }
+}
+
+#[track_caller]
+fn check(found: &Value, expected: Expect) {
+    expected.assert_eq(&found.to_string());
+}
+
+fn labels(items: &Value) -> Vec<&str> {
+    items.as_array().into_iter().flatten().filter_map(|it| it["label"].as_str()).collect()
+}
+
+#[test]
+fn diagnostics_follow_the_text() {
+    let (editor, found) = Editor::open(&PLAYBOOK.replace("workload.city", "workload.citi"));
+    check(
+        &found,
+        expect![[
+            r#"[{"range":{"start":{"line":6,"character":49},"end":{"line":6,"character":62}},"severity":2,"code":"unknown-name","source":"noetl","message":"`workload` has no `citi`; only a start could give it\nhelp: did you mean `workload.city`?"}]"#
+        ]],
+    );
+    let change = |version: i32, text: &str| {
+        editor.tell(
+            "textDocument/didChange",
+            json!({
+                "textDocument": { "uri": URI, "version": version },
+                "contentChanges": [{ "text": text }],
+            }),
+        );
+        editor.published()
+    };
+    let right = change(2, PLAYBOOK);
+    assert_eq!((&right["diagnostics"], &right["version"]), (&json!([]), &json!(2)));
+    assert_eq!(change(3, "services: {web: {image: nginx}}\n")["diagnostics"], json!([]));
+    editor.tell("textDocument/didClose", json!({ "textDocument": { "uri": URI } }));
+    assert_eq!(editor.published()["diagnostics"], json!([]));
+    editor.end();
+}
+
+#[test]
+fn keys_steps_variables_and_filters_are_completed() {
+    let (mut editor, _) = Editor::open(PLAYBOOK);
+    let mut complete = |at| editor.ask_at("textDocument/completion", at, json!({}));
+    let steps = complete((7, 11));
+    assert_eq!(labels(&steps), ["end"]);
+    check(
+        &steps[0],
+        expect![[
+            r#"{"label":"end","kind":18,"sortText":"0000","textEdit":{"range":{"start":{"line":7,"character":10},"end":{"line":7,"character":13}},"newText":"end"}}"#
+        ]],
+    );
+    assert_eq!(labels(&complete((6, 53))), ["workload"]);
+    assert_eq!(labels(&complete((9, 43))), ["status", "status_code", "_store"]);
+    assert_eq!(labels(&complete((4, 4)))[0], "workflow");
+    assert!(labels(&complete((999, 999))).contains(&"executor"), "keys at the end of the text");
+    editor.end();
+    let (mut editor, _) = Editor::open(&PLAYBOOK.replace("{{ start.", "{{ start | shell"));
+    let found = editor.ask_at("textDocument/completion", (9, 48), json!({}));
+    assert_eq!(labels(&found), ["shell_quote"]);
+    editor.end();
+}
+
+#[test]
+fn a_step_is_explained_found_and_renamed() {
+    let (mut editor, _) = Editor::open(PLAYBOOK);
+    let template = (9, 36);
+    check(
+        &editor.ask_at("textDocument/hover", template, json!({})),
+        expect![[
+            r#"{"contents":{"kind":"markdown","value":"**step `start`**\n\nruns http\n\nleads to `end`"},"range":{"start":{"line":9,"character":35},"end":{"line":9,"character":40}}}"#
+        ]],
+    );
+    check(
+        &editor.ask_at("textDocument/definition", template, json!({})),
+        expect![[
+            r#"{"uri":"file:///greet.yaml","range":{"start":{"line":5,"character":10},"end":{"line":5,"character":15}}}"#
+        ]],
+    );
+    let context = json!({ "context": { "includeDeclaration": true } });
+    let places = editor.ask_at("textDocument/references", (5, 12), context);
+    assert_eq!(places.as_array().map(Vec::len), Some(2));
+    check(
+        &editor.ask_at("textDocument/prepareRename", (5, 12), json!({})),
+        expect![[
+            r#"{"range":{"start":{"line":5,"character":10},"end":{"line":5,"character":15}},"placeholder":"start"}"#
+        ]],
+    );
+    let name = json!({ "newName": "fetch" });
+    check(
+        &editor.ask_at("textDocument/rename", (5, 12), name),
+        expect![[
+            r#"{"changes":{"file:///greet.yaml":[{"range":{"start":{"line":5,"character":10},"end":{"line":5,"character":15}},"newText":"fetch"},{"range":{"start":{"line":9,"character":35},"end":{"line":9,"character":40}},"newText":"fetch"}]}}"#
+        ]],
+    );
+    let taken = json!({ "newName": "end" });
+    check(
+        &editor.ask_at("textDocument/rename", (5, 12), taken),
+        expect![[r#"{"error":"the playbook has a step `end` already"}"#]],
+    );
+    let symbols =
+        editor.ask("textDocument/documentSymbol", json!({ "textDocument": { "uri": URI } }));
+    let names = symbols.as_array().into_iter().flatten().filter_map(|it| it["name"].as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["start", "end"]);
+    assert_eq!(editor.ask_at("textDocument/definition", (0, 0), json!({})), Value::Null);
+    editor.end();
+}
+
+#[test]
+fn fixes_and_formatting_are_offered() {
+    let old = "apiVersion: noetl.io/v10\nkind: Playbook\nmetadata: {name: a, path: a}\nworkflow:\n    - step: start\n      tool:\n        kind: shell\n        command: echo\n";
+    let (mut editor, found) = Editor::open(old);
+    check(
+        &found,
+        expect![[
+            r#"[{"range":{"start":{"line":0,"character":12},"end":{"line":0,"character":24}},"severity":2,"code":"api-version","source":"noetl","message":"`noetl.io/v10` is read as `noetl.io/v2`\nhelp: write `apiVersion: noetl.io/v2`"}]"#
+        ]],
+    );
+    let whole = json!({
+        "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 },
+    });
+    let params = json!({
+        "textDocument": { "uri": URI }, "range": whole, "context": { "diagnostics": [] },
+    });
+    let actions = editor.ask("textDocument/codeAction", params);
+    let edits = actions.as_array().into_iter().flatten().map(|it| &it["edit"]["changes"][URI]);
+    check(
+        &json!(edits.collect::<Vec<_>>()),
+        expect![[
+            r#"[[{"range":{"start":{"line":0,"character":12},"end":{"line":0,"character":24}},"newText":"noetl.io/v2"}]]"#
+        ]],
+    );
+    let options = json!({ "tabSize": 2, "insertSpaces": true });
+    let params = json!({ "textDocument": { "uri": URI }, "options": options });
+    check(
+        &editor.ask("textDocument/formatting", params),
+        expect![[
+            r#"[{"range":{"start":{"line":0,"character":0},"end":{"line":8,"character":0}},"newText":"apiVersion: noetl.io/v10\nkind: Playbook\nmetadata: {name: a, path: a}\nworkflow:\n  - step: start\n    tool:\n      kind: shell\n      command: echo\n"}]"#
+        ]],
+    );
+    editor.end();
+}
+
+#[test]
+fn requests_that_cannot_be_answered_get_an_error_and_the_server_goes_on() {
+    let (mut editor, _) = Editor::open("a: [");
+    check(
+        &editor.ask("textDocument/nothing", json!({})),
+        expect![[r#"{"error":"the server does not have the method textDocument/nothing"}"#]],
+    );
+    check(
+        &editor.ask("textDocument/hover", json!({ "position": 1 })),
+        expect![[r#"{"error":"invalid type: integer `1`, expected struct Position"}"#]],
+    );
+    let elsewhere = json!({
+        "textDocument": { "uri": "file:///other.yaml" },
+        "position": { "line": 0, "character": 0 },
+    });
+    check(
+        &editor.ask("textDocument/hover", elsewhere),
+        expect![[
+            r#"{"error":"the document is not open; at most 1000 documents are open at a time"}"#
+        ]],
+    );
+    let params = json!({ "textDocument": { "uri": URI }, "options": {} });
+    check(
+        &editor.ask("textDocument/formatting", params),
+        expect![[r#"{"error":"missing field `tabSize`"}"#]],
+    );
+    editor.tell("textDocument/didChange", json!({ "contentChanges": 3 }));
+    editor.tell("$/unknown", json!({}));
+    assert_eq!(editor.ask_at("textDocument/hover", (0, 0), json!({})), Value::Null);
+    editor.end();
+}
+
+#[test]
+#[ignore = "measures time: cargo test -p noetl-lsp --release -- --ignored --nocapture"]
+fn a_text_of_a_thousand_lines_is_answered_quickly() {
+    let head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: a, path: a}\nworkflow:\n";
+    let step = |number: usize| {
+        format!(
+            "  - step: s{number}\n    tool:\n      kind: http\n      url: 'http://x/{{{{ workload.n }}}}'\n    next: s{}\n",
+            (number + 1).min(199)
+        )
+    };
+    let text: String = std::iter::once(head.to_owned()).chain((0..200).map(step)).collect();
+    let (mut editor, _) = Editor::open(&text);
+    let begun = Instant::now();
+    let change = json!({
+        "textDocument": { "uri": URI, "version": 2 }, "contentChanges": [{ "text": text }],
+    });
+    editor.tell("textDocument/didChange", change);
+    editor.published();
+    let diagnosed = begun.elapsed();
+    let begun = Instant::now();
+    editor.ask_at("textDocument/completion", (7, 30), json!({}));
+    println!("diagnostics {diagnosed:?}, completion {:?}", begun.elapsed());
+    editor.end();
+}

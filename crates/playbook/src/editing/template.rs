@@ -1,0 +1,125 @@
+//! Completions inside of a template: variables that exist at its place, their fields, and filters.
+
+use std::ops::Range;
+
+use super::complete::{CompletionKind, Completions, SyntaxCompletion, fit};
+use super::step_mentions::{StepRole, step_mentions};
+use crate::analysis::{KnownNames, RenderPlace, output_fields};
+use crate::parse::{PlaybookTemplates, playbook_templates};
+
+/// A name that no playbook has. It stands for the template that is being written, which rarely parses.
+const PLACEHOLDER: &str = "__noetl_cursor";
+/// The longest template that is completed, in bytes.
+const TEMPLATE_BYTES_MAX: usize = 4096;
+
+/// The part of a template before the cursor.
+#[derive(Debug, PartialEq, Eq)]
+enum Typed<'a> {
+    /// The beginning of a filter's name.
+    Filter(&'a str),
+    /// A name with its attributes, of which the last one is being written.
+    Path(Vec<&'a str>),
+}
+
+/// Returns the completions at a byte offset inside of a template; `None` outside of templates.
+pub fn template_completions(text: &str, offset: usize) -> Option<Completions> {
+    let offset = text.floor_char_boundary(offset);
+    let template = template_at(text, offset)?;
+    let (typed, word) = match typed(&text[template.start..offset]) {
+        Typed::Filter(word) => (Typed::Filter(word), word),
+        Typed::Path(path) => {
+            let word = path.last().copied().unwrap_or_default();
+            (Typed::Path(path), word)
+        }
+    };
+    let mut names: Vec<SyntaxCompletion> = match &typed {
+        Typed::Filter(_) => noetl_expr::filter_names()
+            .iter()
+            .map(|name| completion(name, CompletionKind::Filter))
+            .collect(),
+        Typed::Path(path) => variables(text, &template, path)
+            .iter()
+            .map(|name| completion(name, CompletionKind::Variable))
+            .collect(),
+    };
+    names.sort_by(|one, other| one.label.cmp(&other.label));
+    names.dedup();
+    fit(&mut names, word);
+    Some(Completions { replaced: offset - word.len()..offset, items: names })
+}
+
+fn completion(name: &str, kind: CompletionKind) -> SyntaxCompletion {
+    SyntaxCompletion { label: name.to_owned(), insert: name.to_owned(), kind, about: None }
+}
+
+/// Returns the range between the marks of the template around an offset, up to the end of its line if
+/// it is not closed.
+fn template_at(text: &str, offset: usize) -> Option<Range<usize>> {
+    let first = text.floor_char_boundary(offset.saturating_sub(TEMPLATE_BYTES_MAX));
+    let before = &text[first..offset];
+    let open = before.rfind("{{").max(before.rfind("{%"))?;
+    let inside = &before[open + 2..];
+    if inside.contains("}}") || inside.contains("%}") {
+        return None;
+    }
+    let rest = &text[offset..];
+    let line = rest.find('\n').unwrap_or(rest.len());
+    let close = rest[..line].find("}}").or(rest[..line].find("%}")).unwrap_or(line);
+    // Another template may begin before the closing mark of this one.
+    let close = rest[..close].find("{{").unwrap_or(close);
+    Some(first + open + 2..offset + close)
+}
+
+fn typed(before: &str) -> Typed<'_> {
+    let is_name = |it: char| it.is_alphanumeric() || it == '_';
+    let start = before.rfind(|it: char| !is_name(it) && it != '.');
+    let start = start.map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let word = &before[start..];
+    if before[..start].trim_end().ends_with('|') {
+        return Typed::Filter(word);
+    }
+    Typed::Path(word.split('.').collect())
+}
+
+/// Returns the names that may follow a path.
+fn variables(text: &str, template: &Range<usize>, path: &[&str]) -> Vec<String> {
+    let mut whole = text.to_owned();
+    let is_closed =
+        text[template.end..].starts_with("}}") || text[template.end..].starts_with("%}");
+    let marks = template.start - 2..template.end + if is_closed { 2 } else { 0 };
+    whole.replace_range(marks, &format!("{{{{ {PLACEHOLDER} }}}}"));
+    let Some(document) = playbook_templates(&whole) else {
+        return if path.len() == 1 { step_names(text) } else { Vec::new() };
+    };
+    let PlaybookTemplates { playbook, uses, .. } = &document;
+    let is_cursor = |path: &[String]| path.first().is_some_and(|name| name == PLACEHOLDER);
+    let here = uses.list.iter().find(|it| it.facts.names.iter().any(|it| is_cursor(&it.path)));
+    let Some(place) = here.map(|it| it.place) else { return Vec::new() };
+    let known = KnownNames::of(playbook);
+    let names = match path {
+        [_] => known.candidates(place),
+        ["workload", _] => known.workload_names(),
+        ["ctx" | "vars", _] => known.context_names(),
+        ["steps", _] => playbook.steps.iter().map(|step| step.name.as_str()).collect(),
+        [root, _] | ["steps", root, _] => fields_of(&document, root, place),
+        [..] => Vec::new(),
+    };
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// Returns the fields of a step's output, as far as its tool always has the same.
+fn fields_of<'d>(document: &'d PlaybookTemplates, name: &str, place: RenderPlace) -> Vec<&'d str> {
+    let playbook = &document.playbook;
+    let step = match (playbook.index_of(name), place.step) {
+        (Some(step), _) => Some(step),
+        (None, Some(step)) if matches!(name, "output" | "result") => Some(step),
+        (None, _) => None,
+    };
+    step.and_then(|step| output_fields(playbook.step(step))).unwrap_or_default()
+}
+
+/// Returns the names of the steps of a document with mistakes.
+fn step_names(text: &str) -> Vec<String> {
+    let steps = step_mentions(text).into_iter().filter(|it| it.role == StepRole::Definition);
+    steps.map(|it| it.name).collect()
+}
