@@ -59,7 +59,7 @@ pub fn serve(connection: &Connection) -> Result<(), ServeError> {
     let info = ServerInfo { name: "noetl".to_owned(), version: Some(version) };
     let initialized = json!({ "capabilities": capabilities(), "serverInfo": info });
     connection.initialize_finish(id, initialized)?;
-    let mut session = Session { connection, documents: OpenDocuments::default() };
+    let mut session = EditorSession { connection, documents: OpenDocuments::default() };
     for message in &connection.receiver {
         match message {
             Message::Request(request) => {
@@ -103,12 +103,12 @@ fn capabilities() -> ServerCapabilities {
 }
 
 /// The session of one editor.
-struct Session<'a> {
+struct EditorSession<'a> {
     connection: &'a Connection,
     documents: OpenDocuments,
 }
 
-impl Session<'_> {
+impl EditorSession<'_> {
     fn send(&self, message: Message) -> Result<(), ServeError> {
         self.connection.sender.send(message).map_err(|_| ServeError::Disconnected)
     }

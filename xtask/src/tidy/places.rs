@@ -22,6 +22,7 @@ const ROOT_ENTRIES: &[&str] = &[
     "deny.toml",
     "crates",
     "docs",
+    "editors",
     "examples",
     "rustfmt.toml",
     "xtask",
