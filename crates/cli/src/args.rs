@@ -65,7 +65,7 @@ pub(crate) use holds::{
     PoolsCommand,
 };
 use holds::{LIMITS_EXAMPLES, POOLS_EXAMPLES};
-pub(crate) use init::{DiffArgs, DiffFormat, InitArgs};
+pub(crate) use init::{DevArgs, DiffArgs, DiffFormat, InitArgs};
 pub(crate) use lint::{ExplainArgs, FmtArgs, LSP_EXAMPLES, LintArgs, LintFormat, LspArgs};
 use notifications::NOTIFICATIONS_EXAMPLES;
 pub(crate) use notifications::{NotificationArgs, NotificationListArgs, NotificationsCommand};
@@ -121,6 +121,8 @@ pub(crate) enum CliCommand {
     Run(RunArgs),
     /// Write a first playbook with its test, settings and a README
     Init(InitArgs),
+    /// Serve a directory while you write: check, register and test its playbooks on every change
+    Dev(DevArgs),
     /// Check playbooks without running them
     Validate(ValidateArgs),
     /// Test playbooks without services: mocked tools, virtual time

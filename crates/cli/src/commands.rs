@@ -7,6 +7,7 @@ mod conclude;
 mod config;
 mod credential;
 mod demo;
+mod dev;
 mod diff;
 mod doctor;
 mod executions;
@@ -71,6 +72,7 @@ pub(crate) async fn dispatch(
         CliCommand::Fmt(args) => fmt::fmt(args, terminal),
         CliCommand::Lsp(args) => lsp::lsp(args),
         CliCommand::Init(args) => init::init(args, terminal),
+        CliCommand::Dev(args) => dev::dev(args, config, terminal).await,
         CliCommand::Diff(args) => diff::diff(args, config, terminal).await,
         CliCommand::Verify(args) => verify::verify(args, config, terminal).await,
         CliCommand::Graph(args) => graph::graph(args, config, terminal).await,
@@ -191,6 +193,7 @@ fn needs_settings(command: &CliCommand) -> bool {
         | CliCommand::Server(_)
         | CliCommand::Ui(_)
         | CliCommand::Demo(_)
+        | CliCommand::Dev(_)
         | CliCommand::Worker(_)
         | CliCommand::Pools(_)
         | CliCommand::Limits(_)

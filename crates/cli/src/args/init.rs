@@ -1,10 +1,10 @@
-//! The arguments of `noetl init` and `noetl diff`.
+//! The arguments of `noetl init`, `noetl dev` and `noetl diff`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::ClientArgs;
+use super::{ClientArgs, DatabaseArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = INIT_EXAMPLES)]
@@ -15,6 +15,25 @@ pub(crate) struct InitArgs {
     /// Name of the playbook
     #[arg(long, value_name = "NAME", default_value = "greet")]
     pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DEV_EXAMPLES)]
+pub(crate) struct DevArgs {
+    /// Directory with playbooks and their tests
+    #[arg(value_name = "DIRECTORY", default_value = ".", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
+    /// Address to listen on [default: $NOETL_HOST and $NOETL_PORT, else 127.0.0.1:8082]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Print the address of the web interface only, open no browser
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Do not run tests
+    #[arg(long)]
+    pub(crate) no_tests: bool,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
 }
 
 #[derive(Debug, Args)]
@@ -47,6 +66,14 @@ Files that exist are kept. The playbook and its test must not exist.
 Examples:
   noetl init
   noetl init shop --name order";
+
+const DEV_EXAMPLES: &str = "\
+A document with errors is not registered: the last valid version stays. Documents of deleted files stay in
+the catalog. In another terminal, `noetl run PATH` runs a playbook on this server.
+
+Examples:
+  noetl dev
+  noetl dev playbooks/ --no-browser";
 
 const DIFF_EXAMPLES: &str = "\
 Spelling, comments, and the order of keys and steps are no difference.

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use noetl_app::{App, AppSettings, BrokerUrl, deliver_feeds, run_bulk_jobs};
 use noetl_server::{AppState, serve};
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use super::stopped;
 use crate::args::ServerArgs;
@@ -42,6 +43,18 @@ pub(super) async fn serve_then(
     config: &Config,
     terminal: &mut Terminal,
     listening: impl AsyncFnOnce(Serving<'_>, &mut Terminal) -> Result<(), Failure>,
+) -> Result<Exit, Failure> {
+    serve_beside(args, config, terminal, listening, async |_, _, _| ()).await
+}
+
+/// Runs a server, calls `listening` once its address accepts connections, and runs `beside` while it
+/// answers requests; `beside` ends when the token is cancelled.
+pub(super) async fn serve_beside(
+    args: &ServerArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+    listening: impl AsyncFnOnce(Serving<'_>, &mut Terminal) -> Result<(), Failure>,
+    beside: impl AsyncFnOnce(&App, &mut Terminal, CancellationToken),
 ) -> Result<Exit, Failure> {
     let listen = args.listen.clone().unwrap_or_else(|| config.listen());
     let listener = TcpListener::bind(&listen)
@@ -98,7 +111,12 @@ pub(super) async fn serve_then(
         terminal.say(format!("web interface: {base}/ui/"));
     }
     let served = match listening(Serving { url: &base, app: session.app() }, terminal).await {
-        Ok(()) => serve(listener, state, config.server_drain(), stop).await.map_err(Failure::from),
+        Ok(()) => {
+            let beside = beside(session.app(), terminal, stop.clone());
+            let serving = serve(listener, state, config.server_drain(), stop);
+            let (served, ()) = tokio::join!(serving, beside);
+            served.map_err(Failure::from)
+        }
         Err(failure) => Err(failure),
     };
     delivering.abort();

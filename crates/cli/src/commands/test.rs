@@ -9,6 +9,8 @@ mod report;
 mod run;
 mod watch;
 
+use std::path::Path;
+
 use anyhow::anyhow;
 
 use crate::args::{TestArgs, TestCommand, TestFormat};
@@ -17,6 +19,7 @@ use crate::show::failure::{Exit, Failure};
 use crate::show::output::pretty;
 use crate::show::terminal::Terminal;
 pub(crate) use find::load;
+pub(super) use find::test_files;
 use run::TestSession;
 
 pub(crate) async fn test(
@@ -33,6 +36,20 @@ pub(crate) async fn test(
 }
 
 /// Runs all chosen tests and prints their results.
+/// Runs all tests below a directory and prints their results.
+pub(super) fn run_all(directory: &Path, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let args = TestArgs {
+        command: None,
+        paths: vec![directory.to_owned()],
+        filter: None,
+        watch: false,
+        format: TestFormat::Human,
+        coverage: false,
+        jobs: None,
+    };
+    run_once(&args, terminal)
+}
+
 fn run_once(args: &TestArgs, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let files = find::test_files(&args.paths)?;
     let session = TestSession::run(&files, args);

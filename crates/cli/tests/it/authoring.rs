@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, await_end, signal};
 
 #[test]
 fn a_new_project_is_valid_formatted_tested_and_runs() {
@@ -79,6 +79,39 @@ fn playbooks_are_compared_by_meaning() {
     sandbox.noetl(&["register", "other.yaml"]);
     let ended = sandbox.noetl(&["diff", "a@1", "a@2"]);
     assert_eq!(ended.stdout.lines().count(), 2, "{}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn a_directory_is_served_registered_and_tested_on_every_change() {
+    let sandbox = Sandbox::new();
+    sandbox.noetl(&["init", "shop", "--name", "order"]);
+    let mut command = sandbox.command(&["dev", "shop", "--no-browser", "--listen", "127.0.0.1:0"]);
+    let mut server =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("noetl starts");
+    let mut said = BufReader::new(server.stderr.take().expect("a pipe"));
+    let mut await_line = |part: &str| {
+        let mut seen = String::new();
+        while !seen.contains(part) {
+            assert!(said.read_line(&mut seen).expect("a line") > 0, "{part} is missing in {seen}");
+        }
+    };
+    await_line("web interface: http://127.0.0.1:");
+    await_line("order@1");
+    await_line("waiting for a change");
+    let file = sandbox.path("shop/order.yaml");
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, written.replace("step: end", "step: ende")).unwrap();
+    await_line("order@2");
+    std::fs::write(&file, written.replace("workload.name", "workload.nobody")).unwrap();
+    await_line("order.yaml is not registered");
+    await_line("waiting for a change");
+    let ran = sandbox.noetl(&["run", "order", "--set", "name=Ada"]);
+    assert!(ran.stdout.contains("Hello, Ada!"), "{}{}", ran.stdout, ran.stderr);
+    signal(&server, "TERM");
+    let mut tests = String::new();
+    server.stdout.take().expect("a pipe").read_to_string(&mut tests).expect("text");
+    assert!(tests.contains("3 passed"), "{tests}");
+    assert!(await_end(&mut server).success());
 }
 
 /// Returns a message of the protocol with its header.

@@ -26,7 +26,7 @@ pub(crate) struct LoadedTests {
 }
 
 /// Returns the test files of the given paths, sorted; of the working directory if none is given.
-pub(super) fn test_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub(in crate::commands) fn test_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     if paths.is_empty() {
         collect(Path::new("."), DEPTH_MAX, &mut found)?;

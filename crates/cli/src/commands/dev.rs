@@ -1,0 +1,136 @@
+//! `noetl dev`: serves a directory of playbooks while they are written.
+//!
+//! Documents are checked and registered whenever a file changes, and the tests of the directory are
+//! run. A document with errors is not registered: the last valid version stays.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use noetl_app::App;
+use noetl_playbook::{LintedDocument, Severity};
+use tokio_util::sync::CancellationToken;
+
+use super::server::{Serving, serve_beside};
+use super::test;
+use super::ui::show;
+use crate::args::{DevArgs, ServerArgs};
+use crate::backend::page_of;
+use crate::config::Config;
+use crate::input::files;
+use crate::show::failure::{Exit, Failure};
+use crate::show::output::problems;
+use crate::show::terminal::{BAD, FAINT, GOOD, Terminal, paint};
+
+/// The interval at which files are looked at.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// The time of the last change and the length of each file.
+type FileStates = BTreeMap<PathBuf, Option<(SystemTime, u64)>>;
+
+pub(crate) async fn dev(
+    args: &DevArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    // A directory that cannot be read is an error now, not a message in the loop.
+    files::yaml_files(std::slice::from_ref(&args.directory))?;
+    let server = ServerArgs {
+        listen: args.listen.clone(),
+        no_worker: false,
+        insecure: false,
+        postgres: None,
+        nats: None,
+        payload_dir: None,
+        database: args.database.clone(),
+    };
+    let listening = async |serving: Serving<'_>, terminal: &mut Terminal| {
+        show(&page_of(serving.url, None), args.no_browser, config, terminal);
+        Ok(())
+    };
+    let beside = async |app: &App, terminal: &mut Terminal, stop: CancellationToken| {
+        watch(args, app, terminal, stop).await;
+    };
+    serve_beside(&server, config, terminal, listening, beside).await
+}
+
+/// Checks, registers and tests the files of a directory whenever one of them changes, until `stop`.
+async fn watch(args: &DevArgs, app: &App, terminal: &mut Terminal, stop: CancellationToken) {
+    let mut seen = FileStates::new();
+    loop {
+        let found = file_states(&args.directory);
+        if found != seen {
+            let changed: Vec<&PathBuf> = found
+                .iter()
+                .filter(|(file, state)| seen.get(*file) != Some(*state))
+                .map(|it| it.0)
+                .collect();
+            for file in changed.into_iter().filter(|file| !files::is_test_file(file)) {
+                register(file, app, terminal).await;
+            }
+            run_tests(args, &found, terminal);
+            terminal.say(paint(FAINT, "waiting for a change; Ctrl-C ends"));
+            seen = found;
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}
+
+/// Returns the documents and test files of a directory.
+fn file_states(directory: &Path) -> FileStates {
+    // A directory that disappears for a moment has no files then.
+    let paths = [directory.to_owned()];
+    let documents = files::documents(&paths).unwrap_or_default();
+    let tests = test::test_files(&paths).unwrap_or_default();
+    let state = |file: &Path| {
+        let about = file.metadata().ok()?;
+        Some((about.modified().ok()?, about.len()))
+    };
+    let files = documents.into_iter().chain(tests);
+    files
+        .map(|file| {
+            let at = state(&file);
+            (file, at)
+        })
+        .collect()
+}
+
+/// Shows the problems of a document, and registers it unless it has errors.
+async fn register(file: &Path, app: &App, terminal: &mut Terminal) {
+    let name = file.display().to_string();
+    let source = match files::read(file) {
+        Ok(source) => source,
+        Err(failure) => return failure.explain(terminal),
+    };
+    let found = LintedDocument::new(&name, &source).finish();
+    if !found.is_empty() {
+        terminal.say(problems::render(&found, terminal.stderr_color).trim_end());
+    }
+    if found.count(Severity::Error) > 0 {
+        terminal.say(format!("{} {name} is not registered", paint(BAD, "error")));
+        return;
+    }
+    match app.register_file(&name, &String::from_utf8_lossy(&source)).await {
+        Ok(kept) => {
+            terminal.say(format!(
+                "{} {}@{}  {name}",
+                paint(GOOD, "ok"),
+                kept.entry.path,
+                kept.entry.version
+            ));
+        }
+        Err(error) => Failure::broken(error).explain(terminal),
+    }
+}
+
+fn run_tests(args: &DevArgs, found: &FileStates, terminal: &mut Terminal) {
+    if args.no_tests || !found.keys().any(|file| files::is_test_file(file)) {
+        return;
+    }
+    if let Err(failure) = test::run_all(&args.directory, terminal) {
+        failure.explain(terminal);
+    }
+}
