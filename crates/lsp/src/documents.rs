@@ -7,27 +7,20 @@ use lsp_types::Uri;
 /// The largest number of open documents.
 pub(crate) const DOCUMENTS_MAX: usize = 1000;
 
-/// An open document.
-#[derive(Debug, Clone)]
-pub(crate) struct OpenDocument {
-    pub(crate) text: String,
-    pub(crate) version: i32,
-}
-
-/// The open documents, by address.
+/// The texts of the open documents, by address.
 #[derive(Debug, Default)]
 pub(crate) struct OpenDocuments {
-    by_uri: HashMap<String, OpenDocument>,
+    by_uri: HashMap<String, String>,
 }
 
 impl OpenDocuments {
     /// Stores the text of a document; false if too many are open.
-    pub(crate) fn set(&mut self, uri: &Uri, document: OpenDocument) -> bool {
+    pub(crate) fn set(&mut self, uri: &Uri, text: String) -> bool {
         let is_new = !self.by_uri.contains_key(uri.as_str());
         if is_new && self.by_uri.len() >= DOCUMENTS_MAX {
             return false;
         }
-        self.by_uri.insert(uri.as_str().to_owned(), document);
+        self.by_uri.insert(uri.as_str().to_owned(), text);
         true
     }
 
@@ -36,6 +29,6 @@ impl OpenDocuments {
     }
 
     pub(crate) fn text(&self, uri: &Uri) -> Option<&str> {
-        self.by_uri.get(uri.as_str()).map(|document| document.text.as_str())
+        self.by_uri.get(uri.as_str()).map(String::as_str)
     }
 }

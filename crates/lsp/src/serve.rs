@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::documents::{DOCUMENTS_MAX, OpenDocument, OpenDocuments};
+use crate::documents::{DOCUMENTS_MAX, OpenDocuments};
 use crate::features;
 
 /// The reason why the server ended early.
@@ -120,8 +120,7 @@ impl EditorSession<'_> {
                     return Ok(());
                 };
                 let opened = params.text_document;
-                let document = OpenDocument { text: opened.text, version: opened.version };
-                self.changed(&opened.uri, document)
+                self.changed(opened.uri, opened.text, opened.version)
             }
             sent::DidChangeTextDocument::METHOD => {
                 let Some(params) = read::<sent::DidChangeTextDocument>(notification) else {
@@ -132,7 +131,7 @@ impl EditorSession<'_> {
                 let Some(change) = params.content_changes.into_iter().next_back() else {
                     return Ok(());
                 };
-                self.changed(&uri, OpenDocument { text: change.text, version })
+                self.changed(uri, change.text, version)
             }
             sent::DidCloseTextDocument::METHOD => {
                 let Some(params) = read::<sent::DidCloseTextDocument>(notification) else {
@@ -146,13 +145,12 @@ impl EditorSession<'_> {
         }
     }
 
-    fn changed(&mut self, uri: &Uri, document: OpenDocument) -> Result<(), ServeError> {
-        let diagnostics = features::diagnostics(uri, &document.text);
-        let version = document.version;
-        if !self.documents.set(uri, document) {
+    fn changed(&mut self, uri: Uri, text: String, version: i32) -> Result<(), ServeError> {
+        let diagnostics = features::diagnostics(&uri, &text);
+        if !self.documents.set(&uri, text) {
             return Ok(());
         }
-        self.publish(uri.clone(), diagnostics, Some(version))
+        self.publish(uri, diagnostics, Some(version))
     }
 
     fn publish(

@@ -73,7 +73,8 @@ fn is_awaited(state: &Execution, command: CommandId, name: &SignalName, key: &Si
 }
 
 impl DecisionDraft<'_> {
-    /// Opens a wait or an approval that was issued, or delivers a signal to one; false if there is nothing to do.
+    /// Opens a wait or an approval that was issued, or delivers a signal to a wait; false if there is
+    /// nothing to do.
     pub(super) fn advance_wait(&mut self) -> Result<bool, Halt> {
         self.is_in_wait = true;
         // Waits are opened first, so that those of one name take signals in the order of issue.

@@ -1,4 +1,4 @@
-//! The explanation of the word at a place of a document: a key, a tool, a step or a filter.
+//! The explanation of the word at a place of a document: a key, a tool or a step.
 
 use std::ops::Range;
 

@@ -353,13 +353,13 @@ impl PastReader<'_> {
             Event::TimerFired { timer } => Input::TimerFired { timer: *timer },
             Event::SignalReceived { name, body, sender, key, correlation, actor } => {
                 Input::Signal(Signal {
-                name: name.clone(),
-                body: body.clone(),
-                sender: sender.clone(),
-                key: key.clone(),
-                to: correlation.clone().and_then(|of| self.wait_for(name, of)),
-                actor: actor.clone(),
-            })
+                    name: name.clone(),
+                    body: body.clone(),
+                    sender: sender.clone(),
+                    key: key.clone(),
+                    to: correlation.clone().and_then(|of| self.wait_for(name, of)),
+                    actor: actor.clone(),
+                })
             }
             Event::ApprovalDecided {
                 command,
