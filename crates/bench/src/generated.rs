@@ -272,6 +272,7 @@ fn item_event(index: u64, place: u64, step: StepName) -> Event {
             tool: ToolKind::Noop,
             pool: Pool::shared(),
             bindings: Bindings::default(),
+            cache: None,
         },
         1 => Event::CommandClaimed {
             command,

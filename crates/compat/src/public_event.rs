@@ -302,6 +302,7 @@ mod tests {
             tool: ToolKind::Http,
             pool: Pool::shared(),
             bindings: Bindings::default(),
+            cache: None,
         };
         recorded(3, event)
     }

@@ -1,6 +1,7 @@
 //! The path of an input: mailbox, decision, group commit.
 
 pub(crate) mod blocking;
+pub(crate) mod cached;
 pub(crate) mod commit;
 pub(crate) mod draft;
 pub(crate) mod input_batch;

@@ -2,6 +2,7 @@
 //! network and disk.
 
 mod admission;
+mod cached;
 mod children;
 mod clocks;
 mod fairness;

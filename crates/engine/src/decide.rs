@@ -4,6 +4,7 @@
 //! the decision sees its effect.
 
 mod approval;
+mod cache;
 mod draft;
 mod end;
 mod fork;
@@ -34,6 +35,7 @@ use crate::value::merge;
 use crate::{CommandResult, Decision, DecisionArgs, Execution, Input, Needs, Refusal, StartInput};
 
 pub use approval::ApprovalDecision;
+pub use cache::{CachedOutput, OutputLookup};
 use draft::DecisionDraft;
 pub use fork::{Changes, Fork, Unforkable, changed, fits, fork};
 use halt::{Halt, give_up, give_up_start, settle};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use noetl_model::{Digest, Event, ExecutionId, RunId, Timestamp};
+use noetl_model::{CacheKey, Digest, Event, ExecutionId, RunId, Timestamp};
 use noetl_playbook::Playbook;
 use serde_json::Value;
 
-use crate::{Changes, LoopEnd, LoopOutput, NoticeSettings, Refusal};
+use crate::{CachedOutput, Changes, LoopEnd, LoopOutput, NoticeSettings, OutputLookup, Refusal};
 
 /// The arguments of a decision besides the execution and the input.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +74,8 @@ const BRIEF_WORK_MAX: u64 = 512 * 1024;
 pub struct Loaded {
     pub payloads: BTreeMap<Digest, Arc<Value>>,
     pub loops: BTreeMap<RunId, LoopOutput>,
+    /// Earlier outputs by their cache key; `None` if there is none that is young enough.
+    pub outputs: BTreeMap<CacheKey, Option<CachedOutput>>,
     /// The documents that ask for notifications; none if it is not known.
     pub notices: Option<Arc<NoticeSettings>>,
 }
@@ -85,6 +87,8 @@ pub enum Needs {
     Payloads(BTreeSet<Digest>),
     /// The output of a loop that has ended; computed with [`LoopCollector`](crate::LoopCollector).
     Loop(Box<LoopEnd>),
+    /// The newest output with a cache key.
+    Output(OutputLookup),
     /// More work than [`Effort::Brief`]: repeat with [`Effort::Whole`] on another thread.
     Effort,
 }

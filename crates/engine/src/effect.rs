@@ -11,7 +11,7 @@ use noetl_model::{
 
 use crate::Execution;
 use crate::approval::APPROVAL_INDEX_KEY;
-use crate::state::{CommandHolder, LimitSlot};
+use crate::state::{CacheableOutput, CommandHolder, LimitSlot, Pipeline};
 
 /// A change outside the execution's own state, written in the event's transaction.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,16 +139,19 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
                 .map(|entry| Effect::Index(IndexChange::Add { entry, at: recorded.at }))
                 .collect()
         }
-        Event::StepEntered { .. }
+        Event::IterationCompleted { run, index, error: None, .. } => {
+            cached_outputs(before.pipeline(*run, Some(*index)))
+        }
+        Event::StepCompleted { run, .. } => cached_outputs(before.pipeline(*run, None)),
+        Event::IterationCompleted { error: Some(_), .. }
+        | Event::StepEntered { .. }
         | Event::StepSkipped { .. }
         | Event::StepAwaited { .. }
         | Event::LoopOpened { .. }
         | Event::FrameOpened { .. }
-        | Event::IterationCompleted { .. }
         | Event::IterationFailed { .. }
         | Event::AttemptSuperseded { .. }
         | Event::ContextUpdated { .. }
-        | Event::StepCompleted { .. }
         | Event::StepFailed { .. }
         | Event::SignalReceived { .. }
         | Event::SignalDelivered { .. }
@@ -158,6 +161,17 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
         | Event::Reported { .. } => Vec::new(),
         Event::ExecutionRewound { .. } => lost_requests(before),
     }
+}
+
+/// Returns the index entries of the outputs that other executions may reuse.
+fn cached_outputs(done: Option<&Pipeline>) -> Vec<Effect> {
+    let results = done.into_iter().flat_map(|done| done.results.values());
+    let cached = results.filter_map(|result| result.cached);
+    cached
+        .map(|CacheableOutput { key, command, at }| {
+            Effect::Index(IndexChange::Add { entry: key.index_entry(command), at })
+        })
+        .collect()
 }
 
 /// Returns the effects of a wait that something outside can end: it is parked, and found by its index
@@ -217,13 +231,16 @@ fn approval_entry(command: CommandId) -> IndexEntry {
 /// Returns the effects of an issued command: it is enqueued, and a worker is told unless something
 /// holds the command back.
 fn issued(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
-    let Event::CommandIssued { command, task, step, pool, tool, .. } = &recorded.event else {
+    let Event::CommandIssued { command, task, step, pool, tool, cache, .. } = &recorded.event
+    else {
         return Vec::new();
     };
     let (command, pool, step) = (*command, pool.clone(), step.clone());
     // No worker is told of a wait: the control plane opens it in the same decision.
     let is_wait = matches!(tool, ToolKind::Wait | ToolKind::Approval);
-    let is_parked = is_wait || before.is_blocked(command);
+    // A command that reuses an output ends in the same decision.
+    let is_reused = cache.as_ref().is_some_and(|cache| cache.reused.is_some());
+    let is_parked = is_wait || is_reused || before.is_blocked(command);
     let ready = Message::CommandReady {
         pool: pool.clone(),
         command,

@@ -22,8 +22,8 @@ use thiserror::Error;
 
 use crate::inspect::{ArcCount, LatestRun, RunEnd, StepSkip};
 use crate::state::{
-    CommandHolder, CommandState, FrameRows, JOBS_MAX, LoopItem, LoopRun, NextNumbers, Pause,
-    Pipeline, Run, RunBody, StepRecord, TaskResult, TaskRun,
+    CacheableOutput, CommandHolder, CommandState, FrameRows, JOBS_MAX, LoopItem, LoopRun,
+    NextNumbers, Pause, Pipeline, Run, RunBody, StepRecord, TaskResult, TaskRun,
 };
 use crate::value::assign;
 use crate::{Changes, Execution};
@@ -197,9 +197,10 @@ pub(crate) fn fold(state: &mut Execution, event: &Event, at: Timestamp) -> Resul
         Event::IterationCompleted { .. } | Event::IterationFailed { .. } => {
             state.iteration_changed(event)
         }
-        Event::CommandIssued { command, task, step, tool, pool, bindings } => {
+        Event::CommandIssued { command, task, step, tool, pool, bindings, cache } => {
             let (issued, given) = ((state.seq, at), (*tool, pool, bindings));
             let open = CommandState::waiting(*command, issued, *task, step, given);
+            let open = CommandState { cache: cache.clone(), ..open };
             state.command_issued(*command, open)
         }
         Event::CommandClaimed { command, attempt, worker, lease_until, after } => {
@@ -546,7 +547,9 @@ impl Execution {
             | CommandHolder::Wait { .. }
             | CommandHolder::Approval { .. } => None,
         };
-        let result = TaskResult { output, error, duration_ms };
+        let cached = open.cache.filter(|cache| cache.reused.is_none() && error.is_none());
+        let cached = cached.map(|cache| CacheableOutput { key: cache.key, command, at });
+        let result = TaskResult { output, error, duration_ms, cached };
         match open.task {
             TaskAddress { run, place: Place::Task(task), .. } => {
                 self.pipeline_mut(run, None)?.keep(task, result, task_run);

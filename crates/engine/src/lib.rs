@@ -37,9 +37,9 @@ pub use arrival::{
 pub use audit::{Auditor, EventName, LogFault};
 pub use collect::{CollectedItems, ItemOutput, LoopCollector, LoopEnd, LoopOutput, LoopWriter};
 pub use decide::{
-    ApprovalDecision, Changes, Fork, NoticeSettings, PauseRequest, SCHEDULE_KEY, SIGNALS_MAX,
-    Signal, Unforkable, awaits_callback, changed, checked_workload, decide, fits, fork,
-    runs_at_most_once, sample_notices, start, start_workload,
+    ApprovalDecision, CachedOutput, Changes, Fork, NoticeSettings, OutputLookup, PauseRequest,
+    SCHEDULE_KEY, SIGNALS_MAX, Signal, Unforkable, awaits_callback, changed, checked_workload,
+    decide, fits, fork, runs_at_most_once, sample_notices, start, start_workload,
 };
 pub use decision::{
     ATTEMPTS_MAX, DECISION_WORK_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, ForkChanges,

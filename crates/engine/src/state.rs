@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use noetl_model::{
-    Actor, ApprovalRequest, Attempt, Bindings, CommandId, Digest, ErrorMode, ExecutionId,
-    ExecutionStatus, ForkPoint, ItemCounts, ItemSource, Labels, LimitDefinition, LoopMode,
-    NoticeOrigin, OnConflict, Origin, Parent, PauseScope, Payload, PlaybookRef, Pool, Priority,
-    RunId, ScopeTarget, Seq, SignalKey, SignalName, StepCounts, StepName, StepStatus, Summary,
-    TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError, ToolKind, WaitCondition, WaitTimeout,
-    WorkerId,
+    Actor, ApprovalRequest, Attempt, Bindings, CacheKey, CommandCache, CommandId, Digest,
+    ErrorMode, ExecutionId, ExecutionStatus, ForkPoint, ItemCounts, ItemSource, Labels,
+    LimitDefinition, LoopMode, NoticeOrigin, OnConflict, Origin, Parent, PauseScope, Payload,
+    PlaybookRef, Pool, Priority, RunId, ScopeTarget, Seq, SignalKey, SignalName, StepCounts,
+    StepName, StepStatus, Summary, TaskAddress, TimerId, TimerPurpose, Timestamp, ToolError,
+    ToolKind, WaitCondition, WaitTimeout, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -241,6 +241,17 @@ pub(crate) struct TaskResult {
     pub(crate) error: Option<ToolError>,
     /// The time from claim to end; `None` if no worker ran the task.
     pub(crate) duration_ms: Option<u64>,
+    /// The output as the cache finds it once the step, or the item of its loop, has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cached: Option<CacheableOutput>,
+}
+
+/// An output that other executions may reuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CacheableOutput {
+    pub(crate) key: CacheKey,
+    pub(crate) command: CommandId,
+    pub(crate) at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -291,6 +302,8 @@ pub(crate) struct CommandState {
     pub(crate) issued: Seq,
     pub(crate) issued_at: Timestamp,
     pub(crate) holder: CommandHolder,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cache: Option<CommandCache>,
 }
 
 /// The holder of a command.
@@ -355,7 +368,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// The version of the serialized form; a snapshot with another version is not used.
-    pub const SHAPE: u32 = 14;
+    pub const SHAPE: u32 = 15;
 
     pub fn id(&self) -> ExecutionId {
         self.id
@@ -631,6 +644,19 @@ impl Execution {
     }
 }
 
+impl Execution {
+    /// Returns the progress of the tasks of an open run, or of an open item of its loop.
+    pub(crate) fn pipeline(&self, run: RunId, item: Option<u64>) -> Option<&Pipeline> {
+        match (&self.runs.get(&run)?.body, item) {
+            (RunBody::Tasks(pipeline), _) => Some(pipeline),
+            (RunBody::Loop(repeat), Some(index)) => {
+                repeat.open.get(&index).map(|item| &item.pipeline)
+            }
+            (RunBody::Loop(_), None) => None,
+        }
+    }
+}
+
 impl CommandState {
     /// Returns a newly issued command, as the first of its task run.
     pub(crate) fn waiting(
@@ -643,7 +669,7 @@ impl CommandState {
         let (step, bindings, holder) = (step.clone(), bindings.clone(), CommandHolder::Nobody);
         let task_run = TaskRun { first: command, attempts: 0 };
         let pool = pool.clone();
-        Self { task, step, tool, pool, bindings, task_run, issued, issued_at, holder }
+        Self { task, step, tool, pool, bindings, task_run, issued, issued_at, holder, cache: None }
     }
 
     /// Returns the number of claims of the task run, including this command's.

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Actor, ApprovalRequest, Attempt, Bindings, CatalogId, CommandId, Digest, ErrorMode, EventId,
-    ExecutionId, ForkPoint, Labels, LimitDefinition, LimitName, Logs, NoticeOrigin, NoticeReason,
-    NoticeTarget, OnConflict, PauseScope, Payload, PayloadRef, Pool, Priority, RunId, Seq,
-    SignalKey, SignalName, StepName, TimerId, Timestamp, ToolError, ToolKind, Verdict,
-    WaitCondition, WaitTimeout, WorkerId,
+    Actor, ApprovalRequest, Attempt, Bindings, CatalogId, CommandCache, CommandId, Digest,
+    ErrorMode, EventId, ExecutionId, ForkPoint, Labels, LimitDefinition, LimitName, Logs,
+    NoticeOrigin, NoticeReason, NoticeTarget, OnConflict, PauseScope, Payload, PayloadRef, Pool,
+    Priority, RunId, Seq, SignalKey, SignalName, StepName, TimerId, Timestamp, ToolError, ToolKind,
+    Verdict, WaitCondition, WaitTimeout, WorkerId,
 };
 
 /// A version of a playbook in the catalog.
@@ -325,6 +325,9 @@ events! {
         tool: ToolKind,
         pool: Pool,
         bindings: Bindings,
+        /// The cache of the command's output, if its step has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cache: Option<CommandCache>,
     },
     CommandClaimed = "command.claimed" {
         command: CommandId,

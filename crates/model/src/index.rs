@@ -24,11 +24,19 @@ pub enum IndexKind {
     Signal,
     /// An open approval, with its command. The entry is removed when the approval ends.
     Approval,
+    /// A command whose output can be reused, by its cache key. The entry stays as long as the
+    /// execution.
+    CachedOutput,
 }
 
 impl IndexKind {
-    pub const ALL: &'static [IndexKind] =
-        &[IndexKind::Label, IndexKind::Actor, IndexKind::Signal, IndexKind::Approval];
+    pub const ALL: &'static [IndexKind] = &[
+        IndexKind::Label,
+        IndexKind::Actor,
+        IndexKind::Signal,
+        IndexKind::Approval,
+        IndexKind::CachedOutput,
+    ];
 
     /// Returns the stored name.
     pub fn as_str(self) -> &'static str {
@@ -37,6 +45,7 @@ impl IndexKind {
             IndexKind::Actor => "actor",
             IndexKind::Signal => "signal",
             IndexKind::Approval => "approval",
+            IndexKind::CachedOutput => "cached_output",
         }
     }
 }

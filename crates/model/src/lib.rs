@@ -26,6 +26,7 @@ mod label;
 mod limit;
 mod log_origin;
 mod notice;
+mod output_cache;
 mod pause;
 mod payload;
 mod priority;
@@ -82,6 +83,7 @@ pub use notice::{
     NOTICE_BYTES_MAX, NOTICE_DEPTH_MAX, NOTICES_MAX, NoticeKind, NoticeOrigin, NoticeReason,
     NoticeTarget, Webhook,
 };
+pub use output_cache::{CacheKey, CommandCache, ReusedOutput};
 pub use pause::PauseScope;
 pub use payload::{
     Bindings, Digest, NotADigest, PAYLOAD_DEPTH_MAX, PAYLOAD_INLINE_MAX, PAYLOAD_MAX, Payload,

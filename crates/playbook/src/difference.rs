@@ -146,6 +146,12 @@ fn step_meaning(playbook: &Playbook, step: &Step) -> Value {
             },
         ),
         (
+            "cache",
+            step.cache.as_ref().map_or(Value::Null, |it| {
+                said([("key", it.key.source().clone()), ("ttl", duration(Some(it.ttl)))])
+            }),
+        ),
+        (
             "output",
             match step.output == crate::OutputView::default() {
                 true => Value::Null,

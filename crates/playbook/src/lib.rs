@@ -55,8 +55,8 @@ pub use parse::{
 };
 pub use playbook::{
     ATTEMPTS_MAX, AdmitRule, Amount, Arc, AssignmentScope, BodyForm, Concurrency, DELAY_MAX,
-    FrameProcess, FrameSettings, Loop, LoopSource, Metadata, OutputView, Playbook, Retry,
-    RetryBackoff, Router, RouterMode, Rule, RuleAction, RunPromise, ScopeWord, Selected,
+    FrameProcess, FrameSettings, Loop, LoopSource, Metadata, OutputCache, OutputView, Playbook,
+    Retry, RetryBackoff, Router, RouterMode, Rule, RuleAction, RunPromise, ScopeWord, Selected,
     SetAssignment, Step, StepIndex, StoreWord, Task,
 };
 pub use read::duration_of;

@@ -92,6 +92,7 @@ pub struct Step {
     /// The limit that each command of the step needs a slot of.
     pub limit: Option<LimitDefinition>,
     pub run: RunPromise,
+    pub cache: Option<OutputCache>,
     pub output: OutputView,
 }
 
@@ -103,6 +104,15 @@ pub enum RunPromise {
     AtLeastOnce,
     /// The command fails; nobody knows if it took effect.
     AtMostOnce,
+}
+
+/// The reuse of a step's output by later commands of the step, in any execution.
+#[derive(Debug, Clone)]
+pub struct OutputCache {
+    /// Commands with equal values reuse each other's output. A missing value is an error.
+    pub key: Template,
+    /// The greatest age of an output that is reused.
+    pub ttl: Duration,
 }
 
 /// The view of a step's output in templates.

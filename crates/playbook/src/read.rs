@@ -4,6 +4,7 @@
 //! problems are found at once. The playbook is discarded at the end if there was an error.
 
 mod arcs;
+mod cache;
 mod document;
 mod foreign;
 mod inputs;

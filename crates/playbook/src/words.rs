@@ -3,6 +3,7 @@
 //! The same tables are used to find unknown and deprecated keys, to suggest corrections, and to
 //! build the JSON Schema for editors.
 
+pub(crate) mod cache;
 pub(crate) mod inputs;
 pub(crate) mod limit;
 pub(crate) mod notification;
@@ -299,6 +300,7 @@ pub(crate) const STEP: &KeyTable = &KeyTable {
         ),
         now("timeout", KeyType::Duration, "How long the step may take."),
         now("limit", KeyType::Table("limit"), "A limit that playbooks share by its name."),
+        now("cache", KeyType::Table("cache"), "Reuses an earlier output of the step."),
         now("output", KeyType::Table("output"), "How templates see what the step produced."),
         now("output_select", KeyType::Any, "Parts of the output that get a name of their own."),
         old("args", KeyType::FreeMap, "`input`", "Variables for every task of the step."),
@@ -765,6 +767,7 @@ pub(crate) const TABLES: &[&KeyTable] = &[
     notification::SLACK,
     STEP,
     limit::LIMIT,
+    cache::CACHE,
     OUTPUT,
     STORE,
     SELECTED,

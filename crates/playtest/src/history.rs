@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use noetl_engine::{
-    ATTEMPTS_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, Execution, Illegal, Input, Loaded,
-    LoopOutput, Needs, NoticeSettings, RUNS_MAX, begin, decide, evolve_without_digest, start,
+    ATTEMPTS_MAX, CachedOutput, Decision, DecisionArgs, EVENTS_MAX, Effort, Execution, Illegal,
+    Input, Loaded, LoopOutput, Needs, NoticeSettings, OutputLookup, RUNS_MAX, begin, decide,
+    evolve_without_digest, start,
 };
 use noetl_model::{
-    Digest, Event, ExecutionId, Payload, PayloadRef, Recorded, Seq, StepName, Timestamp,
+    CacheKey, Digest, Event, ExecutionId, Payload, PayloadRef, Recorded, Seq, StepName, Timestamp,
 };
 use noetl_playbook::Playbook;
 use serde_json::Value;
@@ -253,6 +254,10 @@ impl<'a> HistoryReplay<'a> {
                         loaded.payloads.insert(digest, value.clone());
                     }
                 }
+                Needs::Output(OutputLookup { key, ttl: _ }) => {
+                    let found = reused_output(&self.log[index..], key);
+                    loaded.outputs.insert(key, found);
+                }
                 Needs::Loop(end) => {
                     let run = end.run;
                     let log = &self.log[..=index];
@@ -264,6 +269,22 @@ impl<'a> HistoryReplay<'a> {
             }
         }
     }
+}
+
+/// Returns the output that a command with a cache key reuses in a log.
+fn reused_output(log: &[Recorded], key: CacheKey) -> Option<CachedOutput> {
+    let (command, origin) = log.iter().find_map(|recorded| {
+        let Event::CommandIssued { command, cache: Some(cache), .. } = &recorded.event else {
+            return None;
+        };
+        (cache.key == key).then_some((*command, cache.reused?))
+    })?;
+    log.iter().find_map(|recorded| {
+        let Event::CommandCompleted { command: ended, output, .. } = &recorded.event else {
+            return None;
+        };
+        (*ended == command).then(|| CachedOutput { origin, output: output.clone() })
+    })
 }
 
 fn loaded() -> Loaded {

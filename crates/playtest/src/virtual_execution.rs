@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use noetl_engine::{
     ATTEMPTS_MAX, Decision, DecisionArgs, EVENTS_MAX, Effect, Effort, Execution, Input, ItemOutput,
-    Loaded, LoopCollector, LoopEnd, LoopOutput, Needs, NoticeSettings, RUNS_MAX, Refusal,
-    StartInput, begin, decide, effects_of, evolve, explain, start,
+    Loaded, LoopCollector, LoopEnd, LoopOutput, Needs, NoticeSettings, OutputLookup, RUNS_MAX,
+    Refusal, StartInput, begin, decide, effects_of, evolve, explain, start,
 };
 use noetl_model::{
     CatalogId, CommandId, Digest, Event, EventId, ExecutionId, Message, PAYLOAD_INLINE_MAX,
@@ -201,6 +201,10 @@ impl<'p> VirtualExecution<'p> {
             Needs::Payloads(digests) => loaded
                 .payloads
                 .extend(digests.into_iter().map(|digest| (digest, self.stored[&digest].clone()))),
+            // A test has no earlier executions.
+            Needs::Output(OutputLookup { key, ttl: _ }) => {
+                loaded.outputs.insert(key, None);
+            }
             Needs::Loop(end) => {
                 let run = end.run;
                 let stored = |digest: &Digest| self.stored[digest].clone();

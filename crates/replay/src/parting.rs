@@ -257,7 +257,7 @@ fn without_ids(event: Event) -> Event {
         }
         Event::CommandIssued { task, step, tool, bindings, .. } => {
             let (task, pool) = (TaskAddress { run, ..task }, Pool::shared());
-            Event::CommandIssued { command, task, step, tool, pool, bindings }
+            Event::CommandIssued { command, task, step, tool, pool, bindings, cache: None }
         }
         Event::CommandCompleted { output, .. } => {
             Event::CommandCompleted { command, attempt, output, logs, job: None }

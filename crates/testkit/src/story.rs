@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use noetl_engine::Effect;
 use noetl_engine::{
-    ATTEMPTS_MAX, CommandResult, Decision, DecisionArgs, Effort, Execution, Input, ItemOutput,
-    Loaded, LoopCollector, LoopOutput, Needs, NoticeSettings, Refusal, StartInput, begin, decide,
-    effects_of, evolve, lease_of, start,
+    ATTEMPTS_MAX, CachedOutput, CommandResult, Decision, DecisionArgs, Effort, Execution, Input,
+    ItemOutput, Loaded, LoopCollector, LoopOutput, Needs, NoticeSettings, OutputLookup, Refusal,
+    StartInput, begin, decide, effects_of, evolve, lease_of, start,
 };
 use noetl_model::{
-    Actor, Attempt, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId,
+    Actor, Attempt, CacheKey, CatalogId, CommandId, Digest, ErrorMode, Event, EventId, ExecutionId,
     ExecutionStatus, Labels, Lease, Logs, Message, NoticeOrigin, Origin, Outcome, Payload,
     PayloadRef, PlaybookRef, Pool, Priority, Recorded, Seq, StartPause, TimerId, Timestamp,
     WorkerId,
@@ -73,6 +73,8 @@ pub struct Story {
     pub log: Vec<Recorded>,
     pub now: Timestamp,
     pub worker: ScriptedWorker,
+    /// Outputs of earlier executions by their cache key.
+    pub cached: BTreeMap<CacheKey, CachedOutput>,
     queue: BTreeMap<CommandId, Pool>,
     /// Commands that no worker can claim.
     parked: BTreeMap<CommandId, Pool>,
@@ -151,6 +153,7 @@ impl Story {
             log: vec![first],
             now,
             worker: ScriptedWorker::default(),
+            cached: BTreeMap::new(),
             queue: BTreeMap::new(),
             parked: BTreeMap::new(),
             messages: Vec::new(),
@@ -340,6 +343,9 @@ impl Story {
             Needs::Payloads(digests) => loaded
                 .payloads
                 .extend(digests.into_iter().map(|digest| (digest, self.stored[&digest].clone()))),
+            Needs::Output(OutputLookup { key, ttl: _ }) => {
+                loaded.outputs.insert(key, self.cached.get(&key).cloned());
+            }
             Needs::Loop(end) => {
                 let (run, after) = (end.run, end.after);
                 let mut collector = LoopCollector::new(*end);

@@ -22,7 +22,7 @@ pub struct Issued {
 impl Issued {
     /// Returns the command that an event issued; `None` for other events.
     pub fn of(execution: ExecutionId, recorded: Recorded) -> Option<Self> {
-        let Event::CommandIssued { command, step, tool, pool, bindings, task: _ } =
+        let Event::CommandIssued { command, step, tool, pool, bindings, task: _, cache: _ } =
             recorded.event.clone()
         else {
             return None;

@@ -230,7 +230,7 @@ impl Control {
         Ok(page)
     }
 
-    async fn read_some(
+    pub(crate) async fn read_some(
         &self,
         execution: ExecutionId,
         after: Seq,

@@ -1,4 +1,4 @@
-//! Loading the data that decisions ask for: large values, and the outputs of loops.
+//! Loading the data that decisions ask for: large values, the outputs of loops, cached outputs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,6 +119,10 @@ impl Control {
                         let value = self.value_of(log, fetched, digest).await?;
                         fetched.loaded.payloads.insert(digest, value);
                     }
+                }
+                Err(Needs::Output(lookup)) => {
+                    let found = self.cached_output(log.execution, lookup).await?;
+                    fetched.loaded.outputs.insert(lookup.key, found);
                 }
                 Err(Needs::Loop(end)) => {
                     let run = end.run;

@@ -15,7 +15,7 @@ use super::halt::{Exceeded, Halt};
 use crate::evolve::fold;
 use crate::scope::{EvalError, EvalPoint, ExecutionScope, TemplateWork};
 use crate::value::{assign_in, whole_of};
-use crate::{DecisionArgs, Execution, Needs};
+use crate::{CommandResult, DecisionArgs, Execution, Needs};
 
 /// The largest number of events of one decision; a cycle of skipped steps would never end.
 const DECISION_EVENTS_MAX: usize = 100_000;
@@ -35,6 +35,10 @@ pub(super) struct DecisionDraft<'a> {
     pub(super) produced: BTreeMap<(RunId, u64), Payload>,
     /// Waits and approvals that were issued in this decision and are not open yet.
     pub(super) unopened_waits: VecDeque<CommandId>,
+    /// Commands that were issued in this decision and end without running, with their results.
+    pub(super) unrun: VecDeque<(CommandId, CommandResult)>,
+    /// The number of outputs that the decision has looked up in the cache.
+    pub(super) lookups: usize,
     /// True while a step of a wait is decided: [`DecisionDraft::advance`] has called it and goes on
     /// afterwards, so that a cycle of waits does not nest calls.
     pub(super) is_in_wait: bool,
@@ -63,6 +67,8 @@ impl<'a> DecisionDraft<'a> {
             led,
             produced,
             unopened_waits: VecDeque::new(),
+            unrun: VecDeque::new(),
+            lookups: 0,
             is_in_wait: false,
             work,
         };

@@ -23,7 +23,7 @@ fn with_needs_of(halt: Halt, scope: ExecutionScope<'_>, arcs: &[Arc]) -> Halt {
             guards.for_each(|guard| lacking.extend(scope.lacks(guard)));
             Halt::Needs(Needs::Payloads(lacking))
         }
-        Halt::Needs(Needs::Loop(_) | Needs::Effort) | Halt::Exceeded(_) => halt,
+        Halt::Needs(Needs::Loop(_) | Needs::Output(_) | Needs::Effort) | Halt::Exceeded(_) => halt,
     }
 }
 
@@ -209,9 +209,10 @@ impl DecisionDraft<'_> {
                     labelled.insert(label.clone(), (*value).clone());
                 }
                 Err(Halt::Needs(Needs::Payloads(lacking))) => needs.extend(lacking),
-                Err(halt @ (Halt::Needs(Needs::Loop(_) | Needs::Effort) | Halt::Exceeded(_))) => {
-                    return Err(halt);
-                }
+                Err(
+                    halt @ (Halt::Needs(Needs::Loop(_) | Needs::Output(_) | Needs::Effort)
+                    | Halt::Exceeded(_)),
+                ) => return Err(halt),
             }
         }
         if !needs.is_empty() {

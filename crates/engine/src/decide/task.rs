@@ -14,10 +14,11 @@ use noetl_playbook::{
 };
 use serde_json::{Value, json};
 
+use super::cache::CacheAnswer;
 use super::draft::{Attempted, DecisionDraft, Targets, policy_error, settled};
 use super::halt::Halt;
 use crate::scope::{EvalPoint, ExecutionScope, failed_result};
-use crate::state::{CommandHolder, OpenTimer, Pipeline, RunBody, TaskResult};
+use crate::state::{CommandHolder, OpenTimer, Pipeline, TaskResult};
 use crate::{CommandResult, Decision, Needs, Refusal};
 
 /// The end of a command as it is recorded.
@@ -63,6 +64,16 @@ impl DecisionDraft<'_> {
             Place::Item { index, .. } => Some(index),
             Place::Task(_) | Place::Claim { .. } => None,
         };
+        let (cache, unrun) = match self.look_up(address, step, task)? {
+            CacheAnswer::NotCached => (None, None),
+            CacheAnswer::Run(cache) => (Some(cache), None),
+            CacheAnswer::Reuse(cache, output) => {
+                (Some(cache), Some(CommandResult::Completed { output }))
+            }
+            CacheAnswer::Failed(error) => {
+                (None, Some(CommandResult::Failed { error, output: None }))
+            }
+        };
         let scope = self.scope().inside(address.run, item);
         let names = mentioned(scope, step, task, item);
         let mut bindings = settled(scope.bind(&names))?.expect("binding only looks values up");
@@ -79,7 +90,9 @@ impl DecisionDraft<'_> {
             ToolRunner::Worker => self.state.pool.clone(),
         };
         let command = CommandId(self.state.drawn.commands);
-        if matches!(task.tool, ToolKind::Wait | ToolKind::Approval) {
+        if let Some(ended) = unrun {
+            self.unrun.push_back((command, ended));
+        } else if matches!(task.tool, ToolKind::Wait | ToolKind::Approval) {
             self.unopened_waits.push_back(command);
         } else {
             self.request_slot(step.limit.as_ref());
@@ -91,6 +104,7 @@ impl DecisionDraft<'_> {
             tool: task.tool,
             pool,
             bindings,
+            cache,
         });
         // Workers enforce their own timeouts until a command is parked; for a child execution, this
         // timer is the only one.
@@ -447,13 +461,7 @@ impl DecisionDraft<'_> {
 
     /// Returns the progress of the tasks of a run, or of an item of its loop.
     pub(super) fn pipeline(&self, run: RunId, item: Option<u64>) -> Pipeline {
-        match (&self.state.runs.get(&run).expect("the run is open").body, item) {
-            (RunBody::Tasks(pipeline), _) => pipeline.clone(),
-            (RunBody::Loop(repeat), Some(index)) => {
-                repeat.open.get(&index).map(|item| item.pipeline.clone()).unwrap_or_default()
-            }
-            (RunBody::Loop(_), None) => Pipeline::default(),
-        }
+        self.state.pipeline(run, item).cloned().unwrap_or_default()
     }
 
     /// Returns the value of a payload, or asks for it if it is not loaded.

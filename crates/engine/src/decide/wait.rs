@@ -73,13 +73,16 @@ fn is_awaited(state: &Execution, command: CommandId, name: &SignalName, key: &Si
 }
 
 impl DecisionDraft<'_> {
-    /// Opens a wait or an approval that was issued, or delivers a signal to a wait; false if there is
-    /// nothing to do.
+    /// Opens a wait or an approval that was issued, ends a command that does not run, or delivers a
+    /// signal to a wait; false if there is nothing to do.
     pub(super) fn advance_wait(&mut self) -> Result<bool, Halt> {
         self.is_in_wait = true;
         // Waits are opened first, so that those of one name take signals in the order of issue.
         let is_advanced = if let Some(command) = self.unopened_waits.pop_front() {
             self.open_wait(command)?;
+            true
+        } else if let Some((command, ended)) = self.unrun.pop_front() {
+            self.end_unrun(command, &ended)?;
             true
         } else if let Some((command, signal)) = next_delivery(&self.state) {
             self.deliver(command, &signal)?;

@@ -3,6 +3,7 @@
 mod approvals;
 mod audit;
 mod budgets;
+mod cache;
 mod children;
 mod commands;
 mod endings;

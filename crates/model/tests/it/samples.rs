@@ -171,6 +171,7 @@ fn commands() -> Vec<Event> {
             tool: ToolKind::Http,
             pool: Pool::shared(),
             bindings: Bindings(bindings),
+            cache: None,
         },
         Event::CommandClaimed {
             command: COMMAND,

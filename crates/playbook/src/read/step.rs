@@ -60,6 +60,9 @@ impl DocumentReader<'_> {
         let limit = limit.and_then(|limit| self.limit(limit));
         let run = node.get("run").filter(|run| !run.is_null());
         let run = run.and_then(|run| self.word(run, "`run`", RUN_PROMISES)).unwrap_or_default();
+        let cache = node.get("cache").filter(|cache| !cache.is_null());
+        let tasks = body.as_ref().map(|body| body.tasks.as_slice());
+        let cache = cache.and_then(|cache| self.cache(cache, tasks));
         let output = self.step_output(node);
         let description = node.get("desc").or_else(|| node.get("description"));
         let description = description.and_then(|text| text.text()).map(str::to_owned);
@@ -78,6 +81,7 @@ impl DocumentReader<'_> {
             timeout,
             limit,
             run,
+            cache,
             output,
         })
     }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_model::{
-    Actor, ApprovalRequest, ApprovalTimeout, Attempt, Bindings, CatalogId, ChildExecutions,
-    CommandId, Digest, ErrorKind, ErrorMode, Event, EventTag, ExecutionId, ForkPoint, ItemSource,
-    Label, Labels, LimitAmount, LimitDefinition, Logs, LoopMode, NoticeOrigin, NoticeReason,
-    NoticeTarget, OnConflict, Origin, PauseScope, Payload, PayloadRef, Place, PlaybookRef, Pool,
-    Priority, RejectionEffect, RunId, ScopeTarget, Seq, SignalName, SkipReason, StartPause,
-    StepName, TaskAddress, TimerId, TimerPurpose, ToolError, ToolKind, Verdict, WaitCondition,
-    WaitTimeout, Webhook, WorkerId,
+    Actor, ApprovalRequest, ApprovalTimeout, Attempt, Bindings, CacheKey, CatalogId,
+    ChildExecutions, CommandCache, CommandId, Digest, ErrorKind, ErrorMode, Event, EventTag,
+    ExecutionId, ForkPoint, ItemSource, Label, Labels, LimitAmount, LimitDefinition, Logs,
+    LoopMode, NoticeOrigin, NoticeReason, NoticeTarget, OnConflict, Origin, PauseScope, Payload,
+    PayloadRef, Place, PlaybookRef, Pool, Priority, RejectionEffect, ReusedOutput, RunId,
+    ScopeTarget, Seq, SignalName, SkipReason, StartPause, StepName, TaskAddress, TimerId,
+    TimerPurpose, ToolError, ToolKind, Verdict, WaitCondition, WaitTimeout, Webhook, WorkerId,
 };
 use serde_json::{Value, json};
 
@@ -220,6 +220,12 @@ fn loops() -> Vec<Event> {
     ]
 }
 
+fn cache() -> Option<CommandCache> {
+    let (execution, completed_at) = (ExecutionId(i64::MAX), at(1));
+    let reused = Some(ReusedOutput { execution, command: COMMAND, completed_at });
+    Some(CommandCache { key: CacheKey(Digest::of(b"key")), reused })
+}
+
 fn commands() -> Vec<Event> {
     let places = [Place::Task(0), Place::Item { index: 5, task: 1 }, Place::Claim { frame: 2 }];
     let bindings = BTreeMap::from([("workload".to_owned(), output()), ("big".to_owned(), large())]);
@@ -232,6 +238,7 @@ fn commands() -> Vec<Event> {
             tool: ToolKind::Python,
             pool: Pool::new("gpu"),
             bindings: Bindings(bindings.clone()),
+            cache: cache(),
         })
         .collect()
 }

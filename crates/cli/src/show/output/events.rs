@@ -62,8 +62,14 @@ fn about(event: &Event) -> String {
         Event::IterationFailed { run, index, error } => {
             format!("run {run}  item {index}  {}", failed(error))
         }
-        Event::CommandIssued { command, task, step, tool, .. } => {
-            format!("command {command}  {step}  {tool}, {}", place(task))
+        Event::CommandIssued { command, task, step, tool, cache, .. } => {
+            let reused = cache.as_ref().and_then(|cache| cache.reused);
+            let reused = reused.map(|it| format!(", reuses the output of {}", it.execution));
+            format!(
+                "command {command}  {step}  {tool}, {}{}",
+                place(task),
+                reused.unwrap_or_default()
+            )
         }
         Event::CommandClaimed { command, attempt, worker, .. } => {
             format!("command {command}  attempt {attempt} by {worker}")

@@ -1,0 +1,92 @@
+//! Looking up cached outputs: the newest completed command with a cache key.
+//!
+//! The cache is an index of the log: an entry names the command, and the output is read from the
+//! event that completed it. What is no longer in the log cannot be reused.
+
+use noetl_engine::{CachedOutput, OutputLookup};
+use noetl_model::{
+    CommandId, Event, ExecutionId, IndexKey, IndexKind, Payload, Recorded, ReusedOutput, Seq,
+    Timestamp,
+};
+use noetl_store::{IndexOrder, IndexPage, IndexRow};
+
+use crate::Control;
+use crate::error::LoadError;
+
+/// The number of entries of a key that are looked at, of the executions that started last.
+const ENTRIES_MAX: usize = 16;
+
+/// The number of events among which the end of a command is looked for, from the time of its end on.
+const EVENTS_MAX: usize = 256;
+
+impl Control {
+    /// Returns the newest output with a cache key that is young enough.
+    pub(crate) async fn cached_output(
+        &self,
+        execution: ExecutionId,
+        lookup: OutputLookup,
+    ) -> Result<Option<CachedOutput>, LoadError> {
+        let key = IndexKey::new(lookup.key.0.to_string());
+        let page = IndexPage { order: IndexOrder::NewestFirst, after: None, limit: ENTRIES_MAX };
+        let rows = self.parts.store.indexed(IndexKind::CachedOutput, &key, page).await;
+        let rows = rows.map_err(|error| LoadError::of_store(execution, error))?;
+        let now = self.parts.stamps.now();
+        let mut young: Vec<IndexRow> =
+            rows.into_iter().filter(|row| now < row.at.after(lookup.ttl)).collect();
+        young.sort_by_key(|row| std::cmp::Reverse(row.at));
+        for row in young {
+            let Some(command) = row.entry.command else { continue };
+            if let Some(output) = self.output_of(row.execution, command, row.at).await? {
+                let origin =
+                    ReusedOutput { execution: row.execution, command, completed_at: row.at };
+                return Ok(Some(CachedOutput { origin, output }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the output of a command that completed at a time; `None` if the log does not have it.
+    async fn output_of(
+        &self,
+        execution: ExecutionId,
+        command: CommandId,
+        at: Timestamp,
+    ) -> Result<Option<Payload>, LoadError> {
+        let before = self.last_before(execution, at).await?;
+        let page = self.read_some(execution, before, EVENTS_MAX).await?;
+        Ok(page.into_iter().find_map(|Recorded { event, .. }| {
+            let Event::CommandCompleted { command: ended, output, .. } = event else { return None };
+            (ended == command).then_some(output)
+        }))
+    }
+
+    /// Returns the seq of the last event before a time. The times of a log never go back.
+    async fn last_before(&self, execution: ExecutionId, at: Timestamp) -> Result<Seq, LoadError> {
+        let (mut low, mut high) = (0, 1);
+        // Doubles until an event at or after the time is found, then halves.
+        while self.is_before(execution, Seq(high), at).await? {
+            low = high;
+            high *= 2;
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.is_before(execution, Seq(middle), at).await? {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(Seq(low))
+    }
+
+    /// True if the log has an event with this seq, and it is before a time.
+    async fn is_before(
+        &self,
+        execution: ExecutionId,
+        seq: Seq,
+        at: Timestamp,
+    ) -> Result<bool, LoadError> {
+        let found = self.read_some(execution, Seq(seq.0 - 1), 1).await?;
+        Ok(found.first().is_some_and(|recorded| recorded.at < at))
+    }
+}
