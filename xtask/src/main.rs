@@ -10,6 +10,7 @@
 
 mod bench;
 mod cargo;
+mod faults;
 mod fixtures;
 mod provision;
 mod suite;
@@ -29,6 +30,7 @@ Commands:
   deny               check licences, versions and sources of third-party crates (deny.toml)
   ci                 the gate: format, clippy, tidy, deny, fixtures, test
   bench [SCENARIO]   measure, and compare with the limit in the same run
+  faults [NAME…]     list the fault runs, or make some of them at full size
   fixtures DIR       run playbooks of others and compare the outcome (--help says more)
   ui --shots DIR     take pictures of every page of the web interface";
 
@@ -53,6 +55,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "deny" => deny(),
         "ci" => ci(),
         "bench" => bench::run(rest),
+        "faults" => faults::run(rest),
         "fixtures" => fixtures::run(rest),
         "ui" => ui::run(rest),
         "help" | "--help" | "-h" => {

@@ -3,6 +3,7 @@
 //! Each check is a function from the tree to its faults. `cargo xtask tidy` and a test run all of
 //! them, so that no separate gate can be forgotten. Each check has a test with a planted fault.
 
+mod catalogue;
 mod comments;
 mod compatibility;
 mod crates;
@@ -23,6 +24,8 @@ use anyhow::{Result, bail};
 
 use crate::cargo;
 use tree::SourceTree;
+
+pub(crate) use catalogue::{CATALOGUE, TestedState, entries};
 
 /// A violation of a rule, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +56,8 @@ impl fmt::Display for TidyFault {
 }
 
 const CHECKS: &[fn(&SourceTree) -> Vec<TidyFault>] = &[
+    catalogue::fault_runs_are_tests,
+    catalogue::the_catalogue_is_complete,
     comments::comments_tell_no_history,
     comments::doc_comments_name_the_thing_first,
     compatibility::every_rule_is_held_up_by_a_test,

@@ -81,17 +81,21 @@ fn leads_somewhere(tree: &SourceTree, from: &str, link: &str) -> bool {
 
 /// Checks that every test named in `docs/guarantees.md` exists.
 pub(super) fn guarantees_name_tests_that_exist(tree: &SourceTree) -> Vec<TidyFault> {
-    const GUARANTEES: &str = "docs/guarantees.md";
+    missing_tests(tree, "docs/guarantees.md")
+}
+
+/// Returns a fault for every test that a page names and that does not exist.
+pub(super) fn missing_tests(tree: &SourceTree, page: &str) -> Vec<TidyFault> {
+    let functions: BTreeSet<&str> = tree
+        .rust("")
+        .flat_map(|(_, text)| text.split("fn ").skip(1))
+        .filter_map(|rest| Some(rest.split_once('(')?.0))
+        .collect();
     let mut faults = Vec::new();
-    for (index, line) in tree.get(GUARANTEES).unwrap_or_default().lines().enumerate() {
+    for (index, line) in tree.get(page).unwrap_or_default().lines().enumerate() {
         for name in line.split('`').skip(1).step_by(2).filter(|name| is_test_name(name)) {
-            let test = format!("fn {name}(");
-            if !tree.rust("").any(|(_, text)| text.contains(&test)) {
-                faults.push(TidyFault::at(
-                    GUARANTEES,
-                    index + 1,
-                    format!("no test is called `{name}`"),
-                ));
+            if !functions.contains(name) {
+                faults.push(TidyFault::at(page, index + 1, format!("no test is called `{name}`")));
             }
         }
     }
@@ -99,7 +103,7 @@ pub(super) fn guarantees_name_tests_that_exist(tree: &SourceTree) -> Vec<TidyFau
 }
 
 /// True if a name looks like a test's: lower case, with at least two underscores.
-fn is_test_name(text: &str) -> bool {
+pub(super) fn is_test_name(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         && text.matches('_').count() > 1
 }

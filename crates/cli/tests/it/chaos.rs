@@ -1,7 +1,7 @@
 //! Two servers, two workers, PostgreSQL and NATS, of which some fail under load: every execution
 //! reaches the right end, once, without manual intervention.
 //!
-//! `NOETL_CRASH=full` runs it at full size.
+//! `NOETL_FAULTS=full` runs it at full size.
 
 mod existing;
 pub(crate) mod fleet;
@@ -71,7 +71,7 @@ impl Size {
     };
 
     fn chosen() -> Self {
-        let is_full = std::env::var_os("NOETL_CRASH").is_some_and(|size| size == "full");
+        let is_full = std::env::var_os("NOETL_FAULTS").is_some_and(|size| size == "full");
         if is_full { Self::FULL } else { Self::SMALL }
     }
 }

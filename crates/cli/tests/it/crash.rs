@@ -1,7 +1,7 @@
 //! Many executions whose process is killed repeatedly at random moments: each execution reaches the
 //! right end, once.
 //!
-//! `NOETL_CRASH=full` runs it at full size, `NOETL_CRASH_SEED=n` sets the seed.
+//! `NOETL_FAULTS=full` runs it at full size, `NOETL_FAULTS_SEED=n` sets the seed.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -202,10 +202,10 @@ async fn start(storm: &Storm, numbers: Range<u64>) -> Vec<ExecutionId> {
 
 #[test]
 fn executions_that_are_killed_again_and_again_all_end_right_and_once() {
-    let is_full = std::env::var_os("NOETL_CRASH").is_some_and(|size| size == "full");
+    let is_full = std::env::var_os("NOETL_FAULTS").is_some_and(|size| size == "full");
     let size = if is_full { Size::FULL } else { Size::SMALL };
-    let seed = std::env::var("NOETL_CRASH_SEED").map_or(1, |seed| seed.parse().unwrap());
-    println!("{size:?}, NOETL_CRASH_SEED={seed}");
+    let seed = std::env::var("NOETL_FAULTS_SEED").map_or(1, |seed| seed.parse().unwrap());
+    println!("{size:?}, NOETL_FAULTS_SEED={seed}");
     let sandbox = Sandbox::new();
     let (database, ledger) = (sandbox.path("noetl.db"), sandbox.path("ledger"));
     let mut storm = Storm { sandbox, database, ledger, slowest: Duration::ZERO };
