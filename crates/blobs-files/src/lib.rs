@@ -1,13 +1,15 @@
 //! Blob storage in a directory: one file for each payload, named by its digest, in a subdirectory
 //! named by the first byte.
 //!
-//! A file is created atomically and durable before anything refers to it. Bytes are checked against
-//! their digest when they are read. Any number of processes may share a directory, also over a
+//! A file is created atomically, and its content and its name are flushed to the disk before anything
+//! refers to it. Bytes are checked against their digest when they are read. Any number of processes may share a directory, also over a
 //! network.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, FileTimes};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -18,10 +20,24 @@ use noetl_store::{Blobs, StoreError, WRITE_CHECK_LEN, WriteFault};
 /// The suffix of a file that is being written.
 const TEMPORARY: &str = ".part";
 
+/// The suffix of a file that is being removed.
+const ASIDE: &str = ".old";
+
 /// A directory of large payloads.
 #[derive(Debug, Clone)]
 pub struct FileBlobs {
     directory: PathBuf,
+    flushed: Arc<FlushedNames>,
+}
+
+/// The subdirectories whose names this process has flushed to the disk.
+#[derive(Debug, Default)]
+struct FlushedNames(Mutex<BTreeSet<PathBuf>>);
+
+impl FlushedNames {
+    fn names(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl FileBlobs {
@@ -30,13 +46,18 @@ impl FileBlobs {
         let directory = std::path::absolute(directory)?;
         private_files::create_directory(&directory)?;
         private_files::restrict(&directory);
-        Ok(Self { directory })
+        Ok(Self { directory, flushed: Arc::default() })
     }
 
     fn place(&self, digest: &Digest) -> BlobLocation {
         let name = digest.to_string();
         let directory = self.directory.join(&name[..2]);
-        BlobLocation { file: directory.join(&name), directory }
+        BlobLocation {
+            file: directory.join(&name),
+            directory,
+            root: self.directory.clone(),
+            flushed: Arc::clone(&self.flushed),
+        }
     }
 
     /// Runs disk work on a blocking thread.
@@ -61,8 +82,10 @@ impl FileBlobs {
 
 /// The location of a payload.
 struct BlobLocation {
+    root: PathBuf,
     directory: PathBuf,
     file: PathBuf,
+    flushed: Arc<FlushedNames>,
 }
 
 impl BlobLocation {
@@ -78,8 +101,35 @@ impl BlobLocation {
             return Ok(false);
         }
         file.set_times(FileTimes::new().set_modified(SystemTime::now()))?;
+        // Another process may have named the file and not have flushed the name.
+        self.flush_names()?;
         // A concurrent removal may not have seen the new modification time.
         Ok(self.file.exists())
+    }
+
+    /// Flushes the name of the file, and that of its directory unless this process has done that.
+    fn flush_names(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()?;
+        if !self.flushed.names().contains(&self.directory) {
+            File::open(&self.root)?.sync_all()?;
+            self.flushed.names().insert(self.directory.clone());
+        }
+        Ok(())
+    }
+
+    fn aside(&self) -> PathBuf {
+        self.file.with_added_extension(&ASIDE[1..])
+    }
+
+    /// Returns the content; also that of a file whose removal a process has not finished.
+    fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        for file in [&self.file, &self.aside(), &self.file] {
+            match fs::read(file) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                read => return read.map(Some),
+            }
+        }
+        Ok(None)
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
@@ -88,18 +138,23 @@ impl BlobLocation {
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(&self.file)?;
-        File::open(&self.directory)?.sync_all()
+        self.flush_names()
     }
 
     /// Removes a file unless it was modified since `before`. Returns true if this call removed it.
     fn remove(&self, before: SystemTime) -> io::Result<bool> {
-        let aside = self.file.with_extension("old");
+        let aside = self.aside();
         match fs::rename(&self.file, &aside) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             renamed => renamed?,
         }
-        // After the rename, no writer can update the modification time, so this check is final.
-        if fs::metadata(&aside)?.modified()? < before {
+        // After the rename, no writer can update the modification time, so this check is final. If
+        // another process has given the file its name back, that one decides.
+        let modified = match fs::metadata(&aside) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            metadata => metadata?.modified()?,
+        };
+        if modified < before {
             fs::remove_file(&aside)?;
             return Ok(true);
         }
@@ -126,16 +181,28 @@ fn aged(directory: &Path, before: SystemTime) -> io::Result<Vec<Digest>> {
         }
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        match name.parse() {
-            Ok(digest) => found.push(digest),
-            // A file that a crashed process left behind while writing or removing.
-            Err(_) if name.ends_with(TEMPORARY) || name.ends_with(".old") => {
-                fs::remove_file(entry.path())?;
-            }
-            Err(_) => {}
+        if name.ends_with(TEMPORARY) {
+            // A crashed process was writing it.
+            fs::remove_file(entry.path())?;
+        } else if let Some(digest) = name.strip_suffix(ASIDE) {
+            // A crashed process was removing it, but may have seen that it is in use again.
+            found.extend(put_back(&entry.path(), directory, digest)?);
+        } else {
+            found.extend(name.parse::<Digest>().ok());
         }
     }
     Ok(found)
+}
+
+/// Gives a file its name back, unless there is another one by now; returns its digest.
+fn put_back(aside: &Path, directory: &Path, name: &str) -> io::Result<Option<Digest>> {
+    let file = directory.join(name);
+    if file.exists() {
+        fs::remove_file(aside)?;
+        return Ok(None);
+    }
+    fs::rename(aside, file)?;
+    Ok(name.parse().ok())
 }
 
 fn system_time(at: Timestamp) -> SystemTime {
@@ -156,12 +223,7 @@ impl Blobs for FileBlobs {
 
     async fn get(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let place = self.place(digest);
-        let read = self.away(move || match fs::read(&place.file) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        });
-        let bytes = read.await?;
+        let bytes = self.away(move || place.read()).await?;
         match &bytes {
             Some(bytes) if Digest::of(bytes) != *digest => Err(StoreError::Corrupt {
                 what: format!("the file of the value {digest}"),

@@ -80,6 +80,23 @@ async fn what_a_dying_process_left_behind_goes() {
 }
 
 #[tokio::test]
+async fn a_value_whose_removal_a_dying_process_began_is_read_and_kept_for_the_next() {
+    let (blobs, _directory) = opened();
+    let digest = Digest::of(BODY);
+    let first = digest.as_bytes()[0];
+    blobs.put(&digest, BODY).await.unwrap();
+    age(&blobs, &digest);
+    let place = blobs.place(&digest);
+    fs::rename(&place.file, place.aside()).unwrap();
+    assert_eq!(blobs.get(&digest).await.unwrap().as_deref(), Some(BODY));
+    assert_eq!(blobs.aged(first, far()).await.unwrap(), [digest], "whether it goes is asked again");
+    assert_eq!(blobs.get(&digest).await.unwrap().as_deref(), Some(BODY));
+    fs::copy(&place.file, place.aside()).unwrap();
+    assert!(blobs.remove(&digest, far()).await.unwrap());
+    assert_eq!(blobs.get(&digest).await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn a_store_keeps_large_values_in_the_directory_and_none_in_its_file() {
     let (blobs, directory) = opened();
     let path = directory.path().join("history.db");

@@ -2,7 +2,7 @@
 //! ones with wider permissions are restricted when they are opened.
 
 use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -13,10 +13,19 @@ const DIRECTORY: u32 = 0o700;
 /// The mode bits that grant access to other users.
 const OTHERS: u32 = 0o077;
 
-/// Creates a directory and its missing parents with owner-only mode. Existing directories keep
-/// their mode.
+/// Creates a directory and its missing parents with owner-only mode, and flushes their names to the
+/// disk. Existing directories keep their mode.
 pub fn create_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(DIRECTORY).create(path)
+    let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    DirBuilder::new().recursive(true).mode(DIRECTORY).create(path)?;
+    missing.into_iter().try_for_each(flush_name)
+}
+
+/// Flushes the name of a file or directory to the disk, so that it is there after a power loss.
+pub fn flush_name(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Opens a file for writing with owner-only mode, creating it if it is missing.
@@ -37,6 +46,22 @@ pub fn create_file(path: &Path) -> io::Result<()> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Creates a file with its content and owner-only mode. It is there as a whole or not at all, also
+/// after a power loss; an existing file is an error ([`ErrorKind::AlreadyExists`]) and stays.
+pub fn create_file_with(path: &Path, content: &[u8]) -> io::Result<()> {
+    let new = path.with_added_extension(format!("{}.new", std::process::id()));
+    let made = write_new(&new, content).and_then(|()| fs::hard_link(&new, path));
+    let removed = fs::remove_file(&new);
+    made.and(removed)?;
+    flush_name(path)
+}
+
+fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::options().create(true).write(true).truncate(true).mode(FILE).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
 }
 
 /// Removes the access of other users to a file or directory, and logs the change.
@@ -78,6 +103,18 @@ mod tests {
         open_file(&opened).unwrap();
         create_file(&created).unwrap();
         assert_eq!((mode(&opened), mode(&created)), (FILE, FILE));
+    }
+
+    #[test]
+    fn a_file_is_created_with_its_content_and_never_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("key");
+        create_file_with(&file, b"first").unwrap();
+        let again = create_file_with(&file, b"second").unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&file).unwrap(), b"first");
+        assert_eq!(mode(&file), FILE);
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "nothing else is left behind");
     }
 
     #[test]

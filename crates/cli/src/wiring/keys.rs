@@ -1,12 +1,12 @@
 //! The keys that encrypt secrets: from the environment, else from a file beside the embedded
 //! database.
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use noetl_private_files as private_files;
 use noetl_secrets::{EncryptionKey, Keyring};
 
 use crate::config::Config;
@@ -17,8 +17,6 @@ const KEYS_OLD: &str = "NOETL_ENCRYPTION_KEYS_OLD";
 const ALLOW_INSECURE: &str = "NOETL_ALLOW_INSECURE_DEFAULT_KEY";
 /// Help text: how to create a key.
 const MAKE_ONE: &str = "make one with `openssl rand -base64 32` and give it to every server";
-/// File mode: readable and writable by the owner only.
-const OWNER_ONLY: u32 = 0o600;
 
 /// Returns the keys of an embedded database. Without a key in the environment, one is generated
 /// once and stored beside the database.
@@ -77,14 +75,8 @@ fn old(config: &Config) -> Result<Vec<EncryptionKey>, Failure> {
 /// Reads the key in a file; generates it if the file is missing.
 fn kept(file: &Path) -> anyhow::Result<EncryptionKey> {
     let key = EncryptionKey::generate();
-    let made = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(file);
-    match made {
-        Ok(mut made) => {
-            made.write_all(key.encode().as_bytes())
-                .and_then(|()| made.sync_all())
-                .with_context(|| format!("cannot write {}", file.display()))?;
-            return Ok(key);
-        }
+    match private_files::create_file_with(file, key.encode().as_bytes()) {
+        Ok(()) => return Ok(key),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         Err(error) => {
             return Err(error).with_context(|| format!("cannot make {}", file.display()));
@@ -119,7 +111,7 @@ mod tests {
         let config = Config::of(&[]);
         let first = embedded(&database, &config).unwrap();
         let file = directory.path().join("a.db.key");
-        assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, OWNER_ONLY);
+        assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
         assert_eq!(version(&embedded(&database, &config).unwrap()), version(&first));
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(embedded(&database, &config).is_err(), "others can read it");
