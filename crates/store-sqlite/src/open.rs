@@ -9,10 +9,10 @@ use log::LevelFilter;
 use noetl_private_files as private_files;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Row as _, SqliteConnection, SqlitePool};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection, SqlitePool};
 use tokio::time::Instant;
 
-use crate::row::primary_code;
+use crate::row::{extended_code, primary_code};
 
 /// The migrations from an empty file to the current schema.
 static MIGRATIONS: Migrator = sqlx_macros::migrate!();
@@ -35,6 +35,8 @@ const LOG_FILE_MAX: &str = "67108864";
 const WRITER_CACHE: &str = "-16384";
 /// SQLite's error code for a file that is not a database.
 const NOT_A_DATABASE: i32 = 26;
+/// SQLite's extended error code for a file whose last change has to be rolled back first.
+const TO_BE_ROLLED_BACK: i32 = 776;
 
 /// The reason a database could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +51,8 @@ pub enum OpenError {
     Newer { path: PathBuf },
     #[error("{} was written by an older version of noetl and has to be served once", path.display())]
     Older { path: PathBuf },
+    #[error("a change of {} was interrupted; it has to be served once", path.display())]
+    Interrupted { path: PathBuf },
     #[error("cannot lock {}", path.display())]
     Lock {
         path: PathBuf,
@@ -113,7 +117,14 @@ pub(crate) fn keep_private(path: &Path) -> Result<(), OpenError> {
 
 /// Opens the writing connection to a noetl database and applies the migrations.
 pub(crate) async fn writer(path: &Path) -> Result<SqliteConnection, OpenError> {
-    match examine(path).await {
+    let examined = match examine(path).await {
+        Err(OpenError::Interrupted { .. }) => {
+            roll_back(path).await?;
+            examine(path).await
+        }
+        examined => examined,
+    };
+    match examined {
         Ok(()) | Err(OpenError::Missing { .. } | OpenError::Older { .. }) => {}
         Err(error) => return Err(error),
     }
@@ -123,6 +134,18 @@ pub(crate) async fn writer(path: &Path) -> Result<SqliteConnection, OpenError> {
         .await
         .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
     Ok(connection)
+}
+
+/// Undoes a change that was interrupted before the database had a write-ahead log: the process died
+/// while it created the file. SQLite does it with the first read of a connection that may write.
+async fn roll_back(path: &Path) -> Result<(), OpenError> {
+    let failed = |error| open_error(path, error);
+    let mut connection = options(path).connect().await.map_err(failed)?;
+    sqlx::query(include_str!("../sql/examine.sql"))
+        .execute(&mut connection)
+        .await
+        .map_err(failed)?;
+    connection.close().await.map_err(failed)
 }
 
 /// Opens a second writing connection, which leaves flushing to the first one.
@@ -192,7 +215,9 @@ fn options(path: &Path) -> SqliteConnectOptions {
 }
 
 fn open_error(path: &Path, source: sqlx::Error) -> OpenError {
-    if primary_code(&source) == Some(NOT_A_DATABASE) {
+    if extended_code(&source) == Some(TO_BE_ROLLED_BACK) {
+        OpenError::Interrupted { path: path.to_owned() }
+    } else if primary_code(&source) == Some(NOT_A_DATABASE) {
         OpenError::NotOurs { path: path.to_owned() }
     } else {
         OpenError::Connect { path: path.to_owned(), source }

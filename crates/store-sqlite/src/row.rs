@@ -51,7 +51,8 @@ pub(crate) fn primary_code(error: &sqlx::Error) -> Option<i32> {
     extended_code(error).map(|code| code & 0xff)
 }
 
-fn extended_code(error: &sqlx::Error) -> Option<i32> {
+/// Returns SQLite's extended error code.
+pub(crate) fn extended_code(error: &sqlx::Error) -> Option<i32> {
     error.as_database_error()?.code()?.parse().ok()
 }
 

@@ -63,8 +63,8 @@ async fn try_open(path: &Path, config: &Config) -> Result<Result<SqliteStore, Op
 /// Opens a database read-only, also if another process writes to it.
 pub(crate) async fn open_read_only(path: &Path, config: &Config) -> Result<SqliteStore, Failure> {
     match SqliteStore::open_read_only(path).await {
-        // Opening the database once for writing migrates it.
-        Err(OpenError::Older { .. }) => open(path, config).await,
+        // Opening the database once for writing migrates it, or undoes what was interrupted.
+        Err(OpenError::Older { .. } | OpenError::Interrupted { .. }) => open(path, config).await,
         opened => with_payloads(opened.map_err(explained)?, config),
     }
 }
@@ -167,7 +167,9 @@ fn explained(error: OpenError) -> Failure {
             .help("`noetl run FILE` makes it; --db PATH or NOETL_DB name another"),
         OpenError::NotOurs { .. } => Failure::bad_input(error).help(ELSEWHERE),
         OpenError::Newer { .. } => Failure::broken(error).help("use that version of noetl"),
-        OpenError::Older { .. } | OpenError::Migrate { .. } => Failure::broken(error),
+        OpenError::Older { .. } | OpenError::Interrupted { .. } | OpenError::Migrate { .. } => {
+            Failure::broken(error)
+        }
         OpenError::Lock { .. } | OpenError::Make { .. } | OpenError::Connect { .. } => {
             Failure::broken(error).help(ELSEWHERE)
         }

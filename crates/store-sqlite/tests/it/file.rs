@@ -182,6 +182,39 @@ async fn the_database_of_another_program_is_refused_and_left_alone() {
     assert!(std::fs::read(&path).unwrap() == bytes, "nothing was written to it");
 }
 
+/// Leaves a database whose process died in the middle of a change, with the journal to undo it.
+async fn interrupted(path: &Path, before: &'static str) {
+    let (scratch, _keep) = fresh_path();
+    std::fs::write(&scratch, b"").unwrap();
+    let mut connection = connect(&scratch).await;
+    connection.execute(before).await.unwrap();
+    let change = "PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (a); \
+                  WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50) \
+                  INSERT INTO half SELECT randomblob(5000) FROM n";
+    connection.execute(change).await.unwrap();
+    for suffix in ["", "-journal"] {
+        let of = |path: &Path| format!("{}{suffix}", path.display());
+        std::fs::copy(of(&scratch), of(path)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_database_whose_creation_was_interrupted_is_created_again() {
+    let (path, _keep) = fresh_path();
+    interrupted(&path, "PRAGMA user_version").await;
+    let told = "a change of FILE was interrupted; it has to be served once";
+    assert_eq!(read_only_error(&path).await, told);
+    append(&open(&path).await, start(A)).await;
+    assert_eq!(seqs(&SqliteStore::open_read_only(&path).await.unwrap(), A).await, [1]);
+}
+
+#[tokio::test]
+async fn the_interrupted_database_of_another_program_is_refused() {
+    let (path, _keep) = fresh_path();
+    interrupted(&path, "CREATE TABLE theirs (a)").await;
+    assert_eq!(open_error(&path).await, "FILE is not a noetl database");
+}
+
 #[tokio::test]
 async fn a_database_of_a_newer_version_is_refused() {
     let (path, _keep) = fresh_path();

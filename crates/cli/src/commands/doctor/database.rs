@@ -51,6 +51,10 @@ fn unopened(shown: &str, error: &OpenError) -> DoctorCheck {
             let found = format!("{shown} is of an older version");
             DoctorCheck::warn("database", found, "the next run migrates it")
         }
+        OpenError::Interrupted { .. } => {
+            let found = format!("a change of {shown} was interrupted");
+            DoctorCheck::warn("database", found, "the next run undoes it")
+        }
         OpenError::Newer { .. } => {
             DoctorCheck::fail("database", error.to_string(), "use that version")
         }
