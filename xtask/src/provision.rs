@@ -51,6 +51,18 @@ const PROGRAMS: &[Program] = &[
         needed_by: "crates/web",
     },
     Program {
+        name: "strace",
+        package: "strace",
+        why: "writes and flushes are recorded by it, and let fail",
+        needed_by: "crates/faults",
+    },
+    Program {
+        name: "faketime",
+        package: "faketime",
+        why: "processes get wrong clocks from its library",
+        needed_by: "crates/faults",
+    },
+    Program {
         name: "npm",
         package: "npm",
         why: "the checker of accessibility is fetched by it",

@@ -97,6 +97,7 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-cli", All),
     ("noetl-testkit", All),
     ("noetl-sim", All),
+    ("noetl-faults", All),
     ("noetl-bench", All),
     ("noetl-fixtures", All),
     ("xtask", Only(&[])),
@@ -104,7 +105,7 @@ const LAYERS: &[(&str, Allowed)] = &[
 
 /// Crates for tests and measurements only: nothing that ships may depend on them.
 const NEVER_SHIPPED: &[&str] =
-    &["noetl-testkit", "noetl-sim", "noetl-bench", "noetl-fixtures", "xtask"];
+    &["noetl-testkit", "noetl-sim", "noetl-faults", "noetl-bench", "noetl-fixtures", "xtask"];
 
 /// Returns the packages of the workspace, from `cargo metadata`.
 pub(super) fn metadata() -> Result<Value> {
