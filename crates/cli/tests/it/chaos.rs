@@ -9,6 +9,7 @@ pub(crate) mod fleet;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use noetl_faults::is_full_size;
 use serde_json::{Value, json};
 
 use fleet::Fleet;
@@ -71,8 +72,7 @@ impl Size {
     };
 
     fn chosen() -> Self {
-        let is_full = std::env::var_os("NOETL_FAULTS").is_some_and(|size| size == "full");
-        if is_full { Self::FULL } else { Self::SMALL }
+        if is_full_size() { Self::FULL } else { Self::SMALL }
     }
 }
 
@@ -102,6 +102,43 @@ fn servers_that_are_killed_in_turn_lose_and_repeat_nothing() {
     }
     load.join().expect("everything is started");
     println!("{}", conclude(fleet, &format!("servers killed {kills} times"), begun));
+}
+
+#[test]
+fn servers_workers_and_broker_that_are_killed_together_lose_nothing() {
+    let size = Size::chosen();
+    let mut fleet = Fleet::new();
+    let begun = Instant::now();
+    let load = fleet.load(size);
+    let mut kills = 0;
+    while !load.is_finished() {
+        thread::sleep(size.kill_every);
+        fleet.kill_and_restart_everything();
+        kills += 1;
+    }
+    load.join().expect("everything is started");
+    println!("{}", conclude(fleet, &format!("everything killed {kills} times"), begun));
+}
+
+#[test]
+fn workers_that_are_killed_or_stopped_beyond_their_leases_lose_nothing() {
+    let size = Size::chosen();
+    let mut fleet = Fleet::new();
+    let begun = Instant::now();
+    let load = fleet.load(size);
+    let mut kills = 0;
+    fleet.await_completed(1);
+    fleet.signal_worker(1, "STOP");
+    while !load.is_finished() {
+        thread::sleep(size.kill_every);
+        fleet.kill_and_restart_worker(0);
+        kills += 1;
+    }
+    load.join().expect("everything is started");
+    // The commands of the stopped worker are run by the other one; then it comes late.
+    fleet.await_ends();
+    fleet.signal_worker(1, "CONT");
+    println!("{}", conclude(fleet, &format!("a worker killed {kills} times, one stopped"), begun));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use noetl_bus::LocalBus;
 use noetl_control::{Control, ControlSettings, PlaybookChoice, StartRequest};
+use noetl_faults::{Chance, is_full_size};
 use noetl_model::{ExecutionId, IdGenerator};
 use noetl_store::SystemClock;
 use noetl_store_sqlite::SqliteStore;
@@ -103,19 +104,6 @@ impl Size {
     const FULL: Self = Self { executions: 200, kills: 100 };
 }
 
-/// Random numbers by seed.
-struct Chance(u64);
-
-impl Chance {
-    /// Returns a number from zero to `end`, exclusive.
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
-
 /// The moment of a kill: after some lines in the ledger, or after a while if that is sooner.
 struct Moment {
     lines: u64,
@@ -202,8 +190,7 @@ async fn start(storm: &Storm, numbers: Range<u64>) -> Vec<ExecutionId> {
 
 #[test]
 fn executions_that_are_killed_again_and_again_all_end_right_and_once() {
-    let is_full = std::env::var_os("NOETL_FAULTS").is_some_and(|size| size == "full");
-    let size = if is_full { Size::FULL } else { Size::SMALL };
+    let size = if is_full_size() { Size::FULL } else { Size::SMALL };
     let seed = std::env::var("NOETL_FAULTS_SEED").map_or(1, |seed| seed.parse().unwrap());
     println!("{size:?}, NOETL_FAULTS_SEED={seed}");
     let sandbox = Sandbox::new();
@@ -212,7 +199,7 @@ fn executions_that_are_killed_again_and_again_all_end_right_and_once() {
     let runtime = Runtime::new().unwrap();
 
     let begun = Instant::now();
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     let mut started = Vec::new();
     // Half of the executions exist from the beginning, the others are started one by one.
     for kill in 0..size.kills {

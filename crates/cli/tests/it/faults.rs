@@ -23,14 +23,14 @@ const REQUEST_MAX: Duration = Duration::from_secs(15);
 
 /// A response of a server.
 #[derive(Debug)]
-struct Answer {
-    status: u16,
-    head: String,
-    body: Value,
-    took: Duration,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Value,
+    pub(crate) took: Duration,
 }
 
-fn ask(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
+pub(crate) fn ask(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
     let begun = Instant::now();
     let mut stream = TcpStream::connect(&server.address).expect("it listens");
     let (body, host) = (body.to_string(), &server.address);
@@ -52,20 +52,20 @@ fn ask(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
     }
 }
 
-fn get(server: &Server, path: &str) -> Answer {
+pub(crate) fn get(server: &Server, path: &str) -> Answer {
     ask(server, "GET", path, &Value::Null)
 }
 
-fn start(server: &Server, path: &str) -> Answer {
+pub(crate) fn start(server: &Server, path: &str) -> Answer {
     ask(server, "POST", "/api/execute", &json!({ "path": path }))
 }
 
-fn register(server: &Server, content: &str) {
+pub(crate) fn register(server: &Server, content: &str) {
     let registered = ask(server, "POST", "/api/catalog/register", &json!({ "content": content }));
     assert_eq!(registered.status, 200, "{registered:?}");
 }
 
-fn await_completion(server: &Server, started: &Value) {
+pub(crate) fn await_completion(server: &Server, started: &Value) {
     let id = started["execution_id"].as_str().unwrap_or_else(|| panic!("{started}"));
     eventually("the execution completes", || {
         get(server, &format!("/api/executions/{id}/status")).body["status"] == "COMPLETED"
@@ -73,7 +73,7 @@ fn await_completion(server: &Server, started: &Value) {
 }
 
 /// Returns the cause that a check of `/readyz` reports.
-fn cause<'a>(ready: &'a Answer, check: &str) -> &'a str {
+pub(crate) fn cause<'a>(ready: &'a Answer, check: &str) -> &'a str {
     let checks = ready.body["checks"].as_array().expect("there are checks");
     let check = checks.iter().find(|it| it["name"] == check).expect("the check is there");
     check["cause"].as_str().unwrap_or_default()
@@ -120,14 +120,14 @@ fn a_database_that_does_not_answer_holds_nobody_up() {
 }
 
 /// A file system of a few megabytes, unmounted when dropped.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
     /// Mounts a small file system; prints the reason and returns `None` if that is impossible here.
-    fn mount(at: PathBuf) -> Option<Self> {
+    pub(crate) fn mount(at: PathBuf) -> Option<Self> {
         fs::create_dir(&at).expect("the home is ours");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]).arg(&at);
+        mount.args(["-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs"]).arg(&at);
         let reason = match mount.output() {
             Ok(output) if output.status.success() => return Some(Self(at)),
             Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
@@ -138,14 +138,14 @@ impl SmallDisk {
     }
 
     /// Fills all space that is left.
-    fn fill(&self) {
+    pub(crate) fn fill(&self) {
         let mut filler = fs::File::create(self.0.join("filler")).expect("there is room for a name");
         for chunk in [64 * 1024, 4096, 1] {
             while filler.write_all(&vec![1; chunk]).is_ok() {}
         }
     }
 
-    fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         fs::remove_file(self.0.join("filler")).expect("it is there");
     }
 }

@@ -222,7 +222,7 @@ fn two_servers_of_which_one_is_killed_fire_each_instant_once() {
 }
 
 /// Returns the instants of each schedule in order, each with the start time of its execution.
-async fn fired(database: &str) -> BTreeMap<String, Vec<(Timestamp, Timestamp)>> {
+pub(crate) async fn fired(database: &str) -> BTreeMap<String, Vec<(Timestamp, Timestamp)>> {
     let settings =
         ClusterSettings::from_env(|name| (name == "DATABASE_URL").then(|| database.to_owned()));
     let settings = settings.expect("the settings are right");
@@ -239,9 +239,11 @@ async fn fired(database: &str) -> BTreeMap<String, Vec<(Timestamp, Timestamp)>> 
             else {
                 panic!("{:?}", events[0]);
             };
-            let word = |key: &str| workload["schedule"][key].as_str().expect("a text").to_owned();
-            let instant = word("instant").parse().expect("an instant");
-            found.entry(word("path")).or_default().push((instant, summary.started_at));
+            let schedule = &workload["schedule"];
+            let Some(path) = schedule["path"].as_str() else { continue };
+            let instant = schedule["instant"].as_str().expect("a text").parse();
+            let instant = instant.expect("an instant");
+            found.entry(path.to_owned()).or_default().push((instant, summary.started_at));
         }
         let Some(last) = listed.last() else { break };
         before = Some(last.execution);

@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use super::existing::{self, Existing};
 use super::{PLAYBOOK, Size, output_of};
 use crate::oracle::{Expected, verify};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, signal};
 use crate::server::{KEY, Process};
 
 /// Timeout for all executions to end: lost leases have to expire first, perhaps more than once.
@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Fleet {
     servers: Vec<Option<Process>>,
     ports: Vec<u16>,
-    _workers: Vec<Process>,
+    workers: Vec<Process>,
     existing: Option<Existing>,
     started: Arc<Mutex<BTreeMap<u64, ExecutionId>>>,
     store: Shards,
@@ -57,7 +57,7 @@ impl Fleet {
         let mut fleet = Self {
             servers: vec![None, None],
             ports,
-            _workers: Vec::new(),
+            workers: Vec::new(),
             existing: None,
             started: Arc::default(),
             store,
@@ -70,17 +70,48 @@ impl Fleet {
         for server in 0..fleet.ports.len() {
             fleet.start(server);
         }
-        for port in fleet.ports.clone() {
-            let url = format!("http://127.0.0.1:{port}");
-            let log = format!("worker-{port}.log");
-            let worker = fleet.spawn(&["worker", "--server", &url, "--concurrency", "8"], &log);
-            fleet._workers.push(worker);
-        }
+        fleet.start_workers();
         let body = json!({ "content": PLAYBOOK });
         let (status, answer) =
             call(fleet.ports[0], "/api/catalog/register", &body).expect("it runs");
         assert_eq!(status, 200, "{answer}");
         fleet
+    }
+
+    /// Starts a worker for each server, in place of those there were.
+    fn start_workers(&mut self) {
+        self.workers = (0..self.ports.len()).map(|server| self.worker(server)).collect();
+    }
+
+    fn worker(&self, server: usize) -> Process {
+        let port = self.ports[server];
+        let url = format!("http://127.0.0.1:{port}");
+        let log = format!("worker-{port}.log");
+        self.spawn(&["worker", "--server", &url, "--concurrency", "8"], &log)
+    }
+
+    /// Kills the worker of a server and starts another one.
+    pub(super) fn kill_and_restart_worker(&mut self, server: usize) {
+        let worker = self.worker(server);
+        self.workers[server] = worker;
+    }
+
+    /// Sends a signal such as `STOP` to the worker of a server.
+    pub(super) fn signal_worker(&self, server: usize, name: &str) {
+        signal(&self.workers[server].0, name);
+    }
+
+    /// Kills servers, workers and the broker at once, and starts them again.
+    pub(super) fn kill_and_restart_everything(&mut self) {
+        for process in self.servers.iter().flatten().chain(&self.workers) {
+            signal(&process.0, "KILL");
+        }
+        self.nats.kill();
+        self.nats.start_again();
+        for server in 0..self.ports.len() {
+            self.kill_and_restart(server);
+        }
+        self.start_workers();
     }
 
     /// Adds workers of the existing kind, which get every second execution.
