@@ -10,6 +10,7 @@ mod faulty;
 mod forks;
 mod holds;
 mod idle_workers;
+mod interleavings;
 mod leases;
 mod life;
 mod notifying;
