@@ -16,12 +16,62 @@ pub(crate) struct FaultRun {
     /// The time it takes on two processors, in minutes.
     pub(crate) minutes: u32,
     pub(crate) package: &'static str,
+    /// The name of the test, or a module of tests, which ends with `::`.
     pub(crate) test: &'static str,
     pub(crate) what: &'static str,
 }
 
 /// Every run, in the order of the list.
 pub(crate) const RUNS: &[FaultRun] = &[
+    FaultRun {
+        name: "power",
+        minutes: 60,
+        package: "noetl-faults",
+        test: "nothing_acknowledged_is_lost_whenever_the_power_fails",
+        what: "5,000 power losses of the embedded store and the payload directory",
+    },
+    FaultRun {
+        name: "damage",
+        minutes: 8,
+        package: "noetl-faults",
+        test: "a_bit_that_flips_and_a_log_that_is_cut_are_found_or_harmless",
+        what: "3,000 databases with a flipped bit or a write-ahead log that is cut",
+    },
+    FaultRun {
+        name: "disk",
+        minutes: 20,
+        package: "noetl-faults",
+        test: "a_call_that_fails_loses_nothing_acknowledged",
+        what: "EIO and ENOSPC at 300 calls of the embedded store",
+    },
+    FaultRun {
+        name: "timers",
+        minutes: 12,
+        package: "noetl-faults",
+        test: "timers_of_one_second_are_never_early_and_all_fire_soon",
+        what: "20,000 timers that are due in the same second",
+    },
+    FaultRun {
+        name: "clocks",
+        minutes: 2,
+        package: "noetl-cli",
+        test: "clocks_that_differ_jump_and_stand_still_change_nothing",
+        what: "40 executions on servers and workers whose clocks jump and stand still",
+    },
+    FaultRun {
+        name: "orders",
+        minutes: 20,
+        package: "noetl-control",
+        test: "interleavings::",
+        what: "20,000 orders of concurrent calls: mailbox, hand-over, group commit, children",
+    },
+    FaultRun {
+        name: "fuzz",
+        minutes: 4,
+        package: "noetl-faults",
+        test: "fuzz::",
+        what: "a minute each for documents, templates, stored events and cron expressions",
+    },
     FaultRun {
         name: "kills",
         minutes: 3,
@@ -35,6 +85,20 @@ pub(crate) const RUNS: &[FaultRun] = &[
         package: "noetl-cli",
         test: "servers_that_are_killed_in_turn_lose_and_repeat_nothing",
         what: "200 executions, two servers killed every 4 seconds",
+    },
+    FaultRun {
+        name: "everything",
+        minutes: 4,
+        package: "noetl-cli",
+        test: "servers_workers_and_broker_that_are_killed_together_lose_nothing",
+        what: "200 executions, servers, workers and NATS killed together every 4 seconds",
+    },
+    FaultRun {
+        name: "workers",
+        minutes: 4,
+        package: "noetl-cli",
+        test: "workers_that_are_killed_or_stopped_beyond_their_leases_lose_nothing",
+        what: "200 executions, a worker killed every 4 seconds, one stopped beyond its lease",
     },
     FaultRun {
         name: "database",
@@ -90,12 +154,14 @@ fn chosen(names: &[String]) -> Result<Vec<&'static FaultRun>> {
 fn command(run: &FaultRun) -> Command {
     let mut command = cargo();
     if succeeds(cargo().args(["nextest", "--version"])) {
-        let filter = format!("test(/(^|::){}$/)", run.test);
+        let end = if run.test.ends_with("::") { "" } else { "$" };
+        let filter = format!("test(/(^|::){}{end}/)", run.test);
         command.args(["nextest", "run", "--config-file", "xtask/nextest.toml"]);
         command.args(["--profile", "faults", "--package", run.package, "--no-capture", "-E"]);
         command.arg(filter);
     } else {
-        command.args(["test", "--package", run.package, "--", "--nocapture", run.test]);
+        command.args(["test", "--package", run.package, "--", "--nocapture"]);
+        command.arg(run.test);
     }
     command.env("NOETL_FAULTS", "full");
     command
