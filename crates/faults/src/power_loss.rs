@@ -49,10 +49,10 @@ impl DiskState {
 }
 
 /// A file or directory, whatever its name is at the moment.
-type Node = usize;
+type DiskNode = usize;
 
 /// The directory whose changes were recorded.
-const ROOT: Node = 0;
+const ROOT: DiskNode = 0;
 
 /// A change of the content of a file.
 enum ContentChange<'a> {
@@ -62,14 +62,14 @@ enum ContentChange<'a> {
 
 /// A change of a name in a directory.
 enum NameChange {
-    Add { name: String, node: Node },
+    Add { name: String, node: DiskNode },
     Remove { name: String },
     Rename { from: String, to: String },
 }
 
 /// A change, with the moments of [`DiskOp`](crate::DiskOp).
-struct Change<T> {
-    node: Node,
+struct RecordedChange<T> {
+    node: DiskNode,
     begun: usize,
     ended: usize,
     what: T,
@@ -77,21 +77,21 @@ struct Change<T> {
 
 /// The power losses that a trace allows.
 pub struct PowerLoss<'a> {
-    contents: Vec<Change<ContentChange<'a>>>,
-    names: Vec<Change<NameChange>>,
-    flushes: Vec<Change<()>>,
-    directories: Vec<Node>,
+    contents: Vec<RecordedChange<ContentChange<'a>>>,
+    names: Vec<RecordedChange<NameChange>>,
+    flushes: Vec<RecordedChange<()>>,
+    directories: Vec<DiskNode>,
     end: usize,
 }
 
 /// The names while the program ran.
 struct LiveNames {
-    nodes: BTreeMap<String, Node>,
-    count: Node,
+    nodes: BTreeMap<String, DiskNode>,
+    count: DiskNode,
 }
 
 impl LiveNames {
-    fn make(&mut self, path: &str) -> Node {
+    fn make(&mut self, path: &str) -> DiskNode {
         self.count += 1;
         self.nodes.insert(path.to_owned(), self.count);
         self.count
@@ -145,7 +145,7 @@ impl<'a> PowerLoss<'a> {
         (begun, ended): (usize, usize),
         live: &mut LiveNames,
     ) {
-        let content = |node, what| Change { node, begun, ended, what };
+        let content = |node, what| RecordedChange { node, begun, ended, what };
         match change {
             DiskChange::Create { path, is_emptied } => {
                 if !live.nodes.contains_key(path) {
@@ -167,7 +167,7 @@ impl<'a> PowerLoss<'a> {
             }
             DiskChange::Flush { path } => {
                 if let Some(node) = live.nodes.get(path) {
-                    self.flushes.push(Change { node: *node, begun, ended, what: () });
+                    self.flushes.push(RecordedChange { node: *node, begun, ended, what: () });
                 }
             }
             DiskChange::Rename { from, to } => {
@@ -176,13 +176,13 @@ impl<'a> PowerLoss<'a> {
                 let what =
                     NameChange::Rename { from: from_name.to_owned(), to: to_name.to_owned() };
                 let node = live.nodes[directory];
-                self.names.push(Change { node, begun, ended, what });
+                self.names.push(RecordedChange { node, begun, ended, what });
                 live.rename(from, to);
             }
             DiskChange::Remove { path } => {
                 let (directory, name) = split(path);
                 let what = NameChange::Remove { name: name.to_owned() };
-                self.names.push(Change { node: live.nodes[directory], begun, ended, what });
+                self.names.push(RecordedChange { node: live.nodes[directory], begun, ended, what });
                 live.nodes.remove(path);
             }
             DiskChange::MakeDirectory { path } => {
@@ -197,25 +197,25 @@ impl<'a> PowerLoss<'a> {
         path: &str,
         (begun, ended): (usize, usize),
         live: &mut LiveNames,
-    ) -> Node {
+    ) -> DiskNode {
         let (directory, name) = split(path);
         let parent = live.nodes[directory];
         let node = live.make(path);
         let what = NameChange::Add { name: name.to_owned(), node };
-        self.names.push(Change { node: parent, begun, ended, what });
+        self.names.push(RecordedChange { node: parent, begun, ended, what });
         node
     }
 
     /// Returns the files after a power loss just before the moment `at`.
     pub fn at(&self, at: usize, unflushed: Unflushed, chance: &mut Chance) -> DiskState {
-        let mut flushed: BTreeMap<Node, usize> = BTreeMap::new();
+        let mut flushed: BTreeMap<DiskNode, usize> = BTreeMap::new();
         for flush in self.flushes.iter().filter(|flush| flush.ended < at) {
             let last = flushed.entry(flush.node).or_default();
             *last = (*last).max(flush.begun);
         }
         let is_durable =
-            |node: Node, ended: usize| flushed.get(&node).is_some_and(|flush| ended < *flush);
-        let mut contents: BTreeMap<Node, Vec<u8>> = BTreeMap::new();
+            |node: DiskNode, ended: usize| flushed.get(&node).is_some_and(|flush| ended < *flush);
+        let mut contents: BTreeMap<DiskNode, Vec<u8>> = BTreeMap::new();
         for change in self.contents.iter().filter(|change| change.begun < at) {
             let content = contents.entry(change.node).or_default();
             let durable = is_durable(change.node, change.ended);
@@ -228,8 +228,8 @@ impl<'a> PowerLoss<'a> {
                     }
             });
         }
-        let mut entries: BTreeMap<Node, BTreeMap<&str, Node>> = BTreeMap::new();
-        let mut cut: Vec<Node> = Vec::new();
+        let mut entries: BTreeMap<DiskNode, BTreeMap<&str, DiskNode>> = BTreeMap::new();
+        let mut cut: Vec<DiskNode> = Vec::new();
         for change in self.names.iter().filter(|change| change.begun < at) {
             let is_kept = is_durable(change.node, change.ended)
                 || match unflushed {
@@ -250,10 +250,10 @@ impl<'a> PowerLoss<'a> {
 
     fn collect(
         &self,
-        directory: Node,
+        directory: DiskNode,
         path: &str,
-        entries: &BTreeMap<Node, BTreeMap<&str, Node>>,
-        contents: &mut BTreeMap<Node, Vec<u8>>,
+        entries: &BTreeMap<DiskNode, BTreeMap<&str, DiskNode>>,
+        contents: &mut BTreeMap<DiskNode, Vec<u8>>,
         state: &mut BTreeMap<String, Option<Vec<u8>>>,
     ) {
         for (name, node) in entries.get(&directory).into_iter().flatten() {
@@ -292,7 +292,7 @@ fn apply(change: &ContentChange<'_>, content: &mut Vec<u8>, mut is_kept: impl Fn
     }
 }
 
-fn rename<'a>(change: &'a NameChange, names: &mut BTreeMap<&'a str, Node>) {
+fn rename<'a>(change: &'a NameChange, names: &mut BTreeMap<&'a str, DiskNode>) {
     match change {
         NameChange::Add { name, node } => {
             names.insert(name, *node);
