@@ -19,8 +19,12 @@ const SOURCE: &str = "noetl";
 /// The ending of files that test a playbook, which is checked with its playbook only.
 const TEST_FILE: &str = ".test.yaml";
 
-/// Returns the findings of `noetl lint` about a document, without the code of its tools.
+/// Returns the findings of `noetl lint` about a document, without the code that a program checks.
 pub(crate) fn diagnostics(uri: &Uri, text: &str) -> Vec<Diagnostic> {
+    findings(uri, text).iter().map(|it| shown(text, it)).collect()
+}
+
+fn findings(uri: &Uri, text: &str) -> Vec<noetl_playbook::Diagnostic> {
     if uri.as_str().ends_with(TEST_FILE) {
         return Vec::new();
     }
@@ -30,21 +34,25 @@ pub(crate) fn diagnostics(uri: &Uri, text: &str) -> Vec<Diagnostic> {
     if found.iter().any(|it| it.code == DiagnosticCode::NotAPlaybook) {
         return Vec::new();
     }
-    let diagnostic = |it: &noetl_playbook::Diagnostic| Diagnostic {
-        range: range_of(text, &it.span),
-        severity: Some(match it.severity {
+    found.to_vec()
+}
+
+/// Returns a finding as the editor shows it.
+fn shown(text: &str, found: &noetl_playbook::Diagnostic) -> Diagnostic {
+    Diagnostic {
+        range: range_of(text, &found.span),
+        severity: Some(match found.severity {
             Severity::Error => DiagnosticSeverity::ERROR,
             Severity::Warning => DiagnosticSeverity::WARNING,
         }),
-        code: Some(NumberOrString::String(it.code.as_str().to_owned())),
+        code: Some(NumberOrString::String(found.code.as_str().to_owned())),
         source: Some(SOURCE.to_owned()),
-        message: match &it.help {
-            Some(help) => format!("{}\nhelp: {help}", it.message),
-            None => it.message.clone(),
+        message: match &found.help {
+            Some(help) => format!("{}\nhelp: {help}", found.message),
+            None => found.message.clone(),
         },
         ..Diagnostic::default()
-    };
-    found.iter().map(diagnostic).collect()
+    }
 }
 
 /// Returns the completions at a position: of the template around it, otherwise of the language.
@@ -95,17 +103,18 @@ pub(crate) fn hover(text: &str, position: Position) -> Option<Hover> {
     })
 }
 
-/// Returns the place at a position that names a step.
-fn mention_at(text: &str, position: Position) -> Option<StepMention> {
+/// Returns all places that name a step, and the one at a position.
+fn mentions_at(text: &str, position: Position) -> Option<(Vec<StepMention>, StepMention)> {
     let offset = offset_of(text, position);
-    let mut mentions = step_mentions(text).into_iter();
-    mentions.find(|it| it.span.start <= offset && offset <= it.span.end)
+    let mentions = step_mentions(text);
+    let here = mentions.iter().find(|it| it.span.start <= offset && offset <= it.span.end)?.clone();
+    Some((mentions, here))
 }
 
 /// Returns the definition of the step that is named at a position.
 pub(crate) fn definition(uri: &Uri, text: &str, position: Position) -> Option<Location> {
-    let here = mention_at(text, position)?;
-    let mut mentions = step_mentions(text).into_iter();
+    let (mentions, here) = mentions_at(text, position)?;
+    let mut mentions = mentions.into_iter();
     let defined = mentions.find(|it| it.role == StepRole::Definition && it.name == here.name)?;
     Some(Location::new(uri.clone(), range_of(text, &defined.span)))
 }
@@ -117,8 +126,8 @@ pub(crate) fn references(
     position: Position,
     with_definition: bool,
 ) -> Vec<Location> {
-    let Some(here) = mention_at(text, position) else { return Vec::new() };
-    let mentions = step_mentions(text).into_iter().filter(|it| it.name == here.name);
+    let Some((mentions, here)) = mentions_at(text, position) else { return Vec::new() };
+    let mentions = mentions.into_iter().filter(|it| it.name == here.name);
     mentions
         .filter(|it| with_definition || it.role != StepRole::Definition)
         .map(|it| Location::new(uri.clone(), range_of(text, &it.span)))
@@ -127,7 +136,7 @@ pub(crate) fn references(
 
 /// Returns the name that a rename at a position would change.
 pub(crate) fn prepare_rename(text: &str, position: Position) -> Option<PrepareRenameResponse> {
-    let here = mention_at(text, position)?;
+    let (_, here) = mentions_at(text, position)?;
     let range = range_of(text, &here.span);
     Some(PrepareRenameResponse::RangeWithPlaceholder { range, placeholder: here.name })
 }
@@ -139,40 +148,47 @@ pub(crate) fn rename(
     position: Position,
     to: &str,
 ) -> Result<Option<WorkspaceEdit>, RenameError> {
-    let Some(here) = mention_at(text, position) else { return Ok(None) };
+    let Some((_, here)) = mentions_at(text, position) else { return Ok(None) };
     let places = rename_step(text, &here.name, to)?;
     let edits = places.iter().map(|place| TextEdit::new(range_of(text, place), to.to_owned()));
     Ok(Some(edit_of(uri, edits.collect())))
 }
 
-/// Returns the safe fixes of findings in a range.
+/// Returns the fixes of findings in a range: those that keep the meaning, and the texts that were
+/// probably meant.
 pub(crate) fn code_actions(uri: &Uri, text: &str, range: Range) -> Vec<CodeActionOrCommand> {
-    let problems = LintedDocument::new(uri.as_str(), text.as_bytes()).finish();
     let (start, end) = (offset_of(text, range.start), offset_of(text, range.end));
-    let here =
-        problems.diagnostics().iter().filter(|it| it.span.start <= end && start <= it.span.end);
-    let shown = diagnostics(uri, text);
-    let action = |it: &noetl_playbook::Diagnostic| {
-        let fix = it.fix.clone()?;
-        let written = text.get(it.span.clone())?;
-        // Quotation marks around a word stay.
-        let is_quoted = written.len() > 1 && written.starts_with(['"', '\'']);
-        let inner = match is_quoted {
-            true => it.span.start + 1..it.span.end - 1,
-            false => it.span.clone(),
-        };
-        let place = range_of(text, &it.span);
-        let solved = shown.iter().filter(|shown| shown.range == place).cloned().collect();
-        Some(CodeActionOrCommand::CodeAction(CodeAction {
-            title: format!("Replace `{}` by `{fix}`", &text[inner.clone()]),
-            kind: Some(CodeActionKind::QUICKFIX),
-            diagnostics: Some(solved),
-            edit: Some(edit_of(uri, vec![TextEdit::new(range_of(text, &inner), fix)])),
-            is_preferred: Some(true),
-            ..CodeAction::default()
-        }))
+    let found = findings(uri, text);
+    let here = found.iter().filter(|it| it.span.start <= end && start <= it.span.end);
+    here.filter_map(|it| code_action(uri, text, it)).collect()
+}
+
+fn code_action(
+    uri: &Uri,
+    text: &str,
+    found: &noetl_playbook::Diagnostic,
+) -> Option<CodeActionOrCommand> {
+    let (verb, new, is_safe) = match (&found.fix, &found.suggestion) {
+        (Some(fix), _) => ("Replace", fix, true),
+        (None, Some(suggestion)) => ("Change", suggestion, false),
+        (None, None) => return None,
     };
-    here.filter_map(action).collect()
+    let written = text.get(found.span.clone())?;
+    // Quotation marks around a word stay.
+    let is_quoted = written.len() > 1 && written.starts_with(['"', '\'']);
+    let inner = match is_quoted {
+        true => found.span.start + 1..found.span.end - 1,
+        false => found.span.clone(),
+    };
+    let preposition = if is_safe { "by" } else { "to" };
+    Some(CodeActionOrCommand::CodeAction(CodeAction {
+        title: format!("{verb} `{}` {preposition} `{new}`", &text[inner.clone()]),
+        kind: Some(CodeActionKind::QUICKFIX),
+        diagnostics: Some(vec![shown(text, found)]),
+        edit: Some(edit_of(uri, vec![TextEdit::new(range_of(text, &inner), new.clone())])),
+        is_preferred: Some(is_safe),
+        ..CodeAction::default()
+    }))
 }
 
 /// Returns the change that formats a document; empty if it is formatted.

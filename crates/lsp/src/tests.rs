@@ -161,6 +161,14 @@ fn keys_steps_variables_and_filters_are_completed() {
     let found = editor.ask_at("textDocument/completion", (9, 48), json!({}));
     assert_eq!(labels(&found), ["shell_quote"]);
     editor.end();
+    // Neither a mistake elsewhere nor a text that is not YAML hides the variables.
+    for (part, mistake) in [("next: end", "next: ende"), ("metadata: {", "metadata: [{")] {
+        let (mut editor, found) = Editor::open(&PLAYBOOK.replace(part, mistake));
+        assert_ne!(found, json!([]));
+        let found = editor.ask_at("textDocument/completion", (6, 62), json!({}));
+        assert_eq!(labels(&found), ["city"], "{mistake}");
+        editor.end();
+    }
 }
 
 #[test]
@@ -240,6 +248,33 @@ fn fixes_and_formatting_are_offered() {
             r#"[{"range":{"start":{"line":0,"character":0},"end":{"line":8,"character":0}},"newText":"apiVersion: noetl.io/v10\nkind: Playbook\nmetadata: {name: a, path: a}\nworkflow:\n  - step: start\n    tool:\n      kind: shell\n      command: echo\n"}]"#
         ]],
     );
+    editor.end();
+}
+
+#[test]
+fn a_text_that_was_probably_meant_is_offered() {
+    let misspelt = PLAYBOOK
+        .replace("workload.city", "workload.citi")
+        .replace("next: end", "next: ende")
+        .replace("workload: {", "wrokload: {");
+    let (mut editor, _) = Editor::open(&misspelt.replace("next: ende", "next: end"));
+    let whole = json!({
+        "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 },
+    });
+    let params = json!({
+        "textDocument": { "uri": URI }, "range": whole, "context": { "diagnostics": [] },
+    });
+    let titles = |actions: &Value| -> Vec<(String, Value)> {
+        let list = actions.as_array().into_iter().flatten();
+        let title = |it: &Value| it["title"].as_str().unwrap_or_default().to_owned();
+        list.map(|it| (title(it), it["isPreferred"].clone())).collect()
+    };
+    let found = titles(&editor.ask("textDocument/codeAction", params.clone()));
+    assert_eq!(found, [("Change `wrokload` to `workload`".to_owned(), json!(false))]);
+    editor.end();
+    let (mut editor, _) = Editor::open(&misspelt.replace("wrokload", "workload"));
+    let found = titles(&editor.ask("textDocument/codeAction", params));
+    assert_eq!(found, [("Change `ende` to `end`".to_owned(), json!(false))]);
     editor.end();
 }
 

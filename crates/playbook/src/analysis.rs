@@ -9,9 +9,11 @@ mod comparisons;
 mod flow;
 mod known_names;
 mod names;
+mod shapes;
 mod uses;
 
-pub(crate) use known_names::{KnownNames, output_fields};
+pub(crate) use known_names::{EVERYWHERE, KnownNames, tool_fields};
+pub(crate) use shapes::fields_of;
 pub(crate) use uses::{RenderMoment, RenderPlace, TemplateUses};
 
 use crate::diagnostic::Findings;

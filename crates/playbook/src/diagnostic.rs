@@ -59,6 +59,7 @@ codes! {
     BadKey = "bad-key", "A key is not a plain word.";
     BadCode = "bad-code", "Code of a tool has a syntax error.";
     BadLoop = "bad-loop", "A loop has nothing to loop over.";
+    BadSql = "bad-sql", "A statement of a database tool cannot be read.";
     BadTemplate = "bad-template", "A template or condition does not parse.";
     BadValue = "bad-value", "A value cannot be what its place asks for.";
     ByteOrderMark = "byte-order-mark", "The document begins with a byte order mark.";
@@ -148,6 +149,8 @@ pub struct Diagnostic {
     pub column: usize,
     /// The text that replaces `span` without a change of meaning, if there is one.
     pub fix: Option<String>,
+    /// The text that was probably meant instead of the one in `span`.
+    pub suggestion: Option<String>,
 }
 
 impl miette::Diagnostic for Diagnostic {
@@ -404,6 +407,7 @@ pub(crate) struct Finding {
     message: String,
     help: Option<String>,
     fix: Option<String>,
+    suggestion: Option<String>,
 }
 
 impl Finding {
@@ -419,6 +423,7 @@ impl Finding {
             message: message.into(),
             help: None,
             fix: None,
+            suggestion: None,
         }
     }
 
@@ -442,6 +447,22 @@ impl Finding {
     pub(crate) fn help_if(self, help: Option<String>) -> Self {
         Self { help, ..self }
     }
+
+    /// Adds the text that was probably meant, if the help does not name it as [`meant`] reads it.
+    pub(crate) fn suggest(self, suggestion: Option<String>) -> Self {
+        Self { suggestion, ..self }
+    }
+}
+
+/// Returns the text that a help asks about: ``did you mean `text`?``.
+fn meant(help: &str) -> Option<&str> {
+    let text = help.strip_prefix("did you mean `")?.strip_suffix("`?")?;
+    (!text.contains('`')).then_some(text)
+}
+
+/// True if a part of a document is a word or a path, so that another one can replace it.
+fn is_word(written: &str) -> bool {
+    !written.is_empty() && !written.contains(|it: char| it.is_whitespace() || "{}|".contains(it))
 }
 
 /// Converts a sentence to the style of messages: lower case, no full stop.
@@ -469,7 +490,7 @@ impl Findings {
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
-        let Finding { severity, code, span, message, help, fix } = finding;
+        let Finding { severity, code, span, message, help, fix, suggestion } = finding;
         let severity = if self.is_mild { Severity::Warning } else { severity };
         if severity == Severity::Error {
             self.errors += 1;
@@ -482,7 +503,20 @@ impl Findings {
         let span = start..self.source.floor(span.end).max(start);
         let position = self.source.position(start);
         let (line, column) = (position.line, position.column);
-        self.list.push(Diagnostic { severity, code, message, help, span, line, column, fix });
+        let meant =
+            help.as_deref().and_then(meant).filter(|_| is_word(&self.source.text[span.clone()]));
+        let suggestion = suggestion.or_else(|| meant.map(str::to_owned));
+        self.list.push(Diagnostic {
+            severity,
+            code,
+            message,
+            help,
+            span,
+            line,
+            column,
+            fix,
+            suggestion,
+        });
     }
 
     /// Drops the last warning to make room for an error; false if there is no room.

@@ -15,6 +15,7 @@ mod shape;
 mod step_mentions;
 mod template;
 mod token;
+mod written_names;
 
 pub use complete::{CompletionKind, Completions, SyntaxCompletion, completions};
 pub use hover::{HoverText, hover};

@@ -1,14 +1,15 @@
 //! Checks of a document beyond its validity: embedded code, plain-text secrets, unquoted values in
 //! shell commands; suppression of findings by comments, and fixes that do not change the meaning.
 //!
-//! The code of tools is only collected here; a caller that can start an interpreter checks it and
-//! adds what it finds ([`LintedDocument::add_fault`]).
+//! SQL is parsed here. Other code of tools is only collected; a caller that can start an interpreter
+//! checks it and adds what it finds ([`LintedDocument::add_fault`]).
 
 mod code;
 mod explain;
 mod fix;
 mod secrets;
 mod shell;
+mod sql;
 mod suppress;
 
 use std::rc::Rc;
@@ -59,6 +60,7 @@ impl LintedDocument {
                 walk(part, &mut |node| {
                     code::collect(node, &findings.source, &mut code);
                     shell::check(node, &findings.source, &mut faults);
+                    sql::check(node, &findings.source, &mut faults);
                 });
             }
             secrets::check(&root, &findings.source, &mut faults);

@@ -166,7 +166,8 @@ pub fn parse_test_file<'p>(
 ) -> Result<TestFile, Problems> {
     let text = match decode(source) {
         Ok(text) => text.to_owned(),
-        Err((text, finding)) => {
+        Err(unreadable) => {
+            let (text, finding) = *unreadable;
             let mut findings = Findings::new(SourceText::new(name, text));
             findings.add(finding);
             return Err(findings.finish());
@@ -211,7 +212,8 @@ pub fn parse_with(
 ) -> Result<CheckedPlaybook, Problems> {
     let mut findings = match decode(source) {
         Ok(text) => Findings::new(SourceText::new(name, text.to_owned())),
-        Err((text, finding)) => {
+        Err(unreadable) => {
+            let (text, finding) = *unreadable;
             let mut findings = Findings::new(SourceText::new(name, text));
             findings.quotes = quotes(None, &findings.source.text);
             findings.add(finding);
@@ -256,11 +258,23 @@ pub(crate) struct PlaybookTemplates {
 
 /// Returns the playbook of a text with its templates; `None` if the text is not a valid playbook.
 pub(crate) fn playbook_templates(text: &str) -> Option<PlaybookTemplates> {
+    templates_of(text).filter(|(_, is_valid)| *is_valid).map(|(found, _)| found)
+}
+
+/// Returns the playbook of a text that may have errors, without the parts that cannot be read; `None` if
+/// the text is not YAML, or a step cannot be read.
+pub(crate) fn unfinished_templates(text: &str) -> Option<PlaybookTemplates> {
+    templates_of(text).map(|(found, _)| found)
+}
+
+/// Returns the playbook of a text with its templates, and true if the text is valid.
+fn templates_of(text: &str) -> Option<(PlaybookTemplates, bool)> {
     let mut findings = Findings::new(SourceText::new("document", text.to_owned()));
     let root = load(&mut findings)?;
     let options = ParseOptions { workers: TargetWorkers::Any, analysis: AnalysisLevel::Warn };
     let (playbook, uses) = read_templates(&root, options, &mut findings)?;
-    Some(PlaybookTemplates { playbook, uses, source: findings.source })
+    let is_valid = !findings.has_errors();
+    Some((PlaybookTemplates { playbook, uses, source: findings.source }, is_valid))
 }
 
 /// Allows quoting if a document declares itself a NoETL document, in its tree or, if that could not
@@ -302,14 +316,17 @@ fn bare(value: &str) -> &str {
 
 /// Returns the text of a document; fails with the readable part and a finding if it is not UTF-8 or
 /// too long.
-fn decode(source: &[u8]) -> Result<&str, (String, Finding)> {
+fn decode(source: &[u8]) -> Result<&str, Box<(String, Finding)>> {
     if source.len() > PLAYBOOK_BYTES_MAX {
         let message = format!("the document is longer than {PLAYBOOK_BYTES_MAX} bytes");
-        return Err((String::new(), Finding::error(DiagnosticCode::TooLarge, &(0..0), message)));
+        return Err(Box::new((
+            String::new(),
+            Finding::error(DiagnosticCode::TooLarge, &(0..0), message),
+        )));
     }
     if source.starts_with(&[0xFF, 0xFE]) || source.starts_with(&[0xFE, 0xFF]) {
         let finding = Finding::error(DiagnosticCode::NotUtf8, &(0..0), "the document is UTF-16");
-        return Err((String::new(), finding.help("save it as UTF-8")));
+        return Err(Box::new((String::new(), finding.help("save it as UTF-8"))));
     }
     let text = match std::str::from_utf8(source) {
         Ok(text) => text,
@@ -317,13 +334,16 @@ fn decode(source: &[u8]) -> Result<&str, (String, Finding)> {
             let at = error.valid_up_to();
             let message = format!("byte 0x{:02X} is not UTF-8", source[at]);
             let shown = String::from_utf8_lossy(source).into_owned();
-            return Err((shown, Finding::error(DiagnosticCode::NotUtf8, &(at..at + 1), message)));
+            return Err(Box::new((
+                shown,
+                Finding::error(DiagnosticCode::NotUtf8, &(at..at + 1), message),
+            )));
         }
     };
     if text.starts_with('\u{FEFF}') {
         let message = "the document begins with a byte order mark";
         let finding = Finding::error(DiagnosticCode::ByteOrderMark, &(0..0), message);
-        return Err((text.to_owned(), finding.help("save it as UTF-8 without one")));
+        return Err(Box::new((text.to_owned(), finding.help("save it as UTF-8 without one"))));
     }
     let bad = |c: &char| {
         (c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{85}')) || *c == '\u{FEFF}'
@@ -331,10 +351,9 @@ fn decode(source: &[u8]) -> Result<&str, (String, Finding)> {
     match text.char_indices().find(|(_, c)| bad(c)) {
         Some((at, c)) => {
             let message = format!("the character U+{:04X} is not text", u32::from(c));
-            Err((
-                text.to_owned(),
-                Finding::error(DiagnosticCode::BadCharacter, &(at..at + c.len_utf8()), message),
-            ))
+            let span = at..at + c.len_utf8();
+            let finding = Finding::error(DiagnosticCode::BadCharacter, &span, message);
+            Err(Box::new((text.to_owned(), finding)))
         }
         None => Ok(text),
     }

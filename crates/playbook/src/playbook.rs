@@ -11,7 +11,7 @@ use noetl_model::{ErrorMode, LimitDefinition, LoopMode, OnConflict, Priority, St
 use serde_json::{Map, Value};
 
 use crate::graph::Graph;
-use crate::inputs::DeclaredInputs;
+use crate::inputs::{DeclaredInputs, ValueRule};
 use crate::notification::NoticeRules;
 
 /// The index of a step in [`Playbook::steps`].
@@ -94,6 +94,19 @@ pub struct Step {
     pub run: RunPromise,
     pub cache: Option<OutputCache>,
     pub output: OutputView,
+    /// The declared shape of the step's output.
+    pub output_schema: Option<ValueRule>,
+}
+
+impl Step {
+    /// Returns the declared shape of the step's output: its own, or that of its only tool.
+    pub fn output_rule(&self) -> Option<&ValueRule> {
+        let of_tool = || match (self.form, self.tasks.as_slice()) {
+            (BodyForm::Single, [task]) if self.repeat.is_none() => task.output_schema.as_ref(),
+            (BodyForm::Single | BodyForm::Pipeline, _) => None,
+        };
+        self.output_schema.as_ref().or_else(of_tool)
+    }
 }
 
 /// The number of times that a command of a step may run if its worker is lost.
@@ -226,6 +239,8 @@ pub struct Task {
     /// The rules of `spec.policy`, then the rule made from `retry`.
     pub rules: Vec<Rule>,
     pub timeout: Option<Duration>,
+    /// The declared shape of the task's output.
+    pub output_schema: Option<ValueRule>,
 }
 
 /// An entry `scope.key: value` of a `set` block.

@@ -7,6 +7,7 @@ pub(crate) mod cache;
 pub(crate) mod inputs;
 pub(crate) mod limit;
 pub(crate) mod notification;
+pub(crate) mod output;
 pub(crate) mod schedule;
 pub(crate) mod subscription;
 pub(crate) mod test_file;
@@ -129,6 +130,8 @@ pub(crate) fn tool_kinds() -> Vec<&'static str> {
     ToolKind::ALL.iter().map(|kind| kind.as_str()).chain([WORKBOOK]).collect()
 }
 
+const OUTPUT_SCHEMA: &str = "The shape of the output, as JSON Schema: templates that read it are \
+                             checked, and so are the mocked outputs of tests.";
 const RULES_INSTEAD: &str = "`spec.policy.rules` of the tool";
 
 pub(crate) const ROOT: &KeyTable = &KeyTable {
@@ -303,6 +306,7 @@ pub(crate) const STEP: &KeyTable = &KeyTable {
         now("cache", KeyType::Table("cache"), "Reuses an earlier output of the step."),
         now("output", KeyType::Table("output"), "How templates see what the step produced."),
         now("output_select", KeyType::Any, "Parts of the output that get a name of their own."),
+        now("output_schema", KeyType::Special("input-or-type"), OUTPUT_SCHEMA),
         old("args", KeyType::FreeMap, "`input`", "Variables for every task of the step."),
         old("with", KeyType::FreeMap, "`input`", "Variables for every task of the step."),
         old(
@@ -345,66 +349,6 @@ pub(crate) const STEP: &KeyTable = &KeyTable {
             "use `spec.policy.rules` of the tool, or an arc on failure",
             "What an error meant.",
         ),
-    ],
-};
-
-pub(crate) const OUTPUT: &KeyTable = &KeyTable {
-    name: "output",
-    title: "a step's output",
-    required: &[],
-    open: false,
-    words: &[
-        now("select", KeyType::ListOf("selected"), "Parts that get a name of their own."),
-        now("output_select", KeyType::Any, "Paths of parts that are called by their last word."),
-        now("inline_max_bytes", KeyType::Integer, "Above this, `_ref` says where it is kept."),
-        now("preview_max_bytes", KeyType::Integer, "How much of it `_preview` shows."),
-        now("store", KeyType::Table("store"), "What `_store` calls the place it is kept in."),
-        now(
-            "scope",
-            KeyType::OneOf(SCOPES),
-            "What `_ref.scope` says; output is kept as long as its execution.",
-        ),
-        now("accumulate", KeyType::Any, "A hint; a loop always has all its results."),
-        now("as", KeyType::Text, "Another name of the output, besides the step's."),
-    ],
-};
-
-const KEPT: &str = "output is kept as long as its execution";
-
-pub(crate) const STORE: &KeyTable = &KeyTable {
-    name: "store",
-    title: "`store`",
-    required: &[],
-    open: true,
-    words: &[
-        now(
-            "kind",
-            KeyType::OneOf(STORES),
-            "What `_store` says; by size if left out or `auto`. Where large values are is the \
-             operator's choice: the database, or a directory.",
-        ),
-        ignored("ttl", KeyType::Any, KEPT, "After how long it was forgotten."),
-        ignored(
-            "compression",
-            KeyType::Any,
-            "databases compress by themselves",
-            "How it was packed.",
-        ),
-    ],
-};
-
-pub(crate) const SELECTED: &KeyTable = &KeyTable {
-    name: "selected",
-    title: "a selection",
-    required: &["path"],
-    open: false,
-    words: &[
-        now(
-            "path",
-            KeyType::Text,
-            "Where it is: keys and places in lists, with dots between; `$.rows[0]` is understood.",
-        ),
-        now("as", KeyType::Text, "What it is called; the path's last word if left out."),
     ],
 };
 
@@ -461,6 +405,7 @@ pub(crate) const TOOL: &KeyTable = &KeyTable {
         now("timeout_seconds", KeyType::Number, "How long the task may take."),
         now("auth", KeyType::Any, "A credential's name, or credentials."),
         now("output_select", KeyType::Any, "Fields of the output to keep at hand."),
+        now("output_schema", KeyType::Special("input-or-type"), OUTPUT_SCHEMA),
         old("type", KeyType::Tool, "`kind`", "Which tool."),
         old("args", KeyType::Any, "`input`", "Variables for this task."),
         old("with", KeyType::Any, "`input`", "Variables for this task."),
@@ -768,9 +713,9 @@ pub(crate) const TABLES: &[&KeyTable] = &[
     STEP,
     limit::LIMIT,
     cache::CACHE,
-    OUTPUT,
-    STORE,
-    SELECTED,
+    output::OUTPUT,
+    output::STORE,
+    output::SELECTED,
     STEP_SPEC,
     STEP_POLICY,
     TOOL,

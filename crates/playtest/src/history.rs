@@ -154,11 +154,18 @@ impl<'a> HistoryReplay<'a> {
         let Event::ExecutionStarted { playbook: reference, .. } = &first.event else {
             return Err(HistoryError::NoStart);
         };
-        let loaded = loaded();
-        let decided = start(id, reference, &input, args(playbook, first.at, &loaded));
-        let mut events = match decided {
-            Ok(Decision::Accepted(events)) => events.into_iter(),
-            Ok(Decision::Refused { .. }) | Err(_) => return Err(HistoryError::NoStart),
+        let mut loaded = loaded();
+        let mut events = loop {
+            match start(id, reference, &input, args(playbook, first.at, &loaded)) {
+                Ok(Decision::Accepted(events)) => break events.into_iter(),
+                Err(Needs::Output(OutputLookup { key, ttl: _ })) => {
+                    loaded.outputs.insert(key, reused_output(log, key));
+                }
+                Ok(Decision::Refused { .. })
+                | Err(Needs::Effort | Needs::Payloads(_) | Needs::Loop(_)) => {
+                    return Err(HistoryError::NoStart);
+                }
+            }
         };
         // The decided start has the defaults of the new playbook.
         let event = events.next().ok_or(HistoryError::NoStart)?;

@@ -56,13 +56,21 @@ impl<'p> VirtualExecution<'p> {
         now: Timestamp,
     ) -> Result<Self, Refusal> {
         let notices = Arc::new(NoticeSettings::default());
-        let loaded = Loaded { notices: Some(Arc::clone(&notices)), ..Loaded::default() };
+        let mut loaded = Loaded { notices: Some(Arc::clone(&notices)), ..Loaded::default() };
         let path = playbook.metadata.path.clone();
         let reference = PlaybookRef { catalog_id: CatalogId(1), path, version: 1 };
-        let decided = start(id, &reference, input, args(playbook, now, &loaded));
-        let events = match decided.expect("a start needs nothing that is stored") {
-            Decision::Accepted(events) => events,
-            Decision::Refused { refusal, .. } => return Err(refusal),
+        let events = loop {
+            match start(id, &reference, input, args(playbook, now, &loaded)) {
+                Ok(Decision::Accepted(events)) => break events,
+                Ok(Decision::Refused { refusal, .. }) => return Err(refusal),
+                // Nothing ran before.
+                Err(Needs::Output(OutputLookup { key, ttl: _ })) => {
+                    loaded.outputs.insert(key, None);
+                }
+                Err(needs @ (Needs::Effort | Needs::Payloads(_) | Needs::Loop(_))) => {
+                    unreachable!("a start needs nothing that is stored: {needs:?}")
+                }
+            }
         };
         let mut events = events.into_iter();
         let event = events.next().expect("a start has events");

@@ -5,6 +5,8 @@ use noetl_model::ErrorKind;
 use serde_json::Value;
 
 use super::TemplateUses;
+use super::known_names::KnownNames;
+use super::shapes::{PathEnd, end_of};
 use super::uses::{RenderMoment, RenderPlace};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::inputs::InputType;
@@ -29,23 +31,38 @@ enum Possible {
 
 /// Adds the findings about comparisons.
 pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
+    let known = KnownNames::of(playbook);
     for used in &uses.list {
         if used.place.moment == RenderMoment::Notice {
             continue;
         }
         for comparison in &used.facts.comparisons {
-            let Some((message, help)) = fault(comparison, used.place, playbook) else { continue };
+            let Some((message, help)) = fault(comparison, used.place, &known) else { continue };
             let span = used.span(comparison.range.clone(), &findings.source);
             let finding = Finding::warning(DiagnosticCode::ConstantComparison, &span, message);
-            findings.add(finding.help_if(help));
+            let suggestion = help
+                .as_deref()
+                .and_then(|help| corrected(help, &findings.source.text[span.clone()]));
+            findings.add(finding.help_if(help).suggest(suggestion));
         }
     }
+}
+
+/// Returns a comparison with the word that its help asks about, if it is written with one word only.
+fn corrected(help: &str, written: &str) -> Option<String> {
+    let meant = help.strip_prefix("did you mean '")?.strip_suffix("'?")?;
+    let open = written.find(['\'', '"'])?;
+    let quote = &written[open..=open];
+    let close = open + 1 + written[open + 1..].find(quote)?;
+    let rest = &written[close + 1..];
+    (!rest.contains(['\'', '"']))
+        .then(|| format!("{}{meant}{}", &written[..=open], &written[close..]))
 }
 
 fn fault(
     comparison: &TemplateComparison,
     place: RenderPlace,
-    playbook: &Playbook,
+    known: &KnownNames<'_>,
 ) -> Option<(String, Option<String>)> {
     let TemplateComparison { left, sign, right, .. } = comparison;
     match (left, right) {
@@ -54,10 +71,10 @@ fn fault(
             Some((format!("this comparison is always {result}: both sides are fixed"), None))
         }
         (Operand::Path(path), Operand::Literal(value)) => {
-            never(&possible(path, place, playbook)?, *sign, value, &path.join("."))
+            never(&possible(path, place, known)?, *sign, value, &path.join("."))
         }
         (Operand::Literal(value), Operand::Path(path)) => {
-            never(&possible(path, place, playbook)?, mirrored(*sign), value, &path.join("."))
+            never(&possible(path, place, known)?, mirrored(*sign), value, &path.join("."))
         }
         (Operand::Length, Operand::Literal(value)) => {
             never(&Possible::AtLeast(0.0), *sign, value, "a length")
@@ -107,7 +124,7 @@ fn mirrored(sign: ComparisonSign) -> ComparisonSign {
 }
 
 /// Returns the values that a path can have at a place, if they are known.
-fn possible(path: &[String], place: RenderPlace, playbook: &Playbook) -> Option<Possible> {
+fn possible(path: &[String], place: RenderPlace, known: &KnownNames<'_>) -> Option<Possible> {
     let words =
         |words: &[&str]| Some(Possible::Words(words.iter().map(|it| (*it).to_owned()).collect()));
     let kinds = || {
@@ -124,19 +141,11 @@ fn possible(path: &[String], place: RenderPlace, playbook: &Playbook) -> Option<
             RenderMoment::TaskStart | RenderMoment::TaskEnd | RenderMoment::Rule,
             ["_index" | "_total"],
         ) => {
-            let is_loop = place.step.is_some_and(|step| playbook.step(step).repeat.is_some());
+            let is_loop = known.step_at(place).is_some_and(|step| step.repeat.is_some());
             is_loop.then_some(Possible::AtLeast(0.0))
         }
         (RenderMoment::TaskStart | RenderMoment::Rule, ["_attempt"]) => {
             Some(Possible::AtLeast(1.0))
-        }
-        (_, ["workload", name]) => {
-            let rule = &playbook.inputs.as_ref()?.find(name)?.rule;
-            let words = rule.choices.iter().map(|choice| choice.as_str().map(str::to_owned));
-            match words.collect::<Option<Vec<String>>>().filter(|words| !words.is_empty()) {
-                Some(words) => Some(Possible::Words(words)),
-                None => Some(Possible::Type(rule.kind)),
-            }
         }
         (
             RenderMoment::Start
@@ -147,8 +156,18 @@ fn possible(path: &[String], place: RenderPlace, playbook: &Playbook) -> Option<
             | RenderMoment::Rule
             | RenderMoment::StepEnd
             | RenderMoment::Notice,
-            _,
-        ) => None,
+            path,
+        ) => declared(path, place, known),
+    }
+}
+
+/// Returns the values that the declared shape of a path allows.
+fn declared(path: &[&str], place: RenderPlace, known: &KnownNames<'_>) -> Option<Possible> {
+    let PathEnd::Rule(rule, _) = end_of(known, path, place)? else { return None };
+    let words = rule.choices.iter().map(|choice| choice.as_str().map(str::to_owned));
+    match words.collect::<Option<Vec<String>>>().filter(|words| !words.is_empty()) {
+        Some(words) => Some(Possible::Words(words)),
+        None => Some(Possible::Type(rule.kind)),
     }
 }
 
@@ -190,8 +209,7 @@ fn never(
             };
             let fits = fits || value.is_null();
             let kind = kind.as_str();
-            let message =
-                format!("this is {result}: the input `{name}` is of type {kind}, not {value}");
+            let message = format!("this is {result}: `{name}` is declared as {kind}, not {value}");
             (!fits).then_some((message, None))
         }
         Possible::AtLeast(least) => {

@@ -7,6 +7,9 @@ use noetl_expr::{Condition, VariableSource};
 use serde_json::Value;
 
 use super::TemplateUses;
+use super::known_names::KnownNames;
+use super::shapes::{PathEnd, ShapeOrigin, end_of, path_in};
+use super::uses::{RenderMoment, RenderPlace};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::inputs::InputType;
 use crate::playbook::{Playbook, RouterMode, Step, StepIndex};
@@ -15,9 +18,10 @@ use crate::yaml::{Yaml, YamlNode};
 /// Adds the findings about steps and loops.
 pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
     never_entered(playbook, &uses.step_names, findings);
+    let known = KnownNames::of(playbook);
     for (step, items) in &uses.loops {
-        let name = playbook.step(*step).name.as_str();
-        if let Some(finding) = loop_fault(items, name, playbook) {
+        let place = RenderPlace { step: Some(*step), task: None, moment: RenderMoment::StepEntry };
+        if let Some(finding) = loop_fault(items, &known, place) {
             findings.add(finding);
         }
     }
@@ -87,8 +91,9 @@ fn never_entered(playbook: &Playbook, names: &[Range<usize>], findings: &mut Fin
 }
 
 /// Returns the finding about items that a loop cannot use.
-fn loop_fault(items: &YamlNode, step: &str, playbook: &Playbook) -> Option<Finding> {
+fn loop_fault(items: &YamlNode, known: &KnownNames<'_>, place: RenderPlace) -> Option<Finding> {
     let code = DiagnosticCode::BadLoop;
+    let step = known.step_at(place)?.name.as_str();
     match &items.yaml {
         Yaml::Number(number) => {
             let is_count = number.as_u64().is_some()
@@ -102,16 +107,21 @@ fn loop_fault(items: &YamlNode, step: &str, playbook: &Playbook) -> Option<Findi
             Some(Finding::warning(code, &items.span, message))
         }
         Yaml::Text { text, .. } => {
-            let path = text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim();
-            let name = path.strip_prefix("workload.")?;
-            let declared = playbook.inputs.as_ref().and_then(|inputs| inputs.find(name));
-            if declared.is_some_and(|input| input.rule.kind == InputType::Boolean) {
-                let message = format!("the input `{name}` is a boolean, which a loop cannot use");
-                return Some(Finding::error(code, &items.span, message));
+            let path = path_in(text)?;
+            let segments: Vec<&str> = path.split('.').collect();
+            if let Some(PathEnd::Rule(rule, origin)) = end_of(known, &segments, place) {
+                let message = format!("`{path}` is declared as boolean, which a loop cannot use");
+                let finding = match origin {
+                    ShapeOrigin::Input => Finding::error,
+                    ShapeOrigin::Output => Finding::warning,
+                };
+                let is_truth = rule.kind == InputType::Boolean;
+                return is_truth.then(|| finding(code, &items.span, message));
             }
-            let is_truth = playbook.workload.get(name).is_some_and(Value::is_boolean);
+            let name = path.strip_prefix("workload.")?;
+            let is_truth = known.playbook.workload.get(name).is_some_and(Value::is_boolean);
             let message = format!("`workload.{name}` is a boolean, which a loop cannot use");
-            (is_truth && declared.is_none()).then(|| Finding::warning(code, &items.span, message))
+            is_truth.then(|| Finding::warning(code, &items.span, message))
         }
         Yaml::Null | Yaml::Bool(_) | Yaml::List(_) | Yaml::Map(_) => None,
     }

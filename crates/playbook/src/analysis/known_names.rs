@@ -15,8 +15,10 @@ use crate::playbook::{
 /// Playbooks with more steps than this are not checked for the order of their steps.
 const ORDERED_STEPS_MAX: usize = 2_000;
 
+/// The methods of a map, which may follow its name like keys.
+pub(super) const METHODS: [&str; 4] = ["get", "items", "keys", "values"];
 /// The names that every template can read.
-const EVERYWHERE: &[&str] = &[
+pub(crate) const EVERYWHERE: &[&str] = &[
     "execution_id",
     "path",
     "catalog_id",
@@ -81,7 +83,7 @@ impl SetNames {
 
 /// The names of a playbook, by the place where they exist.
 pub(crate) struct KnownNames<'p> {
-    pub(super) playbook: &'p Playbook,
+    pub(crate) playbook: &'p Playbook,
     /// The variables of the whole execution.
     context: SetNames,
     /// The variables of a run of each step.
@@ -119,6 +121,11 @@ impl<'p> KnownNames<'p> {
             || declared.is_some_and(|inputs| inputs.find(name).is_some())
     }
 
+    /// True if a `set` may define the variable of the whole execution.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.context.has(name)
+    }
+
     pub(crate) fn in_context(&self, name: &str) -> bool {
         self.context.has(name) || self.in_workload(name)
     }
@@ -129,6 +136,16 @@ impl<'p> KnownNames<'p> {
         iterator == Some(name)
             || matches!(name, "index" | "_index" | "total" | "_total" | "parent")
             || self.of_step[step.0].has(name)
+    }
+
+    /// Returns the variables of the item of the loop at a place.
+    pub(crate) fn item_names(&self, place: RenderPlace) -> Vec<&str> {
+        let (Some(index), Some(step)) = (place.step, self.step_at(place)) else {
+            return Vec::new();
+        };
+        let Some(repeat) = &step.repeat else { return Vec::new() };
+        let set = self.of_step[index.0].names.iter().map(String::as_str);
+        [repeat.iterator.as_str(), "index", "total", "parent"].into_iter().chain(set).collect()
     }
 
     /// True if a template at this place can read the name.
@@ -142,7 +159,7 @@ impl<'p> KnownNames<'p> {
             || self.playbook.index_of(name).is_some_and(|step| self.may_have_run(step, place))
     }
 
-    fn of_moment(&self, name: &str, place: RenderPlace) -> bool {
+    pub(super) fn of_moment(&self, name: &str, place: RenderPlace) -> bool {
         match place.moment {
             RenderMoment::Start | RenderMoment::StepEntry => false,
             RenderMoment::Claim => OF_SETTINGS.contains(&name),
@@ -170,7 +187,7 @@ impl<'p> KnownNames<'p> {
     }
 
     /// True if the run of the place's step has the name: its item, tasks, variables and arguments.
-    fn of_run(&self, name: &str, place: RenderPlace) -> bool {
+    pub(super) fn of_run(&self, name: &str, place: RenderPlace) -> bool {
         let (Some(index), Some(step)) = (place.step, self.step_at(place)) else { return false };
         let in_item = match place.moment {
             RenderMoment::TaskStart | RenderMoment::TaskEnd | RenderMoment::Rule => true,
@@ -342,24 +359,66 @@ fn set_by(step: &Step, context: &mut SetNames) -> SetNames {
     own
 }
 
-/// The fields of an output whose tool always returns the same ones; `None` if they vary.
-pub(crate) fn output_fields(step: &Step) -> Option<Vec<&str>> {
-    let of_tool: &[&str] = match &step.repeat {
+/// The fields of an output.
+pub(super) struct OutputFields<'p> {
+    pub(super) names: Vec<&'p str>,
+    /// True if the output has no others.
+    pub(super) is_complete: bool,
+}
+
+/// Returns the fields of a tool's output, if it always has the same ones.
+pub(crate) fn tool_fields(tool: ToolKind) -> Option<&'static [&'static str]> {
+    match tool {
+        ToolKind::Http => Some(&["status_code", "headers", "body"]),
+        ToolKind::Shell => Some(&["exit_code", "stdout", "stderr"]),
+        ToolKind::Agent
+        | ToolKind::Approval
+        | ToolKind::Artifact
+        | ToolKind::Container
+        | ToolKind::Duckdb
+        | ToolKind::Ducklake
+        | ToolKind::Gateway
+        | ToolKind::Gcs
+        | ToolKind::Mcp
+        | ToolKind::Nats
+        | ToolKind::Noop
+        | ToolKind::Playbook
+        | ToolKind::Postgres
+        | ToolKind::Python
+        | ToolKind::ResultFetch
+        | ToolKind::Rhai
+        | ToolKind::Script
+        | ToolKind::Secrets
+        | ToolKind::Snowflake
+        | ToolKind::Sqlite
+        | ToolKind::Subscription
+        | ToolKind::Transfer
+        | ToolKind::Wait
+        | ToolKind::Wasm => None,
+    }
+}
+
+/// Returns the fields of a step's output, by its tool, its loop and its `output_schema`.
+pub(super) fn output_fields(step: &Step) -> OutputFields<'_> {
+    let fixed: Option<&[&str]> = match &step.repeat {
         Some(repeat) => match repeat.source {
-            LoopSource::In(_) => &["results", "stats", "too_large"],
-            LoopSource::Cursor(_) => return None,
+            LoopSource::In(_) => Some(&["results", "stats", "too_large"]),
+            LoopSource::Cursor(_) => None,
         },
         None => match (step.form, step.tasks.as_slice()) {
-            (BodyForm::Single, [task]) if task.tool == ToolKind::Http => {
-                &["status_code", "headers", "body"]
-            }
-            (BodyForm::Single, [task]) if task.tool == ToolKind::Shell => {
-                &["exit_code", "stdout", "stderr"]
-            }
-            (BodyForm::Single | BodyForm::Pipeline, _) => return None,
+            (BodyForm::Single, [task]) => tool_fields(task.tool),
+            (BodyForm::Single | BodyForm::Pipeline, _) => None,
         },
     };
+    let declared = step.output_rule().and_then(|rule| rule.object.as_ref());
+    let is_complete = fixed.is_some() || declared.is_some_and(|object| !object.allows_others);
     let selected = step.output.selected.iter().map(|selected| selected.name.as_str());
     let always = ["data", "result", "results", "status", "error", "_ref", "_store", "_preview"];
-    Some(of_tool.iter().copied().chain(always).chain(selected).collect())
+    let always = always.into_iter().filter(|_| fixed.is_some() || declared.is_some());
+    let names = fixed.into_iter().flatten().copied();
+    let declared = declared.into_iter().flat_map(|object| object.fields.keys().map(String::as_str));
+    OutputFields {
+        names: names.chain(declared).chain(selected).chain(always).collect(),
+        is_complete,
+    }
 }

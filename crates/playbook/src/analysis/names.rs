@@ -8,14 +8,13 @@ use noetl_model::ToolKind;
 use serde_json::Value;
 
 use super::TemplateUses;
-use super::known_names::{ERROR_FIELDS, KnownNames, OUTPUTS, output_fields};
+use super::known_names::{ERROR_FIELDS, KnownNames, METHODS, OUTPUTS, output_fields, tool_fields};
+use super::shapes::{PathEnd, ShapeOrigin, end_of};
 use super::uses::{RenderMoment, RenderPlace, TemplateUse};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::playbook::{Playbook, StepIndex};
 use crate::suggest::nearest;
 
-/// The methods of a map, which may follow its name like keys.
-const METHODS: [&str; 4] = ["get", "items", "keys", "values"];
 /// The variables whose attributes are names of the playbook.
 const NAMESPACES: [&str; 9] =
     ["workload", "ctx", "vars", "steps", "iter", "results", "output", "outcome", "result"];
@@ -102,6 +101,9 @@ fn missing(known: &KnownNames<'_>, name: &NameUse, place: RenderPlace) -> Option
     if !known.has(root, place) {
         return Some(unknown_root(known, root, place));
     }
+    if let Some(missing) = undeclared(known, &path, place) {
+        return Some(missing);
+    }
     let field = path.get(1).copied().filter(|field| !METHODS.contains(field))?;
     let shadowed = is_shadowed(known, root, place);
     match root {
@@ -123,10 +125,64 @@ fn missing(known: &KnownNames<'_>, name: &NameUse, place: RenderPlace) -> Option
         }
         root if OUTPUTS.contains(&root) && place.moment == RenderMoment::StepEnd => {
             let step = known.step_at(place)?;
-            unknown_output(known, step.name.as_str(), field, 2)
+            unknown_output(known, step.name.as_str(), field, &path[..1])
         }
         root => of_step(known, root, field, place),
     }
+}
+
+/// Returns the first segment that the declared shape of a value does not have.
+fn undeclared(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option<MissingName> {
+    let certainty_of = |origin| match origin {
+        ShapeOrigin::Input => Certainty::Certain,
+        ShapeOrigin::Output => Certainty::Outside,
+    };
+    match end_of(known, path, place)? {
+        PathEnd::Rule(..) => None,
+        PathEnd::Missing { depth, fields, origin, is_closed } => {
+            let (field, parent) = (path[depth - 1], path[..depth - 1].join("."));
+            let is_first =
+                matches!(path, [root, ..] if depth == 2 || (*root == "steps" && depth == 3));
+            let of_tool = match origin {
+                ShapeOrigin::Output if is_first => step_fields(known, path, depth, place),
+                ShapeOrigin::Input | ShapeOrigin::Output => Vec::new(),
+            };
+            if of_tool.contains(&field) {
+                return None;
+            }
+            let near = nearest(field, fields.iter().copied().chain(of_tool));
+            if near.is_none() && !is_closed {
+                return None;
+            }
+            let help = match near {
+                Some(near) => format!("did you mean `{parent}.{near}`?"),
+                None => format!("it is declared with {}", fields.join(", ")),
+            };
+            let message = format!("`{parent}` is declared without `{field}`");
+            let certainty = if is_closed { certainty_of(origin) } else { Certainty::Outside };
+            Some(MissingName { message, help: Some(help), depth, certainty })
+        }
+        PathEnd::NoFields { depth, kind, origin } => {
+            let (field, parent) = (path[depth - 1], path[..depth - 1].join("."));
+            let message =
+                format!("`{parent}` is declared as {} and has no `{field}`", kind.as_str());
+            Some(MissingName { message, help: None, depth, certainty: certainty_of(origin) })
+        }
+    }
+}
+
+/// Returns the fields of the output that the parent of a segment names, besides the declared ones.
+fn step_fields<'p>(
+    known: &KnownNames<'p>,
+    path: &[&str],
+    depth: usize,
+    place: RenderPlace,
+) -> Vec<&'p str> {
+    let name = path[depth - 2];
+    let index = known.playbook.index_of(name);
+    let here = place.step.filter(|_| OUTPUTS.contains(&name));
+    let step = index.or(here).map(|index| known.playbook.step(index));
+    step.map(|step| output_fields(step).names).unwrap_or_default()
 }
 
 /// True if a name of the playbook hides the built-in of the same name.
@@ -296,7 +352,7 @@ fn of_steps(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option
         return Some(MissingName { message, help, depth: 2, certainty: Certainty::Certain });
     }
     let field = path.get(2).copied().filter(|field| !METHODS.contains(field))?;
-    unknown_output(known, name, field, 3)
+    unknown_output(known, name, field, &path[..2])
 }
 
 fn of_item(known: &KnownNames<'_>, field: &str, place: RenderPlace) -> Option<MissingName> {
@@ -414,26 +470,58 @@ fn of_step(
             step.repeat.as_ref().is_some_and(|repeat| repeat.iterator == root)
                 || step.tasks.iter().any(|task| task.label == root)
         });
-    if is_hidden { None } else { unknown_output(known, root, field, 2) }
+    if is_hidden {
+        of_label(known, root, field, place)
+    } else {
+        unknown_output(known, root, field, &[root])
+    }
+}
+
+/// Returns a misspelt field of the output of an earlier task of the same pipeline.
+fn of_label(
+    known: &KnownNames<'_>,
+    label: &str,
+    field: &str,
+    place: RenderPlace,
+) -> Option<MissingName> {
+    let step = known.step_at(place)?;
+    let task = step.tasks.iter().find(|task| task.label == label)?;
+    let fields = tool_fields(task.tool).filter(|_| !known.in_context(label))?;
+    if fields.contains(&field) {
+        return None;
+    }
+    let near = nearest(field, fields.iter().copied())?;
+    Some(MissingName {
+        message: format!("the output of task `{label}` has no `{field}`"),
+        help: Some(format!("did you mean `{label}.{near}`?")),
+        depth: 2,
+        certainty: Certainty::Outside,
+    })
 }
 
 /// Returns a field that the output of a step never has. Workers of others may return more fields, so
-/// it is never certain.
+/// it is never certain. `parent` is the path of the output.
 fn unknown_output(
     known: &KnownNames<'_>,
     step: &str,
     field: &str,
-    depth: usize,
+    parent: &[&str],
 ) -> Option<MissingName> {
     let index = known.playbook.index_of(step)?;
-    let fields = output_fields(known.playbook.step(index))?;
-    if fields.contains(&field) {
+    let fields = output_fields(known.playbook.step(index));
+    if !fields.is_complete || fields.names.contains(&field) {
         return None;
     }
-    let help = match nearest(field, fields.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("it has {}", fields.iter().take(3).copied().collect::<Vec<_>>().join(", ")),
+    let help = match nearest(field, fields.names.iter().copied()) {
+        Some(near) => format!("did you mean `{}.{near}`?", parent.join(".")),
+        None => {
+            format!(
+                "it has {}",
+                fields.names.iter().take(3).copied().collect::<Vec<_>>().join(", ")
+            )
+        }
     };
     let message = format!("the output of step `{step}` has no `{field}`");
-    Some(MissingName { message, help: Some(help), depth, certainty: Certainty::Outside })
+    let (depth, certainty) = (parent.len() + 1, Certainty::Outside);
+    Some(MissingName { message, help: Some(help), depth, certainty })
 }

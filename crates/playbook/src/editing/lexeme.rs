@@ -53,6 +53,8 @@ struct Scanner<'a> {
     mode: ScanMode,
     /// The number of open brackets.
     flow: usize,
+    /// The column of the key or dash before the first open bracket.
+    flow_column: usize,
     /// The column of the last key or dash.
     node_column: usize,
     line: usize,
@@ -67,6 +69,7 @@ pub(super) fn lexemes(text: &str) -> Vec<Lexeme> {
         found: Vec::new(),
         mode: ScanMode::Nodes,
         flow: 0,
+        flow_column: 0,
         node_column: 0,
         line: 0,
         line_start: 0,
@@ -125,9 +128,32 @@ impl Scanner<'_> {
             self.mode = ScanMode::Nodes;
             at = end;
         }
+        if self.flow > 0 && self.ends_brackets() {
+            self.flow = 0;
+        }
         while at < self.line_end && self.mode == ScanMode::Nodes {
             at = self.scan_node(at);
         }
+    }
+
+    /// True if the line begins with a key or a dash that cannot be inside of the open brackets: they were
+    /// left open.
+    fn ends_brackets(&self) -> bool {
+        let line = self.rest(self.line_start);
+        let node = line.trim_start_matches(' ');
+        let is_name = |it: char| it.is_alphanumeric() || it == '_' || it == '-';
+        let rest = node.trim_start_matches(is_name);
+        let is_key = rest.len() < node.len()
+            && rest.starts_with(':')
+            && is_gap(rest.as_bytes().get(1).copied());
+        line.len() - node.len() <= self.flow_column && (is_key || node.starts_with("- "))
+    }
+
+    fn open_bracket(&mut self) {
+        if self.flow == 0 {
+            self.flow_column = self.node_column;
+        }
+        self.flow += 1;
     }
 
     /// Reads what begins at a place, and returns where the next part begins.
@@ -149,11 +175,11 @@ impl Scanner<'_> {
             b':' if self.ends_key(at) => self.push(at..at + 1, LexemeKind::Colon),
             b',' if self.flow > 0 => self.push(at..at + 1, LexemeKind::Comma),
             b'{' if next != Some(b'{') && next != Some(b'%') => {
-                self.flow += 1;
+                self.open_bracket();
                 self.push(at..at + 1, LexemeKind::OpenMap)
             }
             b'[' => {
-                self.flow += 1;
+                self.open_bracket();
                 self.push(at..at + 1, LexemeKind::OpenList)
             }
             b'}' | b']' if self.flow > 0 => {

@@ -90,7 +90,8 @@ pub(super) fn outline(text: &str, offset: usize) -> (Outline, CursorPlace) {
     let line = 1 + text[..word.start].matches('\n').count();
     let line_start = text[..word.start].rfind('\n').map_or(0, |it| it + 1);
     let cursor = Cursor { line, column: word.start - line_start, start: word.start };
-    let mut reader = Reader { text, containers: Vec::new(), stack: Vec::new(), place: None };
+    let mut reader =
+        Reader { text, containers: Vec::new(), stack: Vec::new(), place: None, line: 0 };
     for (index, lexeme) in found.iter().enumerate() {
         if reader.place.is_none() && lexeme.span.start >= cursor.start {
             let before = index.checked_sub(1).map(|before| &found[before]);
@@ -154,6 +155,8 @@ struct Reader<'a> {
     containers: Vec<Container>,
     stack: Vec<usize>,
     place: Option<PlaceSoFar>,
+    /// The line of the lexeme before.
+    line: usize,
 }
 
 impl Reader<'_> {
@@ -161,7 +164,24 @@ impl Reader<'_> {
         self.stack.last().map(|id| &self.containers[*id])
     }
 
+    /// Closes brackets that were left open before a key or a dash.
+    fn close_brackets(&mut self, lexeme: &Lexeme) {
+        let is_outside =
+            |id: &usize| self.containers[*id].indent.is_some_and(|it| lexeme.column <= it);
+        let begins_line = self.line != lexeme.line;
+        let is_node = matches!(lexeme.kind, LexemeKind::Key | LexemeKind::Dash);
+        if let Some(block) = self.stack.iter().rposition(|id| self.containers[*id].indent.is_some())
+            && begins_line
+            && is_node
+            && is_outside(&self.stack[block])
+        {
+            self.stack.truncate(block + 1);
+        }
+        self.line = lexeme.line;
+    }
+
     fn read(&mut self, lexeme: &Lexeme) {
+        self.close_brackets(lexeme);
         let is_flow = self.top().is_some_and(|it| it.indent.is_none());
         match lexeme.kind {
             LexemeKind::Key if is_flow => self.add_key(lexeme),

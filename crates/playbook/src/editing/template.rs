@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::complete::{CompletionKind, Completions, SyntaxCompletion, fit};
-use super::step_mentions::{StepRole, step_mentions};
-use crate::analysis::{KnownNames, RenderPlace, output_fields};
-use crate::parse::{PlaybookTemplates, playbook_templates};
+use super::written_names::WrittenNames;
+use crate::analysis::{KnownNames, RenderPlace, fields_of};
+use crate::parse::{PlaybookTemplates, unfinished_templates};
 
 /// A name that no playbook has. It stands for the template that is being written, which rarely parses.
 const PLACEHOLDER: &str = "__noetl_cursor";
@@ -81,45 +81,33 @@ fn typed(before: &str) -> Typed<'_> {
     Typed::Path(word.split('.').collect())
 }
 
-/// Returns the names that may follow a path.
+/// Returns the names that may follow a path: those of its place, or those of the whole text while the
+/// place cannot be known.
 fn variables(text: &str, template: &Range<usize>, path: &[&str]) -> Vec<String> {
     let mut whole = text.to_owned();
     let is_closed =
         text[template.end..].starts_with("}}") || text[template.end..].starts_with("%}");
     let marks = template.start - 2..template.end + if is_closed { 2 } else { 0 };
     whole.replace_range(marks, &format!("{{{{ {PLACEHOLDER} }}}}"));
-    let Some(document) = playbook_templates(&whole) else {
-        return if path.len() == 1 { step_names(text) } else { Vec::new() };
-    };
-    let PlaybookTemplates { playbook, uses, .. } = &document;
-    let is_cursor = |path: &[String]| path.first().is_some_and(|name| name == PLACEHOLDER);
-    let here = uses.list.iter().find(|it| it.facts.names.iter().any(|it| is_cursor(&it.path)));
-    let Some(place) = here.map(|it| it.place) else { return Vec::new() };
-    let known = KnownNames::of(playbook);
+    let found = unfinished_templates(&whole).and_then(|it| Some((place_of(&it)?, it)));
+    let Some((place, document)) = found else { return WrittenNames::of(text).after(path) };
+    let known = KnownNames::of(&document.playbook);
     let names = match path {
         [_] => known.candidates(place),
         ["workload", _] => known.workload_names(),
         ["ctx" | "vars", _] => known.context_names(),
-        ["steps", _] => playbook.steps.iter().map(|step| step.name.as_str()).collect(),
-        [root, _] | ["steps", root, _] => fields_of(&document, root, place),
-        [..] => Vec::new(),
+        ["steps", _] => document.playbook.steps.iter().map(|step| step.name.as_str()).collect(),
+        ["iter", _] => known.item_names(place),
+        [parents @ .., _] => fields_of(&known, parents, place),
+        [] => Vec::new(),
     };
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns the fields of a step's output, as far as its tool always has the same.
-fn fields_of<'d>(document: &'d PlaybookTemplates, name: &str, place: RenderPlace) -> Vec<&'d str> {
-    let playbook = &document.playbook;
-    let step = match (playbook.index_of(name), place.step) {
-        (Some(step), _) => Some(step),
-        (None, Some(step)) if matches!(name, "output" | "result") => Some(step),
-        (None, _) => None,
-    };
-    step.and_then(|step| output_fields(playbook.step(step))).unwrap_or_default()
-}
-
-/// Returns the names of the steps of a document with mistakes.
-fn step_names(text: &str) -> Vec<String> {
-    let steps = step_mentions(text).into_iter().filter(|it| it.role == StepRole::Definition);
-    steps.map(|it| it.name).collect()
+/// Returns the place of the placeholder.
+fn place_of(document: &PlaybookTemplates) -> Option<RenderPlace> {
+    let is_cursor = |path: &[String]| path.first().is_some_and(|name| name == PLACEHOLDER);
+    let mut templates = document.uses.list.iter();
+    let here = templates.find(|it| it.facts.names.iter().any(|it| is_cursor(&it.path)));
+    here.map(|it| it.place)
 }

@@ -61,6 +61,11 @@ pub const RULES: &[RuleDoc] = &[
         "loop: {in: -1, iterator: i}", "loop: {in: 3, iterator: i}",
     ),
     rule(
+        DiagnosticCode::BadSql, Severity::Warning,
+        "Statements of `postgres`, `sqlite` and `duckdb` tools that read or change rows are parsed in the dialect of their database. A template stands for any part of a statement that may be in its place. A database reads more than the parser knows, so a finding is a warning.",
+        "query: SELECT id FORM orders WHERE id = $1", "query: SELECT id FROM orders WHERE id = $1",
+    ),
+    rule(
         DiagnosticCode::BadTemplate, Severity::Error,
         "A template or condition cannot be parsed, or names a filter, test or function that does not exist.",
         "when: \"{{ output.x = 1 }}\"", "when: \"{{ output.x == 1 }}\"",

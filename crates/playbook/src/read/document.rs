@@ -54,14 +54,14 @@ pub(crate) fn read(
     findings: &mut Findings,
 ) -> Option<Playbook> {
     let (playbook, uses) = read_templates(root, options, findings)?;
-    if options.analysis != AnalysisLevel::Off {
+    if options.analysis != AnalysisLevel::Off && !findings.has_errors() {
         analyse(&playbook, &uses, findings);
     }
     (!findings.has_errors()).then_some(playbook)
 }
 
-/// Returns the playbook of a document and its templates, without analysing them; `None` if there is an
-/// error among the findings.
+/// Returns the playbook of a document and its templates, without analysing them. If there is an error
+/// among the findings, the playbook lacks the parts that cannot be read; `None` if it lacks a step.
 pub(crate) fn read_templates(
     root: &Rc<YamlNode>,
     options: ParseOptions,
@@ -78,9 +78,8 @@ pub(crate) fn read_templates(
         missing: MissingValues::Empty,
         uses: TemplateUses::new(options.analysis),
     };
-    let playbook = reader.document(root);
-    let uses = reader.uses;
-    Some((playbook.filter(|_| !findings.has_errors())?, uses))
+    let playbook = reader.document(root)?;
+    Some((playbook, reader.uses))
 }
 
 fn secret_names(inputs: Option<&DeclaredInputs>) -> Vec<String> {
@@ -180,7 +179,7 @@ impl DocumentReader<'_> {
         }
         let message = format!("this is a document of kind `{text}`, not a playbook");
         let help = nearest(&text, KINDS.iter().copied()).filter(|kind| *kind != text);
-        let help = help.map(|kind| format!("did you mean `kind: {kind}`?"));
+        let help = help.map(|kind| format!("did you mean `{kind}`?"));
         self.add(Finding::error(DiagnosticCode::NotAPlaybook, &kind.span, message).help_if(help));
         None
     }

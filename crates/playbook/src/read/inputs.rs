@@ -1,4 +1,5 @@
-//! Reads the declarations of inputs: `inputs`, or the JSON Schema in `workload_schema`.
+//! Reads the declarations of inputs: `inputs`, or the JSON Schema in `workload_schema`; and of outputs:
+//! `output_schema`.
 //!
 //! Both are read to the same rules. An unknown key is an error here, because a limit that is not
 //! checked would be worse than none.
@@ -180,6 +181,13 @@ impl DocumentReader<'_> {
         Some(DeclaredInputs { inputs: inputs.collect(), allows_others })
     }
 
+    /// Returns the declared shape of the output of a step or a tool.
+    pub(super) fn output_schema(&mut self, node: &YamlNode) -> Option<ValueRule> {
+        let schema = node.get("output_schema").filter(|schema| !schema.is_null())?;
+        let nesting = DeclarationNesting::top(DeclarationDialect::JsonSchema);
+        self.declaration(schema, "output_schema", nesting).map(|declared| declared.rule)
+    }
+
     /// Reads one declaration: the name of a type, or a map.
     fn declaration(
         &mut self,
@@ -195,7 +203,7 @@ impl DocumentReader<'_> {
         if node.is_null() || node.text().is_some() {
             let kind = match node.is_null() {
                 true => InputType::Any,
-                false => self.word(node, "the type of an input", InputType::WORDS)?,
+                false => self.word(node, "a declared type", InputType::WORDS)?,
             };
             let rule = ValueRule::of(kind);
             return Some(Declaration {
@@ -280,7 +288,7 @@ impl DocumentReader<'_> {
     fn value_rule(&mut self, node: &YamlNode, nesting: DeclarationNesting) -> ValueRule {
         let get = |names: &[&str]| names.iter().find_map(|name| node.get(name));
         let kind = get(&["type"]);
-        let kind = kind.and_then(|kind| self.word(kind, "the type of an input", InputType::WORDS));
+        let kind = kind.and_then(|kind| self.word(kind, "a declared type", InputType::WORDS));
         let mut rule = ValueRule::of(kind.unwrap_or(InputType::Any));
         rule.min = get(&["min", "minimum"]).and_then(|node| self.number_limit(node, "`min`"));
         rule.max = get(&["max", "maximum"]).and_then(|node| self.number_limit(node, "`max`"));

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::DocumentReader;
 use crate::playbook::{OutputView, ScopeWord, Selected, StoreWord};
-use crate::words::{OUTPUT, SELECTED, STORE};
+use crate::words::output::{OUTPUT, SELECTED, STORE};
 use crate::yaml::YamlNode;
 
 /// The largest size in bytes that a setting may have.

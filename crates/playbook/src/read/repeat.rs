@@ -128,7 +128,8 @@ impl DocumentReader<'_> {
         self.tool_settings(tool, &config);
         let config = self.at(RenderMoment::Claim, |reader| reader.template(&config))?;
         let label = CLAIM_LABEL.to_owned();
-        Some(Task { label, tool, config, set: Vec::new(), rules: Vec::new(), timeout: None })
+        let (set, rules) = (Vec::new(), Vec::new());
+        Some(Task { label, tool, config, set, rules, timeout: None, output_schema: None })
     }
 
     fn frame(&mut self, node: Option<&Rc<YamlNode>>) -> FrameSettings {

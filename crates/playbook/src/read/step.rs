@@ -64,6 +64,7 @@ impl DocumentReader<'_> {
         let tasks = body.as_ref().map(|body| body.tasks.as_slice());
         let cache = cache.and_then(|cache| self.cache(cache, tasks));
         let output = self.step_output(node);
+        let output_schema = self.output_schema(node);
         let description = node.get("desc").or_else(|| node.get("description"));
         let description = description.and_then(|text| text.text()).map(str::to_owned);
         let StepTasks { tasks, form } = body?;
@@ -83,6 +84,7 @@ impl DocumentReader<'_> {
             run,
             cache,
             output,
+            output_schema,
         })
     }
 
@@ -139,7 +141,8 @@ impl DocumentReader<'_> {
         let empty = Value::Object(Map::new());
         let config = Template::parse(empty).expect("an empty map holds no template");
         let (label, rules, set) = (name.to_owned(), Vec::new(), Vec::new());
-        let task = Task { label, tool: ToolKind::Noop, config, set, rules, timeout: None };
+        let tool = ToolKind::Noop;
+        let task = Task { label, tool, config, set, rules, timeout: None, output_schema: None };
         Some(StepTasks { tasks: vec![task], form: BodyForm::Single })
     }
 

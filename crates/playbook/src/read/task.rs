@@ -16,7 +16,7 @@ use crate::yaml::{YamlEntry, YamlNode};
 
 /// Keys of a tool's map that are not settings of the tool itself.
 const NOT_CONFIG: &[&str] =
-    &["kind", "set", "set_ctx", "set_iter", "set_vars", "spec", "retry", "eval"];
+    &["kind", "set", "set_ctx", "set_iter", "set_vars", "spec", "retry", "eval", "output_schema"];
 
 /// The tasks of a step, and the form they were written in.
 pub(super) struct StepTasks {
@@ -165,8 +165,9 @@ impl DocumentReader<'_> {
         let timeout = self.task_timeout(&node);
         let config = self.at(RenderMoment::TaskStart, |reader| reader.template(&config));
         self.uses.place.task = None;
+        let output_schema = self.output_schema(&node);
         let label = position.labels[position.index].clone();
-        Some(Task { label, tool: tool?, config: config?, set, rules, timeout })
+        Some(Task { label, tool: tool?, config: config?, set, rules, timeout, output_schema })
     }
 
     fn task_rules(&mut self, node: &YamlNode, position: &TaskPosition<'_>) -> Vec<Rule> {

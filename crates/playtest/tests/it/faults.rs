@@ -255,3 +255,22 @@ fn an_execution_that_waits_for_ever_names_its_waits() {
         the decision about step `ask` is refused: bob may not decide; approvers are ada
     "#]].assert_eq(&faults);
 }
+
+#[test]
+fn a_mocked_output_fits_the_schema_of_its_task() {
+    let typed = workflow(
+        "  - {step: start, tool: {kind: python, code: x, output_schema: {properties: {n: integer}, additionalProperties: false}}}\n",
+    );
+    let library = PlaybookLibrary::new();
+    let file = |output: &str| {
+        let text = format!("tests: [{{name: t, mocks: {{start: {{output: {output}}}}}}}]");
+        test_file(&typed, &library, &text)
+    };
+    assert!(file("{n: 1}").is_ok());
+    let refused = file("{n: many, m: 2}").expect_err("two problems");
+    assert!(
+        refused.contains("the output does not fit `output_schema`: `output.n` must be"),
+        "{refused}"
+    );
+    assert!(refused.contains("`output` has no field `m`"), "{refused}");
+}

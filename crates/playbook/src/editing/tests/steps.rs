@@ -186,7 +186,49 @@ fn templates_are_completed_with_the_names_of_their_place() {
     check_template(written("{{ start.body | shell¦ }}"), expect!["‹shell› shell_quote"]);
     check_template(written("{{ start }} ¦"), expect!["outside"]);
     check_template(behind("{{ item"), expect!["‹item› item"]);
-    check_template(at_cursor("workflow:\n- step: a\n  x: {{ ¦"), expect!["‹› a"]);
+    check_template(
+        at_cursor("workflow:\n- step: a\n  x: {{ ¦"),
+        expect!["‹› _now a catalog_id ctx execution_id iter job path steps vars workload"],
+    );
+}
+
+const TYPED: &str = "apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: x}
+inputs: {db: {type: object, properties: {host: string, port: integer}}}
+workflow:
+  - step: start
+    tool: {kind: python, code: x}
+    output_schema: {properties: {total: integer, rows: {items: {properties: {id: integer}}}}}
+    next: each
+  - step: each
+    loop: {in: '{{ start.rows }}', iterator: row}
+    tool:
+      - {name: fetch, kind: http, url: 'http://x/'}
+      - {name: use, kind: noop, result: '{{ ¦ }}'}
+";
+
+#[test]
+fn declared_shapes_are_completed() {
+    let at = |path: &str| at_cursor(&TYPED.replace("{{ ¦", &format!("{{{{ {path}¦")));
+    check_template(at("workload.db."), expect!["‹› host port"]);
+    check_template(at("start.t"), expect!["‹t› total _store data result results status"]);
+    check_template(at("row."), expect!["‹› id"]);
+    check_template(at("iter.row."), expect!["‹› id"]);
+    check_template(at("fetch."), expect!["‹› body headers status_code"]);
+}
+
+/// Names stay known while another part of the document is wrong, or is not YAML.
+#[test]
+fn variables_are_completed_in_a_document_with_errors() {
+    let at = |path: &str, part: &str, wrong: &str| {
+        at_cursor(&TYPED.replace("{{ ¦", &format!("{{{{ {path}¦")).replace(part, wrong))
+    };
+    check_template(at("start.to", "next: each", "next: eech"), expect!["‹to› total _store"]);
+    check_template(at("workload.", "kind: python", "kind: pyhton"), expect!["‹› db"]);
+    check_template(at("workload.", "metadata: {", "metadata: [{"), expect!["‹› db"]);
+    check_template(at("ro", "metadata: {", "metadata: [{"), expect!["‹ro› row"]);
+    check_template(at("steps.", "metadata: {", "metadata: [{"), expect!["‹› each start"]);
 }
 
 proptest! {

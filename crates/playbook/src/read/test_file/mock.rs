@@ -6,7 +6,7 @@ use noetl_model::{ErrorKind, ToolError, ToolKind};
 
 use super::{TestReader, given};
 use crate::diagnostic::{DiagnosticCode, Finding};
-use crate::playbook::{LoopSource, Playbook, Step};
+use crate::playbook::{BodyForm, LoopSource, Playbook, Step};
 use crate::suggest::nearest;
 use crate::test_file::{MockResult, StepMock, StepMocks};
 use crate::words::test_file::{ERROR, MOCK};
@@ -68,14 +68,40 @@ impl TestReader<'_, '_> {
             let message = format!("step `{}` has no loop, so its calls have no item", step.name);
             self.error(DiagnosticCode::BadValue, at, message);
         }
+        let task = self.task_under(node, step);
+        self.check_output(node, step, task.as_deref());
         Some(StepMock {
-            task: self.task_under(node, step),
+            task,
             item,
             attempt: self.number_under(node, "attempt", 1),
             call: self.number_under(node, "call", 1),
             delay: self.duration_under(node, "delay"),
             result: self.mock_result(node)?,
         })
+    }
+
+    /// Compares a mocked output with the `output_schema` of its task.
+    fn check_output(&mut self, node: &YamlNode, step: &Step, label: Option<&str>) {
+        let Some(output) = node.get("output") else { return };
+        let mut tasks = step.tasks.iter();
+        let task = match (label, step.tasks.len()) {
+            (Some(label), _) => tasks.find(|task| task.label == label),
+            (None, 1) => tasks.next(),
+            (None, _) => None,
+        };
+        let Some(task) = task else { return };
+        let of_step = step
+            .output_schema
+            .as_ref()
+            .filter(|_| step.repeat.is_none() && step.form == BodyForm::Single);
+        let mut problems = Vec::new();
+        for rule in task.output_schema.iter().chain(of_step) {
+            rule.check("output", &mut output.to_json(), &mut problems);
+        }
+        for problem in problems {
+            let message = format!("the output does not fit `output_schema`: {problem}");
+            self.error(DiagnosticCode::BadValue, output, message);
+        }
     }
 
     fn mock_result(&mut self, node: &YamlNode) -> Option<MockResult> {

@@ -18,12 +18,12 @@ fn a_document_of_another_kind() {
     check_document(
         "apiVersion: noetl.io/v2\nkind: playbook\n",
         expect![[r#"
-        error[not-a-playbook]: this is a document of kind `playbook`, not a playbook
-         --> t.yaml:2:7
-        2 | kind: playbook
-          |       ^^^^^^^^
-          = help: did you mean `kind: Playbook`?
-    "#]],
+            error[not-a-playbook]: this is a document of kind `playbook`, not a playbook
+             --> t.yaml:2:7
+            2 | kind: playbook
+              |       ^^^^^^^^
+              = help: did you mean `Playbook`?
+        "#]],
     );
     check_document(
         "apiVersion: noetl.io/v2\nkind: Playbok\n",
@@ -32,7 +32,7 @@ fn a_document_of_another_kind() {
              --> t.yaml:2:7
             2 | kind: Playbok
               |       ^^^^^^^
-              = help: did you mean `kind: Playbook`?
+              = help: did you mean `Playbook`?
         "#]],
     );
 }

@@ -52,7 +52,7 @@ fn a_declaration_that_contradicts_itself_is_reported_with_its_place() {
         &[
             "the default of `a` does not fit",
             " --> t.yaml:5:31",
-            "the type of an input cannot be `strng`",
+            "a declared type cannot be `strng`",
             "did you mean `string`?",
             "`enum` must be a whole number",
             "the declaration of `d` has no key `requird`",

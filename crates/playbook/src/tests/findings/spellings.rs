@@ -18,7 +18,7 @@ fn unknown_keys_are_warnings_with_a_suggestion() {
              --> t.yaml:5:45
             5 |   - {step: a, tool: {kind: noop}, descr: x, frobnicate: 1, next: {arc: []}, lop: {}}
               |                                             ^^^^^^^^^^
-              = help: it is ignored; known keys are step, desc, description, when, input, loop, tool, set, next, spec, run, timeout, limit, cache, output, output_select
+              = help: it is ignored; known keys are step, desc, description, when, input, loop, tool, set, next, spec, run, timeout, limit, cache, output, output_select, output_schema
             error[missing-key]: `next` needs `arcs`
              --> t.yaml:5:66
             5 |   - {step: a, tool: {kind: noop}, descr: x, frobnicate: 1, next: {arc: []}, lop: {}}
