@@ -3,6 +3,7 @@
 pub(crate) mod called_playbooks;
 pub(crate) mod candidates;
 pub(crate) mod declared_inputs;
+pub(crate) mod file_watch;
 pub(crate) mod files;
 pub(crate) mod nearest;
 pub(crate) mod silence;

@@ -3,9 +3,7 @@
 //! Documents are checked and registered whenever a file changes, and the tests of the directory are
 //! run. A document with errors is not registered: the last valid version stays.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use noetl_app::App;
 use noetl_playbook::{LintedDocument, Severity};
@@ -17,16 +15,11 @@ use super::ui::show;
 use crate::args::{DevArgs, ServerArgs};
 use crate::backend::page_of;
 use crate::config::Config;
+use crate::input::file_watch::FileWatch;
 use crate::input::files;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::problems;
 use crate::show::terminal::{BAD, FAINT, GOOD, Terminal, paint};
-
-/// The interval at which files are looked at.
-const LOOK: Duration = Duration::from_millis(300);
-
-/// The time of the last change and the length of each file.
-type FileStates = BTreeMap<PathBuf, Option<(SystemTime, u64)>>;
 
 pub(crate) async fn dev(
     args: &DevArgs,
@@ -56,46 +49,28 @@ pub(crate) async fn dev(
 
 /// Checks, registers and tests the files of a directory whenever one of them changes, until `stop`.
 async fn watch(args: &DevArgs, app: &App, terminal: &mut Terminal, stop: CancellationToken) {
-    let mut seen = FileStates::new();
-    loop {
-        let found = file_states(&args.directory);
-        if found != seen {
-            let changed: Vec<&PathBuf> = found
-                .iter()
-                .filter(|(file, state)| seen.get(*file) != Some(*state))
-                .map(|it| it.0)
-                .collect();
-            for file in changed.into_iter().filter(|file| !files::is_test_file(file)) {
-                register(file, app, terminal).await;
-            }
-            run_tests(args, &found, terminal);
-            terminal.say(paint(FAINT, "waiting for a change; Ctrl-C ends"));
-            seen = found;
+    let mut watch = FileWatch::default();
+    while let Some(changed) = watch.changed(|| files_in(&args.directory), &stop).await {
+        for file in changed.iter().filter(|file| !files::is_test_file(file)) {
+            register(file, app, terminal).await;
         }
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK) => {}
+        if !args.no_tests
+            && watch.has(|file| files::is_test_file(file))
+            && let Err(failure) = test::run_all(&args.directory, terminal)
+        {
+            failure.explain(terminal);
         }
+        terminal.say(paint(FAINT, "waiting for a change; Ctrl-C ends"));
     }
 }
 
 /// Returns the documents and test files of a directory.
-fn file_states(directory: &Path) -> FileStates {
+fn files_in(directory: &Path) -> Vec<PathBuf> {
     // A directory that disappears for a moment has no files then.
     let paths = [directory.to_owned()];
     let documents = files::documents(&paths).unwrap_or_default();
     let tests = test::test_files(&paths).unwrap_or_default();
-    let state = |file: &Path| {
-        let about = file.metadata().ok()?;
-        Some((about.modified().ok()?, about.len()))
-    };
-    let files = documents.into_iter().chain(tests);
-    files
-        .map(|file| {
-            let at = state(&file);
-            (file, at)
-        })
-        .collect()
+    documents.into_iter().chain(tests).collect()
 }
 
 /// Shows the problems of a document, and registers it unless it has errors.
@@ -123,14 +98,5 @@ async fn register(file: &Path, app: &App, terminal: &mut Terminal) {
             ));
         }
         Err(error) => Failure::broken(error).explain(terminal),
-    }
-}
-
-fn run_tests(args: &DevArgs, found: &FileStates, terminal: &mut Terminal) {
-    if args.no_tests || !found.keys().any(|file| files::is_test_file(file)) {
-        return;
-    }
-    if let Err(failure) = test::run_all(&args.directory, terminal) {
-        failure.explain(terminal);
     }
 }
