@@ -33,12 +33,16 @@ function diagnostic(it) {
 
 /** The running language server and the documents that it knows. */
 class LanguageServer {
-  constructor(log) {
+  /** `execution` is the id of the execution whose values are shown, or "last". */
+  constructor(log, execution) {
     this.log = log;
     this.findings = vscode.languages.createDiagnosticCollection("noetl");
     this.timers = new Map();
     const command = vscode.workspace.getConfiguration("noetl").get("command");
-    this.process = spawn(command, ["lsp"], { stdio: ["pipe", "pipe", "pipe"] });
+    const program = ["lsp", ...(execution ? ["--execution", execution] : [])];
+    // The settings of a project are found from its directory.
+    const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+    this.process = spawn(command, program, { cwd, stdio: ["pipe", "pipe", "pipe"] });
     this.process.stderr.on("data", (text) => this.log.append(String(text)));
     this.process.stdin.on("error", (error) => this.log.appendLine(error.message));
     this.process.on("error", (error) => {
@@ -128,7 +132,13 @@ class LanguageServer {
 
 function completion(it) {
   const kinds = vscode.CompletionItemKind;
-  const kindOf = { 3: kinds.Function, 6: kinds.Variable, 10: kinds.Property, 18: kinds.Reference };
+  const kindOf = {
+    3: kinds.Function,
+    6: kinds.Variable,
+    10: kinds.Property,
+    17: kinds.File,
+    18: kinds.Reference,
+  };
   const item = new vscode.CompletionItem(it.label, kindOf[it.kind] ?? kinds.EnumMember);
   item.documentation = it.documentation;
   item.sortText = it.sortText;
@@ -207,6 +217,11 @@ function providers() {
   ];
 }
 
+async function restart(log, execution) {
+  await server.stop();
+  server = new LanguageServer(log, execution);
+}
+
 function activate(context) {
   const log = vscode.window.createOutputChannel("NoETL");
   server = new LanguageServer(log);
@@ -217,9 +232,11 @@ function activate(context) {
     workspace.onDidOpenTextDocument((document) => server.ready.then(() => server.open(document))),
     workspace.onDidChangeTextDocument((event) => server.change(event.document)),
     workspace.onDidCloseTextDocument((document) => server.close(document)),
-    vscode.commands.registerCommand("noetl.restart", async () => {
-      await server.stop();
-      server = new LanguageServer(log);
+    vscode.commands.registerCommand("noetl.restart", () => restart(log)),
+    vscode.commands.registerCommand("noetl.showExecution", async () => {
+      const prompt = "Id of an execution, or last. Hover over a variable to see the value it had.";
+      const chosen = await vscode.window.showInputBox({ prompt, value: "last" });
+      if (chosen) await restart(log, chosen.trim());
     }),
   );
 }

@@ -86,6 +86,7 @@ fn item(completion: SyntaxCompletion) -> CompletionItem {
             CompletionKind::Step => "step",
             CompletionKind::Variable => "variable",
             CompletionKind::Filter => "filter",
+            CompletionKind::Outside => "name",
         }
         .to_owned(),
         about: completion.about.map(str::to_owned),

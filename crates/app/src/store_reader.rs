@@ -11,8 +11,9 @@ use noetl_model::{
     CommandId, Digest, ExecutionId, Held, PayloadRef, Recorded, Seq, StoredLog, Timestamp,
 };
 use noetl_store::{
-    CatalogEntry, CatalogQuery, ExecutionFilter, Holder, LogRead, OpenCommand, PAGE_MAX,
-    PROJECT_MAX, Page, READ_EVENTS_MAX, Records, ScheduleRow, Store, StoreError, SubscriptionRow,
+    CatalogEntry, CatalogQuery, CredentialFilter, ExecutionFilter, Holder, LogRead, OpenCommand,
+    PAGE_MAX, PROJECT_MAX, Page, READ_EVENTS_MAX, Records, ScheduleRow, Store, StoreError,
+    SubscriptionRow,
 };
 use serde_json::Value;
 
@@ -195,6 +196,12 @@ impl StoreReader {
     /// Lists catalog entries, each at its newest version.
     pub async fn paths(&self, query: &CatalogQuery) -> Result<Vec<CatalogEntry>, StoreError> {
         self.store.paths(query).await
+    }
+
+    /// Lists the names of the newest credentials.
+    pub async fn credential_names(&self) -> Result<Vec<String>, StoreError> {
+        let found = self.records.credentials(&CredentialFilter::default(), PAGE_MAX).await?;
+        Ok(found.into_iter().map(|credential| credential.name).collect())
     }
 
     /// Lists the names of feeds.

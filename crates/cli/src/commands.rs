@@ -70,7 +70,7 @@ pub(crate) async fn dispatch(
         CliCommand::Lint(args) => lint::lint(args, config, terminal),
         CliCommand::Explain(args) => explain::explain(args, terminal),
         CliCommand::Fmt(args) => fmt::fmt(args, terminal),
-        CliCommand::Lsp(args) => lsp::lsp(args),
+        CliCommand::Lsp(args) => lsp::lsp(args, config, terminal),
         CliCommand::Init(args) => init::init(args, terminal),
         CliCommand::Dev(args) => dev::dev(args, config, terminal).await,
         CliCommand::Diff(args) => diff::diff(args, config, terminal).await,

@@ -7,8 +7,9 @@ use lsp_types::{
     PrepareRenameResponse, Range, SymbolKind, TextEdit, Uri, WorkspaceEdit,
 };
 use noetl_playbook::editing::{
-    CompletionKind, Completions, RenameError, StepMention, StepRole, SyntaxCompletion, completions,
-    hover as explain, rename_step, step_mentions, template_completions,
+    CompletionKind, Completions, RenameError, StepMention, StepRole, SyntaxCompletion,
+    TemplatePath, completions, hover as explain, rename_step, step_mentions, template_completions,
+    template_path,
 };
 use noetl_playbook::{DiagnosticCode, FormatError, LintedDocument, Severity, format_document};
 
@@ -56,17 +57,25 @@ fn shown(text: &str, found: &noetl_playbook::Diagnostic) -> Diagnostic {
 }
 
 /// Returns the completions at a position: of the template around it, otherwise of the language.
-pub(crate) fn complete(text: &str, position: Position) -> Vec<CompletionItem> {
+pub(crate) fn completions_at(text: &str, position: Position) -> Completions {
     let offset = offset_of(text, position);
-    let Completions { replaced, items } =
-        template_completions(text, offset).unwrap_or_else(|| completions(text, offset));
-    let range = range_of(text, &replaced);
-    let typed = text[replaced].to_owned();
-    items
-        .into_iter()
-        .enumerate()
-        .map(|(rank, item)| completion_item(item, range, (rank, &typed)))
-        .collect()
+    template_completions(text, offset).unwrap_or_else(|| completions(text, offset))
+}
+
+/// Returns completions as the editor shows them, with names from outside of the document.
+pub(crate) fn completion_items(
+    text: &str,
+    position: Position,
+    mut found: Completions,
+    names: Vec<String>,
+) -> Vec<CompletionItem> {
+    let written = text[found.replaced.clone()].to_owned();
+    let before = offset_of(text, position).clamp(found.replaced.start, found.replaced.end);
+    let typed = text[found.replaced.start..before].to_owned();
+    found.add_names(&typed, names);
+    let range = range_of(text, &found.replaced);
+    let items = found.items.into_iter().enumerate();
+    items.map(|(rank, item)| completion_item(item, range, (rank, &written))).collect()
 }
 
 fn completion_item(
@@ -84,6 +93,7 @@ fn completion_item(
             CompletionKind::Step => CompletionItemKind::REFERENCE,
             CompletionKind::Variable => CompletionItemKind::VARIABLE,
             CompletionKind::Filter => CompletionItemKind::FUNCTION,
+            CompletionKind::Outside => CompletionItemKind::FILE,
         }),
         documentation: about.map(|about| Documentation::String(about.to_owned())),
         sort_text: Some(format!("{rank:04}")),
@@ -94,13 +104,27 @@ fn completion_item(
     }
 }
 
-pub(crate) fn hover(text: &str, position: Position) -> Option<Hover> {
-    let found = explain(text, offset_of(text, position))?;
-    let markup = MarkupContent { kind: MarkupKind::Markdown, value: found.text };
-    Some(Hover {
-        contents: HoverContents::Markup(markup),
-        range: Some(range_of(text, &found.span)),
-    })
+/// Returns the path that a template reads at a position.
+pub(crate) fn path_at(text: &str, position: Position) -> Option<TemplatePath> {
+    template_path(text, offset_of(text, position))
+}
+
+/// Returns the explanation of the word at a position, and below it the value that it had.
+pub(crate) fn hover(
+    text: &str,
+    position: Position,
+    value: Option<(TemplatePath, String)>,
+) -> Option<Hover> {
+    let explained = explain(text, offset_of(text, position)).map(|it| (it.span, it.text));
+    let (span, text_shown) = match (explained, value) {
+        (Some((_, about)), Some((path, value))) => (path.span, format!("{about}\n\n{value}")),
+        (None, Some((path, value))) => (path.span, value),
+        (Some(explained), None) => explained,
+        (None, None) => return None,
+    };
+    let markup = MarkupContent { kind: MarkupKind::Markdown, value: text_shown };
+    let range = Some(range_of(text, &span));
+    Some(Hover { contents: HoverContents::Markup(markup), range })
 }
 
 /// Returns all places that name a step, and the one at a position.

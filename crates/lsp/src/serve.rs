@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::context::{ContextQueue, EditorContext};
 use crate::documents::{DOCUMENTS_MAX, OpenDocuments};
 use crate::features;
 
@@ -43,9 +44,9 @@ impl RequestError {
 }
 
 /// Serves an editor on standard input and output until it ends the session.
-pub fn serve_stdio() -> Result<(), ServeError> {
+pub fn serve_stdio(context: Box<dyn EditorContext>) -> Result<(), ServeError> {
     let (connection, threads) = Connection::stdio();
-    serve(&connection)?;
+    serve(&connection, context)?;
     // The threads end when both channels are closed.
     drop(connection);
     threads.join()?;
@@ -53,21 +54,24 @@ pub fn serve_stdio() -> Result<(), ServeError> {
 }
 
 /// Serves an editor until it ends the session.
-pub fn serve(connection: &Connection) -> Result<(), ServeError> {
+pub fn serve(connection: &Connection, context: Box<dyn EditorContext>) -> Result<(), ServeError> {
     let (id, _) = connection.initialize_start()?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let info = ServerInfo { name: "noetl".to_owned(), version: Some(version) };
     let initialized = json!({ "capabilities": capabilities(), "serverInfo": info });
     connection.initialize_finish(id, initialized)?;
-    let mut session = EditorSession { connection, documents: OpenDocuments::default() };
+    let editor = connection.sender.clone();
+    let context = ContextQueue::start(context, move |answer| editor.send(answer.into()).is_ok());
+    let mut session = EditorSession { connection, documents: OpenDocuments::default(), context };
     for message in &connection.receiver {
         match message {
             Message::Request(request) => {
                 if connection.handle_shutdown(&request)? {
                     return Ok(());
                 }
-                let response = session.answer(request);
-                session.send(response.into())?;
+                if let Some(response) = session.answer(request) {
+                    session.send(response.into())?;
+                }
             }
             Message::Notification(notification) => session.note(notification)?,
             // The server asks the editor nothing.
@@ -106,6 +110,7 @@ fn capabilities() -> ServerCapabilities {
 struct EditorSession<'a> {
     connection: &'a Connection,
     documents: OpenDocuments,
+    context: ContextQueue,
 }
 
 impl EditorSession<'_> {
@@ -164,7 +169,51 @@ impl EditorSession<'_> {
         self.send(Notification::new(method, params).into())
     }
 
-    fn answer(&self, request: Request) -> Response {
+    /// Answers a request; `None` if the context answers it later.
+    fn answer(&self, request: Request) -> Option<Response> {
+        let id = request.id.clone();
+        let answered = match request.method.as_str() {
+            asked::Completion::METHOD => self.complete(request),
+            asked::HoverRequest::METHOD => self.hover(request),
+            _ => return Some(self.answer_now(request)),
+        };
+        answered.unwrap_or_else(|RequestError { code, message }| {
+            Some(Response::new_err(id, code as i32, message))
+        })
+    }
+
+    fn complete(&self, request: Request) -> Result<Option<Response>, RequestError> {
+        let id = request.id.clone();
+        let at = params::<asked::Completion>(request)?.text_document_position;
+        let text = self.text(&at.text_document.uri)?;
+        let found = features::completions_at(text, at.position);
+        let Some(kind) = found.outside else {
+            let items = features::completion_items(text, at.position, found, Vec::new());
+            return Ok(Some(Response::new_ok(id, items)));
+        };
+        let text = text.to_owned();
+        Ok(self.context.ask(Box::new(move |context| {
+            let names = context.names(kind);
+            Response::new_ok(id, features::completion_items(&text, at.position, found, names))
+        })))
+    }
+
+    fn hover(&self, request: Request) -> Result<Option<Response>, RequestError> {
+        let id = request.id.clone();
+        let at = params::<asked::HoverRequest>(request)?.text_document_position_params;
+        let text = self.text(&at.text_document.uri)?;
+        let path = features::path_at(text, at.position).filter(|_| self.context.has_values);
+        let Some(path) = path else {
+            return Ok(Some(Response::new_ok(id, features::hover(text, at.position, None))));
+        };
+        let text = text.to_owned();
+        Ok(self.context.ask(Box::new(move |context| {
+            let value = context.value(&path).map(|value| (path, value));
+            Response::new_ok(id, features::hover(&text, at.position, value))
+        })))
+    }
+
+    fn answer_now(&self, request: Request) -> Response {
         let id = request.id.clone();
         match self.result_of(request) {
             Ok(result) => Response::new_ok(id, result),
@@ -174,16 +223,6 @@ impl EditorSession<'_> {
 
     fn result_of(&self, request: Request) -> Result<Value, RequestError> {
         match request.method.as_str() {
-            asked::Completion::METHOD => {
-                let at = params::<asked::Completion>(request)?.text_document_position;
-                let text = self.text(&at.text_document.uri)?;
-                Ok(json!(features::complete(text, at.position)))
-            }
-            asked::HoverRequest::METHOD => {
-                let at = params::<asked::HoverRequest>(request)?.text_document_position_params;
-                let text = self.text(&at.text_document.uri)?;
-                Ok(json!(features::hover(text, at.position)))
-            }
             asked::GotoDefinition::METHOD => {
                 let at = params::<asked::GotoDefinition>(request)?.text_document_position_params;
                 let uri = at.text_document.uri;

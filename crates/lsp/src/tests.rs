@@ -1,13 +1,15 @@
 //! Sessions of an editor with the server, message by message.
 
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
 use lsp_server::{Connection, Message, Notification, Request};
+use noetl_playbook::editing::{OutsideName, TemplatePath};
 use serde_json::{Value, json};
 
-use crate::{ServeError, serve};
+use crate::{EditorContext, OfflineContext, ServeError, serve};
 
 const URI: &str = "file:///greet.yaml";
 /// The longest wait for a message of the server.
@@ -33,9 +35,9 @@ struct Editor {
 }
 
 impl Editor {
-    fn start() -> Self {
+    fn start(context: Box<dyn EditorContext>) -> Self {
         let (server, connection) = Connection::memory();
-        let server = std::thread::spawn(move || serve(&server));
+        let server = std::thread::spawn(move || serve(&server, context));
         let mut editor = Self { connection, server, last_id: 0 };
         let initialized = editor.ask("initialize", json!({ "capabilities": {} }));
         assert_eq!(initialized["serverInfo"]["name"], "noetl");
@@ -45,7 +47,11 @@ impl Editor {
 
     /// Opens a document and returns its diagnostics.
     fn open(text: &str) -> (Self, Value) {
-        let editor = Self::start();
+        Self::open_in(Box::new(OfflineContext), text)
+    }
+
+    fn open_in(context: Box<dyn EditorContext>, text: &str) -> (Self, Value) {
+        let editor = Self::start(context);
         let document = json!({ "uri": URI, "languageId": "yaml", "version": 1, "text": text });
         editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
         let published = editor.published();
@@ -213,6 +219,83 @@ fn a_step_is_explained_found_and_renamed() {
     let names = symbols.as_array().into_iter().flatten().filter_map(|it| it["name"].as_str());
     assert_eq!(names.collect::<Vec<_>>(), ["start", "end"]);
     assert_eq!(editor.ask_at("textDocument/definition", (0, 0), json!({})), Value::Null);
+    editor.end();
+}
+
+/// A context that answers a request about names only after it was told to.
+struct SlowContext {
+    go_on: Receiver<()>,
+}
+
+impl EditorContext for SlowContext {
+    fn names(&mut self, kind: OutsideName) -> Vec<String> {
+        self.go_on.recv().expect("the test tells it to go on");
+        match kind {
+            OutsideName::Credential => vec!["crm".to_owned(), "warehouse".to_owned()],
+            OutsideName::Playbook => vec!["demo/greet".to_owned(), "shop/order".to_owned()],
+        }
+    }
+
+    fn has_values(&self) -> bool {
+        true
+    }
+
+    fn value(&mut self, path: &TemplatePath) -> Option<String> {
+        let step = path.step.as_deref().unwrap_or("the start");
+        (path.path != "nothing").then(|| format!("value of {} in {step}", path.path))
+    }
+}
+
+const NAMES: &str = "apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: a, path: a}
+workflow:
+  - step: start
+    tool: {kind: http, url: 'http://x/', auth: c}
+    next: end
+  - step: end
+    tool:
+      kind: playbook
+      path: shop/
+";
+
+#[test]
+fn names_of_the_context_are_completed_and_delay_nothing_else() {
+    let (go_on, told) = std::sync::mpsc::channel();
+    let (mut editor, _) = Editor::open_in(Box::new(SlowContext { go_on: told }), NAMES);
+    let place = json!({
+        "textDocument": { "uri": URI }, "position": { "line": 5, "character": 48 },
+    });
+    let request = Request::new(77.into(), "textDocument/completion".to_owned(), place);
+    editor.connection.sender.send(request.into()).expect("the server listens");
+    // The names are still on their way while another request is answered.
+    assert_ne!(editor.ask_at("textDocument/definition", (6, 11), json!({})), Value::Null);
+    go_on.send(()).expect("the context waits");
+    let Message::Response(answer) = editor.next() else { panic!("an answer") };
+    assert_eq!(answer.id, 77.into());
+    assert_eq!(labels(&json!(answer)["result"]), ["crm"]);
+    go_on.send(()).expect("the context waits");
+    let found = editor.ask_at("textDocument/completion", (10, 17), json!({}));
+    assert_eq!(labels(&found), ["shop/order"]);
+    editor.end();
+}
+
+#[test]
+fn the_value_of_a_variable_is_shown() {
+    let (_, told) = std::sync::mpsc::channel();
+    let (mut editor, _) = Editor::open_in(Box::new(SlowContext { go_on: told }), PLAYBOOK);
+    let mut shown = |at| {
+        let found = editor.ask_at("textDocument/hover", at, json!({}));
+        found["contents"]["value"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(shown((6, 62)), "value of workload.city in start");
+    assert_eq!(shown((6, 51)), "value of workload in start");
+    assert_eq!(shown((9, 45)), "value of start.status_code in end");
+    assert_eq!(
+        shown((9, 36)),
+        "**step `start`**\n\nruns http\n\nleads to `end`\n\nvalue of start in end"
+    );
+    assert_eq!(shown((1, 2)), "**`kind`** (required)\n\nWhat the document is.");
     editor.end();
 }
 

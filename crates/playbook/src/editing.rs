@@ -20,8 +20,9 @@ mod written_names;
 pub use complete::{CompletionKind, Completions, SyntaxCompletion, completions};
 pub use hover::{HoverText, hover};
 pub use rename::{RenameError, rename_step};
+pub use shape::OutsideName;
 pub use step_mentions::{StepMention, StepRole, step_mentions};
-pub use template::template_completions;
+pub use template::{TemplatePath, template_completions, template_path};
 pub use token::{SyntaxKind, SyntaxToken, syntax_tokens};
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 mod input;
 mod same;
+mod value;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use serde_json::Value;
 use crate::virtual_execution::loop_output;
 use input::{EventOrigin, origin_of, start_input};
 use same::is_same;
+
+pub use value::{HistoryValue, value_in_history};
 
 /// The values that a log refers to, by digest.
 pub type StoredValues = BTreeMap<Digest, Arc<Value>>;

@@ -25,7 +25,8 @@ pub use call::RenderedCall;
 pub use coverage::{ArcCoverage, Coverage, CoverageReport, CoveredGuard, coverage_report};
 pub use difference::{FaultLine, value_differences};
 pub use history::{
-    Divergence, HistoryError, ReplayedHistory, StoredValues, replay_history, stored_references,
+    Divergence, HistoryError, HistoryValue, ReplayedHistory, StoredValues, replay_history,
+    stored_references, value_in_history,
 };
 pub use outcome::{TestFault, TestOutcome};
 pub use record::{RecordedTest, record_test};

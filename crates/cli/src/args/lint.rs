@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
+use super::{Chosen, ClientArgs};
+use crate::input::candidates;
+
 #[derive(Debug, Args)]
 #[command(after_help = LINT_EXAMPLES)]
 pub(crate) struct LintArgs {
@@ -74,14 +77,22 @@ pub(crate) struct LspArgs {
     /// Use standard input and output; editors pass it, nothing else is supported
     #[arg(long)]
     pub(crate) stdio: bool,
+    /// Execution whose values of variables are shown: an id, or `last`
+    #[arg(long, value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) execution: Option<Chosen>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 pub(crate) const LSP_EXAMPLES: &str = "\
 The language server protocol is spoken on standard input and output. An editor starts this command;
-docs/editors.md has the settings of VS Code, Neovim, Helix and Zed.
+docs/editors.md has the settings of VS Code, Neovim, Helix and Zed. Names of credentials and playbooks,
+and the values of an execution, are those of the configured server, else of the embedded database.
 
 Examples:
-  noetl lsp";
+  noetl lsp
+  noetl lsp --execution last
+  noetl lsp --server http://localhost:8082";
 
 const LINT_EXAMPLES: &str = "\
 In directories, YAML files of the kinds Playbook, Schedule, Subscription and Notification are checked.

@@ -94,6 +94,9 @@ pub(crate) trait BackendReader: Send + Sync {
         part: Option<&str>,
     ) -> Result<Vec<PlaybookDocument>, Failure>;
 
+    /// Lists the names of credentials.
+    async fn credential_names(&self) -> Result<Vec<String>, Failure>;
+
     /// Loads a playbook with its text; the newest version if none is given.
     async fn playbook(
         &self,

@@ -20,6 +20,7 @@ use crate::show::output::pretty;
 use crate::show::terminal::Terminal;
 pub(crate) use find::load;
 pub(super) use find::test_files;
+pub(super) use history::{History, playbook_text, stored};
 use run::TestSession;
 
 pub(crate) async fn test(
@@ -35,7 +36,6 @@ pub(crate) async fn test(
     }
 }
 
-/// Runs all chosen tests and prints their results.
 /// Runs all tests below a directory and prints their results.
 pub(super) fn run_all(directory: &Path, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let args = TestArgs {
@@ -50,6 +50,7 @@ pub(super) fn run_all(directory: &Path, terminal: &mut Terminal) -> Result<Exit,
     run_once(&args, terminal)
 }
 
+/// Runs all chosen tests and prints their results.
 fn run_once(args: &TestArgs, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let files = find::test_files(&args.paths)?;
     let session = TestSession::run(&files, args);

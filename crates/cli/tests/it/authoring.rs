@@ -1,7 +1,7 @@
 //! Tests of `init`, `diff` and `lsp`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::Stdio;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -120,42 +120,185 @@ fn framed(message: &Value) -> String {
     format!("Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-#[test]
-fn the_language_server_speaks_on_standard_input_and_output() {
-    let sandbox = Sandbox::new();
-    let mut command = sandbox.command(&["lsp"]);
-    let mut server =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("noetl starts");
-    let mut input = server.stdin.take().expect("a pipe");
-    let mut output = BufReader::new(server.stdout.take().expect("a pipe"));
-    let mut receive = || {
+/// A language server on pipes.
+struct LanguageServer {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl LanguageServer {
+    /// Starts a server and begins its session.
+    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        let arguments: Vec<&str> = ["lsp"].iter().chain(arguments).copied().collect();
+        let mut command = sandbox.command(&arguments);
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("noetl starts");
+        let input = process.stdin.take().expect("a pipe");
+        let output = BufReader::new(process.stdout.take().expect("a pipe"));
+        let mut server = Self { process, input, output };
+        let answer = server.ask(1, "initialize", json!({ "capabilities": {} }));
+        assert_eq!(answer["serverInfo"]["name"], "noetl");
+        server.send(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }));
+        server
+    }
+
+    fn send(&mut self, message: Value) {
+        self.input.write_all(framed(&message).as_bytes()).expect("a pipe");
+    }
+
+    fn receive(&mut self) -> Value {
         let mut length = 0;
         loop {
             let mut line = String::new();
-            output.read_line(&mut line).expect("a header");
+            self.output.read_line(&mut line).expect("a header");
             match line.trim_end().strip_prefix("Content-Length: ") {
                 Some(number) => length = number.parse().expect("a length"),
                 None => break,
             }
         }
         let mut body = vec![0; length];
-        output.read_exact(&mut body).expect("a body");
-        serde_json::from_slice::<Value>(&body).expect("JSON")
+        self.output.read_exact(&mut body).expect("a body");
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
+    /// Opens a document and returns its diagnostics.
+    fn open(&mut self, text: &str) -> Value {
+        let document =
+            json!({ "uri": "file:///a.yaml", "languageId": "yaml", "version": 1, "text": text });
+        self.send(json!({ "jsonrpc": "2.0", "method": "textDocument/didOpen",
+            "params": { "textDocument": document } }));
+        self.receive()["params"]["diagnostics"].clone()
+    }
+
+    fn ask(&mut self, id: u32, method: &str, params: Value) -> Value {
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let answer = self.receive();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Asks about the place behind a part of a text.
+    fn ask_behind(&mut self, id: u32, method: &str, text: &str, part: &str) -> Value {
+        let before = &text[..text.find(part).expect("the part") + part.len()];
+        let line = before.matches('\n').count();
+        let character = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
+        let position = json!({ "line": line, "character": character });
+        let document = json!({ "uri": "file:///a.yaml" });
+        self.ask(id, method, json!({ "textDocument": document, "position": position }))
+    }
+
+    fn end(mut self) {
+        self.send(json!({ "jsonrpc": "2.0", "id": 99, "method": "shutdown" }));
+        assert_eq!(self.receive()["id"], 99);
+        self.send(json!({ "jsonrpc": "2.0", "method": "exit" }));
+        assert!(self.process.wait().expect("the server ends").success());
+    }
+}
+
+#[test]
+fn the_language_server_speaks_on_standard_input_and_output() {
+    let sandbox = Sandbox::new();
+    let mut server = LanguageServer::start(&sandbox, &[]);
+    let found = server.open(&OLD.replace("next: end", "next: ende"));
+    assert_eq!(found[0]["code"], "unknown-step", "{found}");
+    // There is no database: an editor works offline.
+    let text = OLD.replace("url: 'http://a/'", "url: 'http://a/', auth: c");
+    server.open(&text);
+    let offered = server.ask_behind(3, "textDocument/completion", &text, "auth: c");
+    assert_eq!(offered, json!([]));
+    server.end();
+}
+
+const VALUES: &str = "apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: v, path: v}
+workload: {city: Quito}
+workflow:
+  - step: start
+    tool: {kind: noop, result: {city: '{{ workload.city }}', people: 3}}
+    next: each
+  - step: each
+    loop: {in: '{{ start.people }}', iterator: n}
+    tool: {kind: noop, result: '{{ n }} {{ start.city }}'}
+    next: end
+  - step: end
+    tool: {kind: noop, result: '{{ each.results }}', auth: w}
+    next: last
+  - step: last
+    tool: {kind: playbook, path: v}
+    when: false
+";
+
+#[test]
+fn the_editor_shows_names_of_the_database_and_values_of_an_execution() {
+    let sandbox =
+        Sandbox::new().with("v.yaml", VALUES).with("w.json", r#"{"token": "0123456789"}"#);
+    for command in [
+        &["run", "v.yaml", "--set", "city=Oslo"][..],
+        &["credential", "set", "warehouse", "--type", "bearer", "--data", "@w.json"],
+    ] {
+        let ended = sandbox.noetl(command);
+        assert_eq!(ended.code, Some(0), "{command:?}: {}{}", ended.stdout, ended.stderr);
+    }
+    let mut server = LanguageServer::start(&sandbox, &["--execution", "last"]);
+    assert_eq!(server.open(VALUES), json!([]));
+    let labels = |found: &Value| {
+        let items = found.as_array().into_iter().flatten();
+        items.filter_map(|it| Some(it["label"].as_str()?.to_owned())).collect::<Vec<_>>()
     };
-    let mut send = |message: Value| input.write_all(framed(&message).as_bytes()).expect("a pipe");
-    send(
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": {} } }),
-    );
-    assert_eq!(receive()["result"]["serverInfo"]["name"], "noetl");
-    send(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }));
-    let document = json!({ "uri": "file:///a.yaml", "languageId": "yaml", "version": 1,
-        "text": OLD.replace("next: end", "next: ende") });
-    send(json!({ "jsonrpc": "2.0", "method": "textDocument/didOpen",
-        "params": { "textDocument": document } }));
-    let published = receive();
-    assert_eq!(published["params"]["diagnostics"][0]["code"], "unknown-step", "{published}");
-    send(json!({ "jsonrpc": "2.0", "id": 2, "method": "shutdown" }));
-    assert_eq!(receive()["id"], 2);
-    send(json!({ "jsonrpc": "2.0", "method": "exit" }));
-    assert!(server.wait().expect("the server ends").success());
+    let offered = server.ask_behind(2, "textDocument/completion", VALUES, "auth: w");
+    assert_eq!(labels(&offered), ["warehouse"]);
+    let offered = server.ask_behind(3, "textDocument/completion", VALUES, "playbook, path: v");
+    assert_eq!(labels(&offered), ["v"]);
+    let mut id = 3;
+    let mut shown = |part: &str| {
+        id += 1;
+        let found = server.ask_behind(id, "textDocument/hover", VALUES, part);
+        found["contents"]["value"].as_str().unwrap_or_default().to_owned()
+    };
+    let city = shown("{{ workload.city");
+    assert!(city.contains("`workload.city` in execution") && city.contains("\"Oslo\""), "{city}");
+    let people = shown("'{{ start.people");
+    assert!(people.contains("\n3\n"), "{people}");
+    let item = shown("result: '{{ n");
+    assert!(item.contains("\n2\n"), "the last item: {item}");
+    let results = shown("{{ each.results");
+    assert!(results.contains("\"1 Oslo\""), "{results}");
+    server.end();
+}
+
+/// Runs the extension for VS Code in Node, if there is one, against this program.
+#[test]
+fn the_extension_for_vs_code_serves_an_editor() {
+    let sandbox = Sandbox::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../editors/vscode/test/run.js");
+    let mut node = Command::new("node");
+    let sandboxed = sandbox.command(&[]);
+    let variables = sandboxed.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    node.args([script, env!("CARGO_BIN_EXE_noetl")]).current_dir(sandbox.path(".")).envs(variables);
+    let ended = match node.output() {
+        Ok(ended) => ended,
+        Err(error) => {
+            eprintln!("not checked: Node cannot be started: {error}");
+            return;
+        }
+    };
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{said}");
+    let answers: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let expected = json!({
+        "found": [["unknown-step", 0, "noetl"]],
+        "fixes": [["Change `ende` to `end`", "end"]],
+        "fixed": 0,
+        "offered": [["end", 17, "end"]],
+        "hover": "**step `start`**\n\nruns noop\n\nleads to `end`",
+        "defined": 7,
+        "references": 2,
+        "placeholder": "start",
+        "renamed": ["begin", "begin"],
+        "formatted": 0,
+        "symbols": ["start", "end"],
+    });
+    assert_eq!(answers, expected);
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::outline::{Container, CursorPlace, Outline, Wanted, outline};
-use super::shape::{OfferedKey, Shape, shape_at};
+use super::shape::{OfferedKey, OutsideName, Shape, shape_at};
 use crate::suggest::nearest;
 
 /// Maximum number of completions.
@@ -18,6 +18,23 @@ pub struct Completions {
     pub replaced: Range<usize>,
     /// The completions that fit the text before the cursor, best first.
     pub items: Vec<SyntaxCompletion>,
+    /// The kind of thing outside of the document that fits here too.
+    pub outside: Option<OutsideName>,
+}
+
+impl Completions {
+    /// Adds the names of things outside of the document that fit the text before the cursor.
+    pub fn add_names(&mut self, typed: &str, names: impl IntoIterator<Item = String>) {
+        let items = names.into_iter().map(|name| SyntaxCompletion {
+            label: name.clone(),
+            insert: name,
+            kind: CompletionKind::Outside,
+            about: None,
+        });
+        self.items.extend(items);
+        fit(&mut self.items, typed);
+        self.items.truncate(COMPLETIONS_MAX);
+    }
 }
 
 /// A text that fits at a place.
@@ -41,6 +58,8 @@ pub enum CompletionKind {
     /// A name that a template can read.
     Variable,
     Filter,
+    /// The name of something outside of the document: a credential, a playbook.
+    Outside,
 }
 
 /// Returns the completions at a byte offset of a document; also of one with mistakes.
@@ -61,7 +80,11 @@ pub fn completions(text: &str, offset: usize) -> Completions {
     let typed = &text[place.word.start..offset.max(place.word.start)];
     fit(&mut items, typed);
     items.truncate(COMPLETIONS_MAX);
-    Completions { replaced: place.word, items }
+    let outside = match place.wanted {
+        Wanted::Value | Wanted::Either => shape.outside_name(),
+        Wanted::Key | Wanted::Nothing => None,
+    };
+    Completions { replaced: place.word, items, outside }
 }
 
 fn keys(outline: &Outline, place: &CursorPlace, shape: Shape) -> Vec<SyntaxCompletion> {

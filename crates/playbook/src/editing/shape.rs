@@ -36,8 +36,19 @@ pub(super) enum Shape {
     Truth,
     ToolKindName,
     StepName,
+    /// The name of something that is stored outside of the document.
+    Outside(OutsideName),
     /// Anything: the language has nothing to offer.
     Free,
+}
+
+/// A thing that a document names and that is stored on a server or in a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutsideName {
+    /// A credential, by its name.
+    Credential,
+    /// A registered playbook, by its path.
+    Playbook,
 }
 
 /// A key that fits into a map.
@@ -130,6 +141,7 @@ impl Shape {
                 | Self::Truth
                 | Self::ToolKindName
                 | Self::StepName
+                | Self::Outside(_)
                 | Self::Free,
                 _,
             ) => Self::Free,
@@ -167,6 +179,7 @@ impl Shape {
             | Self::Truth
             | Self::ToolKindName
             | Self::StepName
+            | Self::Outside(_)
             | Self::Free => Vec::new(),
         }
     }
@@ -190,7 +203,32 @@ impl Shape {
             | Self::Else(_)
             | Self::Admit
             | Self::StepName
+            | Self::Outside(_)
             | Self::Free => Vec::new(),
+        }
+    }
+
+    /// Returns the kind of thing outside of the document that a scalar of this shape names.
+    pub(super) fn outside_name(self) -> Option<OutsideName> {
+        match self {
+            Self::Outside(name) => Some(name),
+            Self::Table(_)
+            | Self::TablesIn(_)
+            | Self::TablesByName(_)
+            | Self::Tool
+            | Self::ToolOrList
+            | Self::LabelledTool
+            | Self::Settings(_)
+            | Self::Next
+            | Self::NextItem
+            | Self::PolicyOrRules
+            | Self::Else(_)
+            | Self::Admit
+            | Self::Words(_)
+            | Self::Truth
+            | Self::ToolKindName
+            | Self::StepName
+            | Self::Free => None,
         }
     }
 
@@ -259,6 +297,9 @@ fn of_key(table: &'static KeyTable, key: &str) -> Shape {
         KeyType::Truth => Shape::Truth,
         KeyType::Special(name) => of_special(name),
         KeyType::Text if names_a_step(table, key) => Shape::StepName,
+        KeyType::Any | KeyType::Text if outside_name(table, key).is_some() => {
+            outside_name(table, key).map_or(Shape::Free, Shape::Outside)
+        }
         KeyType::Any
         | KeyType::Text
         | KeyType::Condition
@@ -273,6 +314,22 @@ fn of_key(table: &'static KeyTable, key: &str) -> Shape {
 fn names_a_step(table: &KeyTable, key: &str) -> bool {
     [("arc", "step"), ("executor-spec", "entry_step"), ("executor-spec", "final_step")]
         .contains(&(table.name, key))
+}
+
+/// Returns the kind of thing outside of the document that a key names.
+fn outside_name(table: &KeyTable, key: &str) -> Option<OutsideName> {
+    let credentials = [
+        ("tool", "auth"),
+        ("cursor", "auth"),
+        ("subscription_spec", "auth"),
+        ("subscription_verify", "secret"),
+        ("subscription_spool", "credential"),
+    ];
+    let playbooks = [("schedule_dispatch", "playbook"), ("subscription_dispatch", "playbook")];
+    let place = (table.name, key);
+    let is_credential = credentials.contains(&place);
+    let credential = is_credential.then_some(OutsideName::Credential);
+    credential.or(playbooks.contains(&place).then_some(OutsideName::Playbook))
 }
 
 /// Returns the shape of a value with several forms, by its name in the schema.
@@ -294,6 +351,11 @@ fn of_special(name: &str) -> Shape {
 }
 
 fn of_tool_key(container: &Container, key: &str) -> Shape {
+    match (container.value("kind"), key) {
+        (Some("playbook"), "path") => return Shape::Outside(OutsideName::Playbook),
+        (_, "credential") => return Shape::Outside(OutsideName::Credential),
+        (_, _) => {}
+    }
     let setting = tool_settings(Some(container)).and_then(|it| it.setting(key));
     match setting.map(|it| of_form(it.form)) {
         None | Some(Shape::Free) => of_key(TOOL, key),

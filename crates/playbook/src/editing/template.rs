@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::complete::{CompletionKind, Completions, SyntaxCompletion, fit};
+use super::outline::outline;
 use super::written_names::WrittenNames;
 use crate::analysis::{KnownNames, RenderPlace, fields_of};
 use crate::parse::{PlaybookTemplates, unfinished_templates};
@@ -45,7 +46,7 @@ pub fn template_completions(text: &str, offset: usize) -> Option<Completions> {
     names.sort_by(|one, other| one.label.cmp(&other.label));
     names.dedup();
     fit(&mut names, word);
-    Some(Completions { replaced: offset - word.len()..offset, items: names })
+    Some(Completions { replaced: offset - word.len()..offset, items: names, outside: None })
 }
 
 fn completion(name: &str, kind: CompletionKind) -> SyntaxCompletion {
@@ -79,6 +80,45 @@ fn typed(before: &str) -> Typed<'_> {
         return Typed::Filter(word);
     }
     Typed::Path(word.split('.').collect())
+}
+
+/// A path that a template reads, up to the segment at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplatePath {
+    /// The place of the path.
+    pub span: Range<usize>,
+    /// The path, with dots between its segments.
+    pub path: String,
+    /// The step whose template reads it.
+    pub step: Option<String>,
+    /// The path of the document's playbook.
+    pub playbook: Option<String>,
+}
+
+/// Returns the path that a template reads at a byte offset; `None` if there is none.
+pub fn template_path(text: &str, offset: usize) -> Option<TemplatePath> {
+    let offset = text.floor_char_boundary(offset);
+    let template = template_at(text, offset)?;
+    let is_name = |it: char| it.is_alphanumeric() || it == '_';
+    let before = &text[template.start..offset];
+    let start = before.trim_end_matches(|it| is_name(it) || it == '.').len() + template.start;
+    let after = &text[offset..template.end];
+    let end = template.end - after.trim_start_matches(is_name).len();
+    let path = text[start..end].trim_end_matches('.');
+    let begins = path.chars().next()?;
+    let is_text = before.matches(['\'', '"']).count() % 2 == 1;
+    let is_filter = text[template.start..start].trim_end().ends_with('|');
+    if is_text || is_filter || begins.is_ascii_digit() || begins == '.' {
+        return None;
+    }
+    let (outline, place) = outline(text, offset);
+    let mut parts = place.path.iter().map(|part| &outline.containers[part.container]);
+    let step = parts.find_map(|part| part.value("step")).map(str::to_owned);
+    let metadata = outline.containers.first().and_then(|root| root.child("metadata"));
+    let metadata = metadata.map(|id| &outline.containers[id]);
+    let playbook = metadata.and_then(|it| it.value("path").or_else(|| it.value("name")));
+    let playbook = playbook.map(str::to_owned);
+    Some(TemplatePath { span: start..start + path.len(), path: path.to_owned(), step, playbook })
 }
 
 /// Returns the names that may follow a path: those of its place, or those of the whole text while the

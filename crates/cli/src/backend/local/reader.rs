@@ -160,6 +160,10 @@ impl BackendReader for LocalReader {
         Ok(entries.into_iter().filter(|it| matches(&it.path)).map(Into::into).collect())
     }
 
+    async fn credential_names(&self) -> Result<Vec<String>, Failure> {
+        self.store.credential_names().await.map_err(Failure::broken)
+    }
+
     async fn playbook(
         &self,
         path: &str,

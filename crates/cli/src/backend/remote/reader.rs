@@ -7,7 +7,9 @@ use noetl_api::wire::{
     SummariesQuery, SummariesReply, SummaryReply, Verification, VerificationQuery,
 };
 use noetl_api::{CatalogItem, Method, PublicEvent};
-use noetl_app::{EntryState, ExecutionFilter, KnownExecution, LogFilter, Page, PathFilter};
+use noetl_app::{
+    CredentialFilter, EntryState, ExecutionFilter, KnownExecution, LogFilter, Page, PathFilter,
+};
 use noetl_compat::{Projection, ReplayState, replay_of_server};
 use noetl_model::{
     CatalogId, Cutoff, Digest, ExecutionId, ExecutionStatus, PayloadRef, Recorded, Seq, Timestamp,
@@ -17,7 +19,7 @@ use serde_json::Value;
 
 use super::{Remote, refused};
 use crate::backend::step_logs::{LogFeed, RemoteLogs};
-use crate::backend::{BackendReader, HistoryLocation, PlaybookDocument};
+use crate::backend::{BackendReader, Credentials as _, HistoryLocation, PlaybookDocument};
 use crate::show::failure::Failure;
 use crate::wiring::server_parts::machine_time;
 
@@ -178,6 +180,11 @@ impl BackendReader for Remote {
             playbooks.extend(page.into_iter().map(PlaybookDocument::from));
         }
         Ok(playbooks)
+    }
+
+    async fn credential_names(&self) -> Result<Vec<String>, Failure> {
+        let found = self.credentials(CredentialFilter::default()).await?;
+        Ok(found.into_iter().map(|credential| credential.name).collect())
     }
 
     async fn playbook(

@@ -18,10 +18,10 @@ use crate::show::failure::Failure;
 const HISTORY_EVENTS_MAX: usize = 1_000_000;
 
 /// The history of one execution, with all its values.
-pub(super) struct History {
-    pub(super) execution: ExecutionId,
-    pub(super) log: Vec<Recorded>,
-    pub(super) values: StoredValues,
+pub(in crate::commands) struct History {
+    pub(in crate::commands) execution: ExecutionId,
+    pub(in crate::commands) log: Vec<Recorded>,
+    pub(in crate::commands) values: StoredValues,
 }
 
 impl History {
@@ -36,7 +36,7 @@ impl History {
 }
 
 /// Loads the history of an execution, and the reader that has it.
-pub(super) async fn stored(
+pub(in crate::commands) async fn stored(
     client: &ClientArgs,
     execution: Chosen,
     config: &Config,
@@ -63,7 +63,7 @@ pub(super) async fn stored(
 }
 
 /// Loads the text of the playbook version that a history used.
-pub(super) async fn playbook_text(
+pub(in crate::commands) async fn playbook_text(
     history: &History,
     reader: &dyn BackendReader,
 ) -> Result<String, Failure> {
