@@ -13,6 +13,7 @@ mod cargo;
 mod faults;
 mod fixtures;
 mod provision;
+mod sbom;
 mod suite;
 mod tidy;
 mod ui;
@@ -28,6 +29,7 @@ Commands:
   test [-- ARGS]     provide what the tests need, then run all of them
   tidy               check the rules of the tree that no compiler knows
   deny               check licences, versions and sources of third-party crates (deny.toml)
+  sbom [FILE]        list the third-party crates of the binary, in the CycloneDX format
   ci                 the gate: format, clippy, tidy, deny, fixtures, test
   bench [SCENARIO]   measure, and compare with the limit in the same run
   faults [NAME…]     list the fault runs, or make some of them at full size
@@ -54,6 +56,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "tidy" => tidy::run(),
         "deny" => deny(),
         "ci" => ci(),
+        "sbom" => sbom::run(rest),
         "bench" => bench::run(rest),
         "faults" => faults::run(rest),
         "fixtures" => fixtures::run(rest),

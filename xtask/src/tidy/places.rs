@@ -18,6 +18,7 @@ const ROOT_ENTRIES: &[&str] = &[
     "Cargo.toml",
     "LICENSE",
     "README.md",
+    "SECURITY.md",
     "clippy.toml",
     "deny.toml",
     "crates",
