@@ -185,16 +185,16 @@ async fn the_database_of_another_program_is_refused_and_left_alone() {
 /// Leaves a database whose process died in the middle of a change, with the journal to undo it.
 async fn interrupted(path: &Path, before: &'static str) {
     let (scratch, _keep) = fresh_path();
-    std::fs::write(&scratch, b"").unwrap();
+    std::fs::write(&scratch, b"").expect("the scratch file is written");
     let mut connection = connect(&scratch).await;
-    connection.execute(before).await.unwrap();
+    connection.execute(before).await.expect("the state before is written");
     let change = "PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (a); \
                   WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50) \
                   INSERT INTO half SELECT randomblob(5000) FROM n";
-    connection.execute(change).await.unwrap();
+    connection.execute(change).await.expect("the change begins");
     for suffix in ["", "-journal"] {
         let of = |path: &Path| format!("{}{suffix}", path.display());
-        std::fs::copy(of(&scratch), of(path)).unwrap();
+        std::fs::copy(of(&scratch), of(path)).expect("the file is copied");
     }
 }
 
