@@ -20,8 +20,8 @@ use serde_json::Value;
 use super::*;
 
 const RELAYS: usize = 8;
-/// The number of messages that a relay takes at once.
-const TAKE: usize = 500;
+/// The number of messages that a relay takes at once: few, so that relays are killed between takes.
+const TAKE: usize = 50;
 /// The time after which other relays may take the messages of a dead one.
 const HOLD: Duration = Duration::from_secs(3);
 /// The environment variables that tell a relay process its database and broker.
@@ -32,7 +32,8 @@ const BROKER: &str = "NOETL_TEST_RELAY_BROKER";
 struct Size {
     executions: i64,
     each: i64,
-    kill_every: Duration,
+    /// The number of messages sent between two kills: kills by time would miss a fast machine.
+    kill_every: usize,
     /// The time limit of the whole test.
     patience: Duration,
 }
@@ -41,10 +42,10 @@ impl Size {
     fn chosen() -> Self {
         if std::env::var_os("NOETL_RELAYS").is_some_and(|size| size == "full") {
             let patience = Duration::from_secs(280);
-            Self { executions: 2000, each: 50, kill_every: Duration::from_millis(500), patience }
+            Self { executions: 2000, each: 50, kill_every: 2000, patience }
         } else {
             let patience = Duration::from_secs(60);
-            Self { executions: 60, each: 30, kill_every: Duration::from_millis(200), patience }
+            Self { executions: 60, each: 30, kill_every: 200, patience }
         }
     }
 
@@ -205,17 +206,20 @@ async fn relays_that_are_killed_deliver_everything_in_order() {
     let begun = Instant::now();
     let mut relays: Vec<Relay> = (0..RELAYS).map(|_| Relay::spawn(&database, &nats)).collect();
     let (mut kills, mut dice) = (0, 0x9e37_79b9_u32);
-    let mut last_kill = Instant::now();
-    while store.owed().await.expect("a count") > 0 {
-        assert!(begun.elapsed() < size.patience, "{:?} are owed", store.owed().await);
-        if last_kill.elapsed() >= size.kill_every {
+    loop {
+        let owed = usize::try_from(store.owed().await.expect("a count")).expect("a count fits");
+        if owed == 0 {
+            break;
+        }
+        assert!(begun.elapsed() < size.patience, "{owed} are owed");
+        if size.messages() - owed >= (kills + 1) * size.kill_every {
             // The killed relay may be at any point of its loop, which differs from run to run.
             dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let chosen = usize::try_from(dice >> 16).expect("a small number") % RELAYS;
             relays[chosen] = Relay::spawn(&database, &nats);
-            (kills, last_kill) = (kills + 1, Instant::now());
+            kills += 1;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let took = begun.elapsed();
     drop(relays);
