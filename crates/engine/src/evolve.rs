@@ -3,27 +3,27 @@
 //! An event that cannot follow the ones before it is [`Illegal`], so a corrupt log is detected.
 
 mod approval;
+mod command;
 mod hold;
 mod outcome;
 mod part;
+mod step;
 mod wait;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use noetl_model::{
-    Attempt, CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint,
-    ItemCounts, ItemSource, Origin, PauseScope, Payload, PayloadRef, Place, Recorded, RunId,
-    ScopeTarget, Seq, SkipReason, StartPause, StepCounts, StepName, StepStatus, TaskAddress,
-    Timestamp, ToolError, WorkerId,
+    CommandId, Digest, Event, EventTag, ExecutionId, ExecutionStatus, ForkPoint, ItemCounts,
+    Origin, PauseScope, Payload, PayloadRef, Recorded, RunId, ScopeTarget, Seq, StartPause,
+    StepCounts, StepStatus, TaskAddress, Timestamp,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use thiserror::Error;
 
-use crate::inspect::{ArcCount, LatestRun, RunEnd, StepSkip};
 use crate::state::{
-    CacheableOutput, CommandHolder, CommandState, FrameRows, JOBS_MAX, LoopItem, LoopRun,
-    NextNumbers, Pause, Pipeline, Run, RunBody, StepRecord, TaskResult, TaskRun,
+    CommandHolder, CommandState, FrameRows, LoopItem, LoopRun, NextNumbers, Pause, Pipeline, Run,
+    RunBody,
 };
 use crate::value::assign;
 use crate::{Changes, Execution};
@@ -271,73 +271,6 @@ impl Execution {
         self.last_at = self.event_time(at);
     }
 
-    fn step_entered(
-        &mut self,
-        run: RunId,
-        step: &StepName,
-        from: &[StepName],
-    ) -> Result<(), String> {
-        if run.0 != self.drawn.runs {
-            return Err(format!("run {} is next", self.drawn.runs));
-        }
-        self.drawn.runs += 1;
-        self.arrived(step, from);
-        self.current = Some(step.clone());
-        let (entered, entered_at) = (self.seq, self.last_at);
-        let record = self.set_status(step, StepStatus::Running);
-        record.runs += 1;
-        record.skipped = None;
-        record.first_entered_at.get_or_insert(entered_at);
-        record.latest =
-            Some(LatestRun { run, entered, entered_at, ended: None, attempts: 0, items: None });
-        self.runs.insert(
-            run,
-            Run {
-                step: step.clone(),
-                entered,
-                attempts: 0,
-                variables: imbl::OrdMap::new(),
-                body: RunBody::Tasks(Pipeline::default()),
-            },
-        );
-        Ok(())
-    }
-
-    fn step_skipped(
-        &mut self,
-        step: &StepName,
-        reason: SkipReason,
-        from: &[StepName],
-    ) -> Result<(), String> {
-        self.arrived(step, from);
-        let skip = StepSkip { reason, seq: self.seq };
-        self.set_status(step, StepStatus::Skipped).skipped = Some(skip);
-        Ok(())
-    }
-
-    /// Counts the arcs that led to a step, without those counted while the step waited for others.
-    fn arrived(&mut self, step: &StepName, from: &[StepName]) {
-        let counted = self.awaited.remove(step).unwrap_or_default();
-        for from in from.iter().filter(|from| !counted.contains(from)) {
-            self.count_arc(from, step);
-        }
-    }
-
-    fn count_arc(&mut self, from: &StepName, to: &StepName) {
-        let last = self.seq;
-        let taken = self.arcs.entry(from.clone()).or_default();
-        let count = taken.entry(to.clone()).or_insert(ArcCount { times: 0, last });
-        *count = ArcCount { times: count.times + 1, last };
-    }
-
-    fn step_awaited(&mut self, step: &StepName, from: &StepName) -> Result<(), String> {
-        self.count_arc(from, step);
-        let mut arrived = self.awaited.get(step).cloned().unwrap_or_default();
-        arrived.push(from.clone());
-        self.awaited.insert(step.clone(), arrived);
-        Ok(())
-    }
-
     fn loop_opened(&mut self, run: RunId, opened: LoopRun) -> Result<(), String> {
         let run = self.run_mut(run)?;
         match &run.body {
@@ -362,38 +295,6 @@ impl Execution {
         }
         repeat.frames += 1;
         repeat.frame = Some(FrameRows { first: repeat.next, len, rows: rows.clone() });
-        Ok(())
-    }
-
-    fn command_issued(&mut self, command: CommandId, mut open: CommandState) -> Result<(), String> {
-        if command.0 != self.drawn.commands {
-            return Err(format!("command {} is next", self.drawn.commands));
-        }
-        self.drawn.commands += 1;
-        let run = self.run_mut(open.task.run)?;
-        match (&mut run.body, open.task.place) {
-            (RunBody::Tasks(_), Place::Task(_)) => {}
-            (RunBody::Loop(repeat), Place::Item { index, .. }) => {
-                if index == repeat.next && index < repeat.total() {
-                    repeat.next += 1;
-                    repeat.open.insert(index, LoopItem::default());
-                } else if !repeat.open.contains_key(&index) {
-                    return Err(format!("item {} is next", repeat.next));
-                }
-            }
-            (RunBody::Loop(repeat), Place::Claim { .. }) if repeat.items == ItemSource::Cursor => {}
-            (RunBody::Tasks(_) | RunBody::Loop(_), place) => {
-                return Err(format!("step `{}` has no place {place:?}", run.step));
-            }
-        }
-        let item = open.task.place.item();
-        if let Ok(pipeline) = self.pipeline_mut(open.task.run, item) {
-            match (open.task.retry, pipeline.task_run) {
-                (1.., Some(run)) => open.task_run = run,
-                (0, _) | (_, None) => pipeline.task_run = Some(open.task_run),
-            }
-        }
-        self.commands.insert(command, open);
         Ok(())
     }
 
@@ -449,119 +350,6 @@ impl Execution {
         Ok(())
     }
 
-    fn command_claimed(
-        &mut self,
-        command: CommandId,
-        (worker, attempt, lease_until): (WorkerId, Attempt, Timestamp),
-        (claimed, since, after): (Seq, Timestamp, Option<CommandId>),
-    ) -> Result<(), String> {
-        let is_blocked = self.is_blocked(command);
-        let open = self.command_mut(command)?;
-        if open.is_parked() || is_blocked {
-            return Err(format!("command {command} is parked"));
-        }
-        if attempt != open.attempt().next() {
-            return Err(format!("attempt {} is next", open.attempt().next()));
-        }
-        open.holder = CommandHolder::Worker { worker, attempt, lease_until, claimed, since, after };
-        let run = open.task.run;
-        self.run_mut(run)?.attempts += 1;
-        Ok(())
-    }
-
-    fn command_parked(
-        &mut self,
-        command: CommandId,
-        attempt: Attempt,
-        worker: &WorkerId,
-        since: Timestamp,
-    ) -> Result<(), String> {
-        let parked = self.seq;
-        let open = self.command_mut(command)?;
-        let claimed_at = match &open.holder {
-            CommandHolder::Worker { worker: holder, attempt: held, since, .. }
-                if holder == worker && *held == attempt =>
-            {
-                *since
-            }
-            CommandHolder::Worker { .. }
-            | CommandHolder::Callback { .. }
-            | CommandHolder::Nobody
-            | CommandHolder::Child { .. }
-            | CommandHolder::Wait { .. }
-            | CommandHolder::Approval { .. } => {
-                return Err(format!("{worker} does not hold command {command} as {attempt}"));
-            }
-        };
-        let worker = worker.clone();
-        open.holder = CommandHolder::Callback { worker, attempt, claimed_at, parked, since };
-        Ok(())
-    }
-
-    /// Remembers a job whose callback has ended a command.
-    fn job_ended(&mut self, job: Option<&String>) {
-        let Some(job) = job else { return };
-        if self.jobs.len() == JOBS_MAX {
-            self.jobs.pop_front();
-        }
-        self.jobs.push_back(job.clone());
-    }
-
-    fn command_cancelled(&mut self, command: CommandId) -> Result<(), String> {
-        let attempt = self.take_command(command)?.attempt();
-        self.ended_by(command, attempt);
-        Ok(())
-    }
-
-    fn child_started(
-        &mut self,
-        command: CommandId,
-        execution: ExecutionId,
-        since: Timestamp,
-    ) -> Result<(), String> {
-        let started = self.seq;
-        self.command_mut(command)?.holder = CommandHolder::Child { execution, started, since };
-        Ok(())
-    }
-
-    fn end_command(
-        &mut self,
-        command: CommandId,
-        attempt: Attempt,
-        (output, error, job): (Option<&Payload>, Option<&ToolError>, Option<&String>),
-        at: Timestamp,
-    ) -> Result<(), String> {
-        let open = self.take_command(command)?;
-        self.ended_by(command, attempt);
-        self.job_ended(job);
-        let task_run = TaskRun { attempts: open.attempts(), ..open.task_run };
-        let output = output.cloned().unwrap_or_else(Payload::null);
-        let error = error.cloned();
-        let duration_ms = match open.holder {
-            CommandHolder::Worker { since, .. }
-            | CommandHolder::Callback { claimed_at: since, .. } => {
-                u64::try_from(at.since(since).as_millis()).ok()
-            }
-            CommandHolder::Nobody
-            | CommandHolder::Child { .. }
-            | CommandHolder::Wait { .. }
-            | CommandHolder::Approval { .. } => None,
-        };
-        let cached = open.cache.filter(|cache| cache.reused.is_none() && error.is_none());
-        let cached = cached.map(|cache| CacheableOutput { key: cache.key, command, at });
-        let result = TaskResult { output, error, duration_ms, cached };
-        match open.task {
-            TaskAddress { run, place: Place::Task(task), .. } => {
-                self.pipeline_mut(run, None)?.keep(task, result, task_run);
-            }
-            TaskAddress { run, place: Place::Item { index, task }, .. } => {
-                self.pipeline_mut(run, Some(index))?.keep(task, result, task_run);
-            }
-            TaskAddress { place: Place::Claim { .. }, .. } => {}
-        }
-        Ok(())
-    }
-
     fn set(
         &mut self,
         target: ScopeTarget,
@@ -581,44 +369,6 @@ impl Execution {
         }
         for (key, reference) in large {
             variables.insert(key.clone(), Payload::Ref(*reference));
-        }
-        Ok(())
-    }
-
-    fn step_completed(
-        &mut self,
-        run: RunId,
-        step: &StepName,
-        output: Option<&Payload>,
-    ) -> Result<(), String> {
-        let ended = self.take_run(run, step)?;
-        let output = output.cloned().unwrap_or_else(|| ended.last_output());
-        let record = self.set_status(step, StepStatus::Completed);
-        record.output = output;
-        record.error = None;
-        self.last = Some(step.clone());
-        Ok(())
-    }
-
-    fn step_failed(
-        &mut self,
-        run: RunId,
-        step: &StepName,
-        (error, handled): (&ToolError, bool),
-        output: Option<&Payload>,
-    ) -> Result<(), String> {
-        let ended = self.take_run(run, step)?;
-        let output = match (output, &ended.body) {
-            (Some(output), _) => output.clone(),
-            (None, RunBody::Tasks(pipeline)) => pipeline.last_output(),
-            (None, RunBody::Loop(repeat)) => Payload::inline(json!({ "stats": repeat.stats() })),
-        };
-        let record = self.set_status(step, StepStatus::Failed);
-        record.output = output;
-        record.error = Some(error.clone());
-        if !handled {
-            self.failed_steps.push(step.clone());
-            self.error.get_or_insert_with(|| error.clone());
         }
         Ok(())
     }
@@ -666,111 +416,6 @@ impl Execution {
             (RunBody::Tasks(_), Some(_)) | (RunBody::Loop(_), None) => {
                 Err(format!("run {run} has no such task"))
             }
-        }
-    }
-
-    fn command_mut(&mut self, command: CommandId) -> Result<&mut CommandState, String> {
-        self.commands.get_mut(&command).ok_or(format!("command {command} is not open"))
-    }
-
-    /// Stores the attempt that ended a command, unless it was the first one.
-    fn ended_by(&mut self, command: CommandId, attempt: Attempt) {
-        if attempt > Attempt(1) {
-            self.contested.insert(command, attempt);
-        }
-    }
-
-    fn take_command(&mut self, command: CommandId) -> Result<CommandState, String> {
-        self.signal_waits.remove(&command);
-        self.slots.remove(&command);
-        self.commands.remove(&command).ok_or(format!("command {command} is not open"))
-    }
-
-    fn take_run(&mut self, run: RunId, step: &StepName) -> Result<Run, String> {
-        match self.runs.remove(&run) {
-            Some(ended) if ended.step == *step => {
-                self.items = self.items.and(ended.items());
-                self.close(&ended);
-                Ok(ended)
-            }
-            Some(ended) => Err(format!("run {run} is one of step `{}`", ended.step)),
-            None => Err(format!("there is no run {run}")),
-        }
-    }
-
-    /// Records the end of a run, and its counters, as the step's latest run.
-    fn close(&mut self, ended: &Run) {
-        let end = RunEnd { seq: self.seq, at: self.last_at };
-        let record = self.steps.get_mut(&ended.step);
-        if let Some(latest) = record.and_then(|record| record.latest.as_mut()) {
-            latest.ended = Some(end);
-            latest.attempts = ended.attempts;
-            latest.items = ended.loop_items();
-        }
-    }
-
-    /// Sets the status of a step, updates the counts, and returns the step's record.
-    fn set_status(&mut self, step: &StepName, status: StepStatus) -> &mut StepRecord {
-        if !self.steps.contains_key(step) {
-            let fresh = StepRecord {
-                status,
-                runs: 0,
-                output: Payload::null(),
-                error: None,
-                skipped: None,
-                first_entered_at: None,
-                latest: None,
-            };
-            self.steps.insert(step.clone(), fresh);
-            if status != StepStatus::Skipped {
-                self.counts.total += 1;
-            }
-        } else if let Some(record) = self.steps.get_mut(step) {
-            let before = record.status;
-            record.status = status;
-            if before == StepStatus::Skipped && status != StepStatus::Skipped {
-                self.counts.total += 1;
-            }
-            if let Some(count) = count_of(&mut self.counts, before) {
-                *count = count.saturating_sub(1);
-            }
-        }
-        if let Some(count) = count_of(&mut self.counts, status) {
-            *count += 1;
-        }
-        self.steps.get_mut(step).expect("the record has just been put there")
-    }
-}
-
-fn count_of(counts: &mut StepCounts, status: StepStatus) -> Option<&mut u32> {
-    match status {
-        StepStatus::Running => Some(&mut counts.running),
-        StepStatus::Completed => Some(&mut counts.completed),
-        StepStatus::Failed => Some(&mut counts.failed),
-        StepStatus::Skipped | StepStatus::Cancelled => None,
-    }
-}
-
-impl Pipeline {
-    fn keep(&mut self, task: u32, result: TaskResult, task_run: TaskRun) {
-        self.task_run = Some(task_run);
-        self.results.insert(task, result);
-        self.last = Some(task);
-    }
-
-    /// Returns the output of the task that ended last.
-    pub(crate) fn last_output(&self) -> Payload {
-        self.last
-            .and_then(|task| self.results.get(&task))
-            .map_or_else(Payload::null, |result| result.output.clone())
-    }
-}
-
-impl Run {
-    fn last_output(&self) -> Payload {
-        match &self.body {
-            RunBody::Tasks(pipeline) => pipeline.last_output(),
-            RunBody::Loop(_) => Payload::null(),
         }
     }
 }
