@@ -21,6 +21,7 @@ mod input;
 mod inspect;
 mod lease;
 mod limit;
+mod recorded_input;
 mod schedule;
 mod scope;
 mod state;
@@ -60,6 +61,7 @@ pub use lease::{
     leased_with_report,
 };
 pub use limit::grant_slots;
+pub use recorded_input::{EventOrigin, origin_of, recorded_form};
 pub use schedule::{
     CATCH_UP_MAX, QUEUED_MAX, SCHEDULE_GRACE, ScheduleStep, evolve_schedule, next_start,
     schedule_step,

@@ -41,6 +41,7 @@ mod summary;
 mod time;
 mod tool;
 mod wait;
+mod work_change;
 
 pub use actor::{ACTOR_MAX, Actor, BadActor};
 pub use approval::{
@@ -107,3 +108,4 @@ pub use wait::{
     BadSignalKey, BadSignalName, SIGNAL_KEY_MAX, SIGNAL_NAME_MAX, SignalKey, SignalName,
     WaitCondition, WaitTimeout,
 };
+pub use work_change::{ItemWorkEnd, WorkChange, WorkEnd, WorkHolder};

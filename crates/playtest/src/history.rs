@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use noetl_engine::{
-    ATTEMPTS_MAX, CachedOutput, Decision, DecisionArgs, EVENTS_MAX, Effort, Execution, Illegal,
-    Input, Loaded, LoopOutput, Needs, NoticeSettings, OutputLookup, RUNS_MAX, begin, decide,
-    evolve_without_digest, start,
+    ATTEMPTS_MAX, CachedOutput, Decision, DecisionArgs, EVENTS_MAX, Effort, EventOrigin, Execution,
+    Illegal, Input, Loaded, LoopOutput, Needs, NoticeSettings, OutputLookup, RUNS_MAX, begin,
+    decide, evolve_without_digest, start,
 };
 use noetl_model::{
     CacheKey, Digest, Event, ExecutionId, Payload, PayloadRef, Recorded, Seq, StepName, Timestamp,
@@ -24,7 +24,7 @@ use noetl_playbook::Playbook;
 use serde_json::Value;
 
 use crate::virtual_execution::loop_output;
-use input::{EventOrigin, origin_of, start_input};
+use input::{start_input, undecided_origin};
 use same::is_same;
 
 pub use value::{HistoryValue, value_in_history};
@@ -190,8 +190,8 @@ impl<'a> HistoryReplay<'a> {
             return self.fold(recorded);
         }
         if self.pending.is_empty() {
-            match origin_of(&self.state, recorded) {
-                EventOrigin::Outside => return self.fold(recorded),
+            match undecided_origin(&self.state, recorded, self.values)? {
+                EventOrigin::Outside | EventOrigin::Note => return self.fold(recorded),
                 EventOrigin::Consequence if self.follows_fork => return self.fold(recorded),
                 EventOrigin::Consequence => {}
                 EventOrigin::Input(input) => match self.decide(index, &input, recorded.at)? {
@@ -211,8 +211,8 @@ impl<'a> HistoryReplay<'a> {
                 self.pending.pop_front();
                 self.fold(recorded)
             }
-            Some(_) | None => match origin_of(&self.state, recorded) {
-                EventOrigin::Outside => self.fold(recorded),
+            Some(_) | None => match undecided_origin(&self.state, recorded, self.values)? {
+                EventOrigin::Outside | EventOrigin::Note => self.fold(recorded),
                 EventOrigin::Consequence | EventOrigin::Input(_) => {
                     Ok(Some(self.divergence(recorded, None)))
                 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use noetl_model::{
     Attempt, CommandId, Event, Logs, Place, Pool, Recorded, RunId, ScopeTarget, Seq, StepName,
-    TaskAddress, ToolError,
+    TaskAddress,
 };
 
 /// One of the two logs that are compared.
@@ -84,9 +84,9 @@ impl PartingFold {
             LogSide::Left => &mut self.left,
             LogSide::Right => &mut self.right,
         };
-        let Some(strand) = names.strand(&recorded.event) else { return };
+        let Some((strand, event)) = names.compared(&recorded.event) else { return };
         let strand = self.strands.entry(strand).or_default();
-        if let Some(found) = strand.see(side, recorded.seq, without_ids(recorded.event.clone())) {
+        if let Some(found) = strand.see(side, recorded.seq, event) {
             self.found(found);
         }
     }
@@ -143,32 +143,72 @@ impl Unmatched {
 }
 
 impl LogNames {
-    /// Returns the strand of an event; `None` if it says nothing about the behaviour of the
-    /// execution.
-    fn strand(&mut self, event: &Event) -> Option<Strand> {
-        match event {
-            Event::StepEntered { run, step, .. } => Some(self.enter(*run, step)),
-            Event::StepSkipped { step, .. } => Some(Strand::Skips(step.clone())),
-            Event::LoopOpened { run, .. }
-            | Event::FrameOpened { run, .. }
-            | Event::StepCompleted { run, .. }
-            | Event::StepFailed { run, .. } => Some(self.run(*run)),
-            Event::IterationCompleted { run, index, .. }
-            | Event::IterationFailed { run, index, .. } => Some(self.item(*run, *index)),
-            Event::ContextUpdated { target, values, large } => Some(match *target {
-                ScopeTarget::Execution => {
-                    Strand::Variables(values.keys().chain(large.keys()).cloned().collect())
+    /// Returns the strand of an event, and the event without ids, attempts, jobs, pools, written
+    /// output and details of errors; `None` if it says nothing about the behaviour of the execution.
+    #[allow(clippy::too_many_lines, reason = "one short arm per event")]
+    fn compared(&mut self, event: &Event) -> Option<(Strand, Event)> {
+        let mut plain = event.clone();
+        let strand = match &mut plain {
+            Event::StepEntered { run, step, from } => {
+                from.sort();
+                self.enter(take_run(run), step)
+            }
+            Event::StepSkipped { step, from, .. } => {
+                from.sort();
+                Strand::Skips(step.clone())
+            }
+            Event::LoopOpened { run, in_flight_max, .. } => {
+                *in_flight_max = 0;
+                self.run(take_run(run))
+            }
+            Event::FrameOpened { run, .. } | Event::StepCompleted { run, .. } => {
+                self.run(take_run(run))
+            }
+            Event::StepFailed { run, error, .. } => {
+                error.details = None;
+                self.run(take_run(run))
+            }
+            Event::IterationCompleted { run, index, error, .. } => {
+                if let Some(error) = error {
+                    error.details = None;
                 }
-                ScopeTarget::Run { run } => self.run(run),
-                ScopeTarget::Item { run, index } => self.item(run, index),
-            }),
-            Event::CommandIssued { command, task, .. } => Some(self.issue(*command, *task)),
-            Event::CommandCompleted { command, .. }
-            | Event::CommandFailed { command, .. }
-            | Event::CommandCancelled { command, .. } => Some(self.end(*command)),
-            Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. } => Some(Strand::End),
+                self.item(take_run(run), *index)
+            }
+            Event::IterationFailed { run, index, error } => {
+                error.details = None;
+                self.item(take_run(run), *index)
+            }
+            Event::ContextUpdated { target, values, large } => {
+                match std::mem::replace(target, ScopeTarget::Execution) {
+                    ScopeTarget::Execution => {
+                        Strand::Variables(values.keys().chain(large.keys()).cloned().collect())
+                    }
+                    ScopeTarget::Run { run } => self.run(run),
+                    ScopeTarget::Item { run, index } => self.item(run, index),
+                }
+            }
+            Event::CommandIssued { command, task, pool, cache, .. } => {
+                let strand = self.issue(take_command(command), *task);
+                take_run(&mut task.run);
+                (*pool, *cache) = (Pool::shared(), None);
+                strand
+            }
+            Event::CommandCompleted { command, attempt, logs, job, .. } => {
+                (*attempt, *logs, *job) = (Attempt(0), Logs::default(), None);
+                self.end(take_command(command))
+            }
+            Event::CommandFailed { command, attempt, error, logs, job, .. } => {
+                (*attempt, *logs, *job) = (Attempt(0), Logs::default(), None);
+                error.details = None;
+                self.end(take_command(command))
+            }
+            Event::CommandCancelled { command, .. } => self.end(take_command(command)),
+            Event::ExecutionFailed { error, steps, .. } => {
+                error.details = None;
+                steps.sort();
+                Strand::End
+            }
+            Event::ExecutionCompleted { .. } | Event::ExecutionCancelled { .. } => Strand::End,
             Event::ExecutionStarted { .. }
             | Event::ExecutionForked { .. }
             | Event::StepAwaited { .. }
@@ -192,8 +232,9 @@ impl LogNames {
             | Event::NotificationRequested { .. }
             | Event::ExecutionStalled { .. }
             | Event::ExecutionRewound { .. }
-            | Event::Reported { .. } => None,
-        }
+            | Event::Reported { .. } => return None,
+        };
+        Some((strand, plain))
     }
 
     fn enter(&mut self, run: RunId, step: &StepName) -> Strand {
@@ -227,88 +268,14 @@ impl LogNames {
     }
 }
 
-/// Returns an event without ids, attempts, jobs, pools, written output and details of errors.
-fn without_ids(event: Event) -> Event {
-    let (run, command) = (RunId(0), CommandId(0));
-    let (attempt, logs) = (Attempt(0), Logs::default());
-    match event {
-        Event::StepEntered { step, from, .. } => {
-            Event::StepEntered { run, step, from: sorted(from) }
-        }
-        Event::StepSkipped { step, reason, from } => {
-            Event::StepSkipped { step, reason, from: sorted(from) }
-        }
-        Event::LoopOpened { items, mode, .. } => {
-            Event::LoopOpened { run, items, mode, in_flight_max: 0 }
-        }
-        Event::FrameOpened { frame, len, rows, .. } => Event::FrameOpened { run, frame, len, rows },
-        Event::IterationCompleted { index, output, error, .. } => {
-            Event::IterationCompleted { run, index, output, error: error.map(plain) }
-        }
-        Event::IterationFailed { index, error, .. } => {
-            Event::IterationFailed { run, index, error: plain(error) }
-        }
-        Event::StepCompleted { step, output, .. } => Event::StepCompleted { run, step, output },
-        Event::StepFailed { step, error, handled, output, .. } => {
-            Event::StepFailed { run, step, error: plain(error), handled, output }
-        }
-        Event::ContextUpdated { values, large, .. } => {
-            Event::ContextUpdated { target: ScopeTarget::Execution, values, large }
-        }
-        Event::CommandIssued { task, step, tool, bindings, .. } => {
-            let (task, pool) = (TaskAddress { run, ..task }, Pool::shared());
-            Event::CommandIssued { command, task, step, tool, pool, bindings, cache: None }
-        }
-        Event::CommandCompleted { output, .. } => {
-            Event::CommandCompleted { command, attempt, output, logs, job: None }
-        }
-        Event::CommandFailed { error, output, .. } => {
-            Event::CommandFailed { command, attempt, error: plain(error), output, logs, job: None }
-        }
-        Event::CommandCancelled { reason, below, .. } => {
-            Event::CommandCancelled { command, reason, below }
-        }
-        Event::ExecutionFailed { error, steps, actor } => {
-            let actor = actor.clone();
-            Event::ExecutionFailed { error: plain(error), steps: sorted(steps), actor }
-        }
-        Event::ExecutionCompleted { .. }
-        | Event::ExecutionCancelled { .. }
-        | Event::ExecutionStarted { .. }
-        | Event::ExecutionForked { .. }
-        | Event::StepAwaited { .. }
-        | Event::CommandClaimed { .. }
-        | Event::CommandParked { .. }
-        | Event::WaitOpened { .. }
-        | Event::SignalReceived { .. }
-        | Event::SignalDelivered { .. }
-        | Event::ApprovalRequested { .. }
-        | Event::ApprovalDecided { .. }
-        | Event::ExecutionPaused { .. }
-        | Event::ExecutionResumed { .. }
-        | Event::SlotRequested { .. }
-        | Event::SlotGranted { .. }
-        | Event::AttemptSuperseded { .. }
-        | Event::ChildStarted { .. }
-        | Event::TimerSet { .. }
-        | Event::TimerFired { .. }
-        | Event::TimerCancelled { .. }
-        | Event::ExecutionLate { .. }
-        | Event::NotificationRequested { .. }
-        | Event::ExecutionStalled { .. }
-        | Event::ExecutionRewound { .. }
-        | Event::Reported { .. } => event,
-    }
+/// Returns a run and leaves no id in its place.
+fn take_run(run: &mut RunId) -> RunId {
+    std::mem::replace(run, RunId(0))
 }
 
-fn sorted(mut steps: Vec<StepName>) -> Vec<StepName> {
-    steps.sort();
-    steps
-}
-
-/// Returns an error without its details, which name places and times.
-fn plain(error: ToolError) -> ToolError {
-    ToolError { details: None, ..error }
+/// Returns a command and leaves no id in its place.
+fn take_command(command: &mut CommandId) -> CommandId {
+    std::mem::replace(command, CommandId(0))
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use noetl_model::{
-    CommandId, Event, ExecutionId, Recorded, RunId, StepName, TimerId, TimerPurpose, Timestamp,
+    CommandId, Event, ExecutionId, Recorded, RunId, StepName, TimerId, Timestamp, WorkChange,
+    WorkEnd, WorkHolder,
 };
 use serde::Serialize;
 
@@ -27,6 +28,16 @@ pub enum TimelineOutcome {
     Completed,
     Failed,
     Cancelled,
+}
+
+impl From<WorkEnd> for TimelineOutcome {
+    fn from(end: WorkEnd) -> Self {
+        match end {
+            WorkEnd::Completed => Self::Completed,
+            WorkEnd::Failed => Self::Failed,
+            WorkEnd::Cancelled => Self::Cancelled,
+        }
+    }
 }
 
 /// One run of a step.
@@ -161,7 +172,6 @@ impl TimelineFold {
         }
     }
 
-    #[allow(clippy::too_many_lines, reason = "one short arm per event")]
     pub fn see(&mut self, recorded: &Recorded) {
         let at = recorded.at;
         if self.started_at.is_none() {
@@ -176,67 +186,36 @@ impl TimelineFold {
         if self.outcome == TimelineOutcome::Running {
             self.meter.advance(at);
         }
-        match &recorded.event {
-            Event::StepEntered { run, step, from } => self.entered(*run, step, from, at),
-            Event::StepCompleted { run, .. } => {
-                self.step_ended(*run, at, TimelineOutcome::Completed)
+        if let Some(change) = recorded.event.work_change() {
+            self.change_work(change, at);
+        }
+    }
+
+    fn change_work(&mut self, change: WorkChange<'_>, at: Timestamp) {
+        match change {
+            WorkChange::StepEntered { run, step, from } => self.entered(run, step, from, at),
+            WorkChange::StepEnded { run, end } => self.step_ended(run, at, end.into()),
+            WorkChange::CommandIssued { command, task, step } => {
+                self.issued(command, task.run, step, task.place.item(), at);
             }
-            Event::StepFailed { run, .. } => self.step_ended(*run, at, TimelineOutcome::Failed),
-            Event::CommandIssued { command, task, step, .. } => {
-                self.issued(*command, task.run, step, task.place.item(), at);
+            WorkChange::CommandHeld { command, by } => {
+                let claims = if let WorkHolder::Worker { claims } = by { claims } else { 0 };
+                self.taken(command, Activity::of(by), claims, at);
             }
-            Event::CommandClaimed { command, attempt, .. } => {
-                self.taken(*command, Activity::Running, attempt.0, at);
+            WorkChange::CommandEnded { command, end } => {
+                self.command_ended(command, at, end.into());
             }
-            Event::ChildStarted { command, .. } => self.taken(*command, Activity::Child, 0, at),
-            Event::WaitOpened { command, condition, .. } => {
-                self.taken(*command, Activity::of_wait(condition), 0, at);
-            }
-            Event::ApprovalRequested { command, .. } => {
-                self.taken(*command, Activity::Timer, 0, at);
-            }
-            Event::CommandCompleted { command, .. }
-            | Event::CommandFailed { command, .. }
-            | Event::CommandCancelled { command, .. } => {
-                self.command_ended(*command, at, command_outcome(&recorded.event));
-            }
-            Event::TimerSet { timer, purpose: TimerPurpose::Retry { task }, .. } => {
-                self.timers.insert(*timer, task.run);
+            WorkChange::RetryDelayed { timer, task } => {
+                self.timers.insert(timer, task.run);
                 self.change(task.run, None, Some(Activity::Timer), at);
             }
-            Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
-                if let Some(run) = self.timers.remove(timer) {
+            WorkChange::TimerEnded { timer } => {
+                if let Some(run) = self.timers.remove(&timer) {
                     self.change(run, Some(Activity::Timer), None, at);
                 }
             }
-            Event::ExecutionCompleted { .. } => self.outcome = TimelineOutcome::Completed,
-            Event::ExecutionFailed { .. } => self.outcome = TimelineOutcome::Failed,
-            Event::ExecutionCancelled { .. } => self.outcome = TimelineOutcome::Cancelled,
-            Event::TimerSet { .. }
-            | Event::ExecutionStarted { .. }
-            | Event::ExecutionForked { .. }
-            | Event::StepSkipped { .. }
-            | Event::StepAwaited { .. }
-            | Event::LoopOpened { .. }
-            | Event::FrameOpened { .. }
-            | Event::IterationCompleted { .. }
-            | Event::IterationFailed { .. }
-            // The job of a parked command runs elsewhere: the command goes on.
-            | Event::CommandParked { .. }
-            | Event::SignalReceived { .. }
-            | Event::SignalDelivered { .. }
-            | Event::ApprovalDecided { .. }
-            | Event::ExecutionPaused { .. }
-            | Event::ExecutionResumed { .. }
-            | Event::SlotRequested { .. }
-            | Event::SlotGranted { .. }
-            | Event::AttemptSuperseded { .. }
-            | Event::ContextUpdated { .. }
-            | Event::ExecutionLate { .. }
-            | Event::NotificationRequested { .. }
-            | Event::ExecutionStalled { .. }
-            | Event::ExecutionRewound { .. }
-            | Event::Reported { .. } => {}
+            WorkChange::ExecutionEnded(end) => self.outcome = end.into(),
+            WorkChange::ItemEnded { .. } => {}
         }
     }
 
@@ -421,16 +400,5 @@ fn maybe_time<S: serde::Serializer>(
     match at {
         Some(at) => time(at, serializer),
         None => serializer.serialize_none(),
-    }
-}
-
-/// Returns the outcome of the event that ends a command.
-fn command_outcome(event: &Event) -> TimelineOutcome {
-    if let Event::CommandCompleted { .. } = event {
-        TimelineOutcome::Completed
-    } else if event.error().is_some() {
-        TimelineOutcome::Failed
-    } else {
-        TimelineOutcome::Cancelled
     }
 }

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_engine::{CommandWait, Execution, OpenPart};
 use noetl_model::{
-    CommandId, Event, Recorded, RunId, Seq, StepName, TaskAddress, TimerId, TimerPurpose,
-    Timestamp, WaitCondition,
+    CommandId, ItemWorkEnd, Recorded, RunId, Seq, StepName, TaskAddress, TimerId, Timestamp,
+    WaitCondition, WorkChange, WorkEnd, WorkHolder,
 };
 
 /// The largest number of segments of a row; beyond it, neighbours are merged.
@@ -32,6 +32,15 @@ pub enum RowActivity {
 }
 
 impl RowActivity {
+    fn of(holder: WorkHolder<'_>) -> Self {
+        match holder {
+            WorkHolder::Worker { .. } => Self::Running,
+            WorkHolder::Child => Self::Child,
+            WorkHolder::Condition(condition) => Self::of_wait(condition),
+            WorkHolder::Approval => Self::WaitingForTimer,
+        }
+    }
+
     fn of_wait(condition: &WaitCondition) -> Self {
         match condition {
             WaitCondition::Time { .. } => Self::WaitingForTimer,
@@ -169,71 +178,38 @@ impl WindowFold {
     /// Folds the next event.
     pub fn see(&mut self, recorded: &Recorded) {
         let (at, seq) = (recorded.at, recorded.seq);
-        match &recorded.event {
-            Event::StepEntered { run, step, .. } => {
-                self.runs.insert(*run, step.clone());
+        let Some(change) = recorded.event.work_change() else { return };
+        match change {
+            WorkChange::StepEntered { run, step, .. } => {
+                self.runs.insert(run, step.clone());
             }
-            Event::StepCompleted { run, .. } | Event::StepFailed { run, .. } => {
-                self.runs.remove(run);
+            WorkChange::StepEnded { run, .. } => {
+                self.runs.remove(&run);
             }
-            Event::CommandIssued { command, task, step, .. } => {
-                self.begin(*command, step, *task, RowActivity::WaitingForWorker, at);
+            WorkChange::CommandIssued { command, task, step } => {
+                self.begin(command, step, task, RowActivity::WaitingForWorker, at);
             }
-            Event::CommandClaimed { command, .. } => {
-                self.switch(*command, RowActivity::Running, at, seq);
+            WorkChange::CommandHeld { command, by } => {
+                self.switch(command, RowActivity::of(by), at, seq);
             }
-            Event::ChildStarted { command, .. } => self.switch(*command, RowActivity::Child, at, seq),
-            Event::ApprovalRequested { command, .. } => {
-                self.switch(*command, RowActivity::WaitingForTimer, at, seq);
+            WorkChange::CommandEnded { command, end } => {
+                self.end(command, at, seq, end == WorkEnd::Failed);
             }
-            Event::WaitOpened { command, condition, .. } => {
-                self.switch(*command, RowActivity::of_wait(condition), at, seq);
+            WorkChange::ItemEnded { run, index, end } => {
+                self.item_ended(run, index, end != ItemWorkEnd::Completed, at);
             }
-            Event::CommandCompleted { command, .. } | Event::CommandCancelled { command, .. } => {
-                self.end(*command, at, seq, false);
-            }
-            Event::CommandFailed { command, .. } => self.end(*command, at, seq, true),
-            Event::IterationCompleted { run, index, error, .. } => {
-                self.item_ended(*run, *index, error.is_some(), at);
-            }
-            Event::IterationFailed { run, index, .. } => self.item_ended(*run, *index, true, at),
-            Event::TimerSet { timer, purpose: TimerPurpose::Retry { task }, .. } => {
+            WorkChange::RetryDelayed { timer, task } => {
                 if let Some(step) = self.runs.get(&task.run).cloned() {
                     self.change(&step, None, Some(RowActivity::WaitingForTimer), at);
-                    self.timers.insert(*timer, step);
+                    self.timers.insert(timer, step);
                 }
             }
-            Event::TimerFired { timer } | Event::TimerCancelled { timer } => {
-                if let Some(step) = self.timers.remove(timer) {
+            WorkChange::TimerEnded { timer } => {
+                if let Some(step) = self.timers.remove(&timer) {
                     self.change(&step, Some(RowActivity::WaitingForTimer), None, at);
                 }
             }
-            Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. } => self.close(at, seq),
-            Event::TimerSet { .. }
-            | Event::ExecutionStarted { .. }
-            | Event::ExecutionForked { .. }
-            | Event::StepSkipped { .. }
-            | Event::StepAwaited { .. }
-            | Event::LoopOpened { .. }
-            | Event::FrameOpened { .. }
-            // The job of a parked command runs elsewhere: the command goes on.
-            | Event::CommandParked { .. }
-            | Event::SignalReceived { .. }
-            | Event::SignalDelivered { .. }
-            | Event::ApprovalDecided { .. }
-            | Event::ExecutionPaused { .. }
-            | Event::ExecutionResumed { .. }
-            | Event::SlotRequested { .. }
-            | Event::SlotGranted { .. }
-            | Event::AttemptSuperseded { .. }
-            | Event::ContextUpdated { .. }
-            | Event::ExecutionLate { .. }
-            | Event::NotificationRequested { .. }
-            | Event::ExecutionStalled { .. }
-            | Event::ExecutionRewound { .. }
-            | Event::Reported { .. } => {}
+            WorkChange::ExecutionEnded(_) => self.close(at, seq),
         }
     }
 

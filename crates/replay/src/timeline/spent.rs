@@ -1,7 +1,7 @@
 //! Time per activity. Of overlapping ones, the first of running, child, worker, signal, timer
 //! counts.
 
-use noetl_model::{Timestamp, WaitCondition};
+use noetl_model::{Timestamp, WaitCondition, WorkHolder};
 use serde::{Serialize, Serializer};
 
 /// The microseconds spent on each activity.
@@ -53,10 +53,12 @@ pub(super) enum Activity {
 }
 
 impl Activity {
-    pub(super) fn of_wait(condition: &WaitCondition) -> Self {
-        match condition {
-            WaitCondition::Time { .. } => Self::Timer,
-            WaitCondition::Signal { .. } => Self::Signal,
+    pub(super) fn of(holder: WorkHolder<'_>) -> Self {
+        match holder {
+            WorkHolder::Worker { .. } => Self::Running,
+            WorkHolder::Child => Self::Child,
+            WorkHolder::Condition(WaitCondition::Signal { .. }) => Self::Signal,
+            WorkHolder::Condition(WaitCondition::Time { .. }) | WorkHolder::Approval => Self::Timer,
         }
     }
 }

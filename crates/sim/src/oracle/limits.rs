@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use noetl_model::{CommandId, Event, ExecutionId, LimitAmount, LimitName, Recorded, Timestamp};
+use noetl_model::{
+    CommandId, Event, ExecutionId, LimitAmount, LimitName, Recorded, Timestamp, WorkChange,
+};
 
 use super::StoredExecution;
 
@@ -46,34 +48,34 @@ fn slots(log: &[Recorded], maxima: &mut BTreeMap<LimitName, u32>) -> Vec<HeldSlo
     let mut held = Vec::new();
     for recorded in log {
         let at = recorded.at;
-        let mut close = |command: Option<CommandId>, open: &mut BTreeMap<_, _>| {
+        if let Event::SlotRequested { limit, .. } = &recorded.event
+            && let LimitAmount::Slots { max } = limit.amount
+        {
+            maxima.insert(limit.name.clone(), max);
+        } else if let Event::SlotGranted { command, limit } = &recorded.event {
+            open.insert(*command, (limit.clone(), at));
+        } else if let Event::ExecutionForked { .. } = &recorded.event {
+            open.clear();
+            held.clear();
+        }
+        let ended: Vec<Option<CommandId>> = match recorded.event.work_change() {
+            Some(WorkChange::CommandEnded { command, .. }) => vec![Some(command)],
+            Some(WorkChange::ExecutionEnded(_)) => open.keys().copied().collect(),
+            Some(
+                WorkChange::StepEntered { .. }
+                | WorkChange::StepEnded { .. }
+                | WorkChange::CommandIssued { .. }
+                | WorkChange::CommandHeld { .. }
+                | WorkChange::ItemEnded { .. }
+                | WorkChange::RetryDelayed { .. }
+                | WorkChange::TimerEnded { .. },
+            )
+            | None => Vec::new(),
+        };
+        for command in ended {
             if let Some((limit, from)) = open.remove(&command) {
                 held.push(HeldSlot { limit, from, until: at });
             }
-        };
-        match &recorded.event {
-            Event::SlotRequested { limit, .. } => {
-                if let LimitAmount::Slots { max } = limit.amount {
-                    maxima.insert(limit.name.clone(), max);
-                }
-            }
-            Event::SlotGranted { command, limit } => {
-                open.insert(*command, (limit.clone(), at));
-            }
-            Event::ExecutionForked { .. } => {
-                open.clear();
-                held.clear();
-            }
-            Event::CommandCompleted { command, .. }
-            | Event::CommandFailed { command, .. }
-            | Event::CommandCancelled { command, .. } => close(Some(*command), &mut open),
-            Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. } => {
-                let left: Vec<_> = open.keys().copied().collect();
-                left.into_iter().for_each(|command| close(command, &mut open));
-            }
-            _ => {}
         }
     }
     held

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_engine::{
-    ApprovalDecision, Changes, CommandResult, Execution, Input, OpenHolder, PauseRequest, Signal,
-    StartInput, begin, evolve_all,
+    Changes, EventOrigin, Execution, Input, StartInput, begin, evolve_all, origin_of, recorded_form,
 };
 use noetl_model::{
-    CommandId, Event, EventTag, ExecutionId, ExecutionStatus, Labels, PauseScope, Payload, Place,
-    PlaybookRef, Recorded, RunId, Seq, SignalKey, SignalName, StepName, TaskAddress,
+    CommandId, Event, EventTag, ExecutionId, ExecutionStatus, ItemWorkEnd, Payload, Place,
+    PlaybookRef, Recorded, RunId, Seq, StepName, TaskAddress, WorkChange, WorkEnd,
 };
 use serde_json::{Map, Value};
 
@@ -96,60 +95,36 @@ struct Failures {
 
 impl Failures {
     fn see(&mut self, event: &Event) {
-        match event {
-            Event::CommandIssued { command, task, .. } => {
-                self.tasks.insert(*command, *task);
+        let Some(change) = event.work_change() else { return };
+        match change {
+            WorkChange::CommandIssued { command, task, .. } => {
+                self.tasks.insert(command, task);
             }
-            Event::CommandCompleted { command, .. }
-            | Event::CommandFailed { command, .. }
-            | Event::CommandCancelled { command, .. } => {
-                if let Some(task) = self.tasks.remove(command) {
+            WorkChange::CommandEnded { command, .. } => {
+                if let Some(task) = self.tasks.remove(&command) {
                     self.last.insert(task.run, task);
                 }
             }
-            Event::IterationFailed { run, index, .. } => {
-                self.items.entry(*run).or_default().insert(*index);
+            WorkChange::ItemEnded { run, index, end: ItemWorkEnd::Failed } => {
+                self.items.entry(run).or_default().insert(index);
             }
-            Event::IterationCompleted { run, index, .. } => {
-                self.items.entry(*run).or_default().remove(index);
+            WorkChange::ItemEnded {
+                run,
+                index,
+                end: ItemWorkEnd::Completed | ItemWorkEnd::Handled,
+            } => {
+                self.items.entry(run).or_default().remove(&index);
             }
-            Event::StepCompleted { run, .. } => {
-                self.last.remove(run);
-                self.items.remove(run);
+            WorkChange::StepEnded { run, end: WorkEnd::Completed } => {
+                self.last.remove(&run);
+                self.items.remove(&run);
             }
-            Event::ExecutionStarted { .. }
-            | Event::ExecutionForked { .. }
-            | Event::StepEntered { .. }
-            | Event::StepSkipped { .. }
-            | Event::StepAwaited { .. }
-            | Event::LoopOpened { .. }
-            | Event::FrameOpened { .. }
-            | Event::CommandClaimed { .. }
-            | Event::CommandParked { .. }
-            | Event::WaitOpened { .. }
-            | Event::SignalReceived { .. }
-            | Event::SignalDelivered { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ApprovalDecided { .. }
-            | Event::ExecutionPaused { .. }
-            | Event::ExecutionResumed { .. }
-            | Event::SlotRequested { .. }
-            | Event::SlotGranted { .. }
-            | Event::AttemptSuperseded { .. }
-            | Event::ChildStarted { .. }
-            | Event::ContextUpdated { .. }
-            | Event::TimerSet { .. }
-            | Event::TimerFired { .. }
-            | Event::TimerCancelled { .. }
-            | Event::StepFailed { .. }
-            | Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. }
-            | Event::ExecutionLate { .. }
-            | Event::NotificationRequested { .. }
-            | Event::ExecutionStalled { .. }
-            | Event::ExecutionRewound { .. }
-            | Event::Reported { .. } => {}
+            WorkChange::StepEnded { run: _, end: WorkEnd::Failed | WorkEnd::Cancelled }
+            | WorkChange::StepEntered { .. }
+            | WorkChange::CommandHeld { .. }
+            | WorkChange::RetryDelayed { .. }
+            | WorkChange::TimerEnded { .. }
+            | WorkChange::ExecutionEnded(_) => {}
         }
     }
 
@@ -294,7 +269,7 @@ impl PastReader<'_> {
 
     /// Folds an event; `next` is the event after it, if known.
     async fn see(&mut self, recorded: &Recorded, next: Option<&Recorded>) -> Result<(), LoadError> {
-        if let Some(cause) = self.cause_of(&recorded.event).await? {
+        if let Some(cause) = self.cause_of(recorded).await? {
             let before = self.state.clone().map(Box::new);
             self.open = Some(OpenRuns::Decision { before, cause, since: Vec::new() });
         }
@@ -317,203 +292,29 @@ impl PastReader<'_> {
     }
 
     /// Returns the cause of a decision if the event is its first one.
-    #[allow(clippy::too_many_lines, reason = "one short arm per event")]
-    async fn cause_of(&self, event: &Event) -> Result<Option<Cause>, LoadError> {
-        let input = match event {
-            Event::ExecutionStarted { .. } => return self.start_cause(event).await,
-            Event::CommandClaimed { command, attempt, worker, lease_until: _, after } => {
-                Input::Claim {
-                    command: *command,
-                    attempt: *attempt,
-                    worker: worker.clone(),
-                    lease: self.control.parts.settings.lease,
-                    after: *after,
-                }
-            }
-            Event::CommandParked { command, attempt, worker } => {
-                Input::Park { command: *command, attempt: *attempt, worker: worker.clone() }
-            }
-            Event::CommandCompleted { command, output, logs, job, .. } => {
-                let ended = CommandResult::Completed { output: output.clone() };
-                return Ok(self.ended(*command, ended, logs, job.as_ref()));
-            }
-            Event::CommandFailed { command, attempt, error, output, logs, job } => {
-                let held = self.holder(*command).map(|(held, _)| held);
-                if let Some(attempt) = held.filter(|it| it.next() == *attempt && it.0 > 0) {
-                    Input::LeaseExhausted { command: *command, attempt }
-                } else {
-                    let ended =
-                        CommandResult::Failed { error: error.clone(), output: output.clone() };
-                    return Ok(self.ended(*command, ended, logs, job.as_ref()));
-                }
-            }
-            Event::ChildStarted { command, child } => {
-                Input::ChildStarted { command: *command, child: *child }
-            }
-            Event::TimerFired { timer } => Input::TimerFired { timer: *timer },
-            Event::SignalReceived { name, body, sender, key, correlation, actor } => {
-                Input::Signal(Signal {
-                    name: name.clone(),
-                    body: body.clone(),
-                    sender: sender.clone(),
-                    key: key.clone(),
-                    to: correlation.clone().and_then(|of| self.wait_for(name, of)),
-                    actor: actor.clone(),
-                })
-            }
-            Event::ApprovalDecided {
-                command,
-                verdict,
-                actor,
-                comment,
-                values,
-                timed_out: false,
-            } => Input::Decide(ApprovalDecision {
-                command: *command,
-                verdict: *verdict,
-                actor: actor.clone(),
-                comment: comment.clone(),
-                values: self.form_values(values).await?,
-            }),
-            Event::ExecutionPaused { .. }
-            | Event::ExecutionResumed { .. }
-            | Event::SlotGranted { .. } => {
-                return Ok(hold_input(event).map(|input| Cause::Input(Box::new(input))));
-            }
-            Event::AttemptSuperseded { .. }
-            | Event::ExecutionStalled { .. }
-            | Event::ExecutionRewound { .. }
-            | Event::Reported { .. } => return Ok(Some(Cause::Note(Box::new(event.clone())))),
-            Event::ExecutionForked { .. }
-            | Event::StepEntered { .. }
-            | Event::StepSkipped { .. }
-            | Event::StepAwaited { .. }
-            | Event::LoopOpened { .. }
-            | Event::FrameOpened { .. }
-            | Event::IterationCompleted { .. }
-            | Event::IterationFailed { .. }
-            | Event::CommandIssued { .. }
-            | Event::WaitOpened { .. }
-            | Event::SignalDelivered { .. }
-            | Event::ApprovalRequested { .. }
-            // The deadline of the approval is the first event of the decision.
-            | Event::ApprovalDecided { timed_out: true, .. }
-            | Event::SlotRequested { .. }
-            | Event::CommandCancelled { .. }
-            | Event::ContextUpdated { .. }
-            | Event::TimerSet { .. }
-            | Event::TimerCancelled { .. }
-            | Event::StepCompleted { .. }
-            | Event::StepFailed { .. }
-            | Event::ExecutionCompleted { .. }
-            | Event::ExecutionFailed { .. }
-            | Event::ExecutionCancelled { .. }
-            | Event::ExecutionLate { .. }
-            | Event::NotificationRequested { .. } => return Ok(None),
+    async fn cause_of(&self, recorded: &Recorded) -> Result<Option<Cause>, LoadError> {
+        let event = &recorded.event;
+        if let Event::ExecutionStarted { playbook, workload, .. } = event {
+            let payload = self.object(workload).await?;
+            let payload =
+                payload.ok_or_else(|| LoadError::damaged(self.execution, Damage::NoWorkload))?;
+            let input = StartInput::recorded(event, payload).map(Box::new);
+            return Ok(input.map(|input| Cause::Start { playbook: playbook.clone(), input }));
+        }
+        let Some(state) = &self.state else { return Ok(None) };
+        let form = match recorded_form(event) {
+            Some(values) => self.object(values).await?.unwrap_or_default(),
+            None => Map::new(),
         };
-        Ok(Some(Cause::Input(Box::new(input))))
+        Ok(match origin_of(state, recorded, form) {
+            EventOrigin::Input(input) => Some(Cause::Input(input)),
+            EventOrigin::Note => Some(Cause::Note(Box::new(event.clone()))),
+            EventOrigin::Consequence | EventOrigin::Outside => None,
+        })
     }
 
-    /// Returns the first open wait that a signal sent by correlation key may have been for.
-    fn wait_for(&self, name: &SignalName, key: SignalKey) -> Option<(CommandId, SignalKey)> {
-        let state = self.state.as_ref()?;
-        let command = state.signal_wait(name, &key)?;
-        Some((command, key))
+    /// Returns the entries of a stored object; `None` if the value is none.
+    async fn object(&self, payload: &Payload) -> Result<Option<Map<String, Value>>, LoadError> {
+        Ok(self.control.resolve(self.execution, payload).await?.as_object().cloned())
     }
-
-    /// Returns the values of a decision about an approval.
-    async fn form_values(&self, values: &Payload) -> Result<Map<String, Value>, LoadError> {
-        let values = self.control.resolve(self.execution, values).await?;
-        Ok(values.as_object().cloned().unwrap_or_default())
-    }
-
-    /// Returns the start that the first event of an execution records.
-    async fn start_cause(&self, event: &Event) -> Result<Option<Cause>, LoadError> {
-        let Event::ExecutionStarted {
-            playbook,
-            workload,
-            origin,
-            error_mode,
-            pool,
-            priority,
-            paused,
-            trace,
-            notice,
-            labels,
-            actor,
-        } = event
-        else {
-            return Ok(None);
-        };
-        let workload = self.control.resolve(self.execution, workload).await?;
-        let Value::Object(payload) = &*workload else {
-            return Err(LoadError::damaged(self.execution, Damage::NoWorkload));
-        };
-        let input = StartInput {
-            payload: payload.clone(),
-            origin: origin.clone(),
-            error_mode: Some(*error_mode),
-            pool: pool.clone(),
-            priority: Some(*priority),
-            paused: paused.clone(),
-            trace: trace.clone(),
-            notice: notice.clone(),
-            inherited: Labels::default(),
-            labels: labels.clone(),
-            actor: actor.clone(),
-        };
-        Ok(Some(Cause::Start { playbook: playbook.clone(), input: Box::new(input) }))
-    }
-
-    fn holder(&self, command: CommandId) -> Option<(noetl_model::Attempt, OpenHolder<'_>)> {
-        let mut open = self.state.as_ref()?.open_commands();
-        open.find(|(id, ..)| *id == command).map(|(_, attempt, holder)| (attempt, holder))
-    }
-
-    /// Returns the report, of a worker, a child or a job, that ended a command.
-    fn ended(
-        &self,
-        command: CommandId,
-        ended: CommandResult,
-        logs: &noetl_model::Logs,
-        job: Option<&String>,
-    ) -> Option<Cause> {
-        let (attempt, holder) = self.holder(command)?;
-        let input = match holder {
-            OpenHolder::Worker(worker) => {
-                let (worker, logs) = (worker.clone(), logs.clone());
-                Input::Report { command, attempt, worker, ended, logs }
-            }
-            OpenHolder::Callback => Input::Callback { command, job: job.cloned(), ended },
-            OpenHolder::Nobody | OpenHolder::Blocked | OpenHolder::Child => {
-                Input::ChildEnded { command, ended }
-            }
-            // A timer, a signal or a person ends a wait, by the first event of the decision.
-            OpenHolder::Wait => return None,
-        };
-        Some(Cause::Input(Box::new(input)))
-    }
-}
-
-/// Returns the input that an event of a pause or a slot records.
-fn hold_input(event: &Event) -> Option<Input> {
-    if let Event::ExecutionPaused { scope, actor, reason } = event {
-        return Some(Input::Pause(pause_request(*scope, actor.as_ref(), reason.as_ref())));
-    }
-    if let Event::ExecutionResumed { actor, reason } = event {
-        let scope = PauseScope::Execution;
-        return Some(Input::Resume(pause_request(scope, actor.as_ref(), reason.as_ref())));
-    }
-    if let Event::SlotGranted { command, limit } = event {
-        return Some(Input::SlotGranted { command: *command, limit: limit.clone() });
-    }
-    None
-}
-
-fn pause_request(
-    scope: PauseScope,
-    actor: Option<&String>,
-    reason: Option<&String>,
-) -> PauseRequest {
-    PauseRequest { scope, actor: actor.cloned(), reason: reason.cloned() }
 }
