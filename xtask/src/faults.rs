@@ -111,7 +111,7 @@ pub(crate) const RUNS: &[FaultRun] = &[
         name: "broker",
         minutes: 4,
         package: "noetl-cli",
-        test: "without_nats_executions_go_on_and_what_is_owed_is_sent_later",
+        test: "without_nats_executions_continue_and_messages_are_sent_later",
         what: "200 executions, a minute without NATS",
     },
 ];

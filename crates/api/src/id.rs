@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_an_id() {
+    fn other_values_are_no_ids() {
         for json in ["1.5", "\"\"", "\"12x\"", "9223372036854775808", "null", "[1]", "true"] {
             check(json, None);
         }

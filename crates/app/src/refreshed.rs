@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_longer_than_told_and_one_task_looks() {
+    async fn waiters_end_at_their_deadline_and_one_task_looks() {
         let value = Arc::new(Refreshed::default());
         value.get(Duration::ZERO, SECOND, async { Some(1) }).await;
         let begun = Instant::now();

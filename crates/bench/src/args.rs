@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asks_for_everything() {
+    fn without_arguments_every_scenario_runs() {
         let all: Vec<String> = Scenario::ALL.iter().map(ToString::to_string).collect();
         check("", &format!("{} on sqlite,postgres Full", all.join(",")));
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said() {
+    fn unknown_arguments_are_named() {
         check("chian", "no such scenario: `chian`");
         check("--store mysql", "no such store: `mysql` (sqlite or postgres)");
         check("--jsn x", "no such option: `--jsn`");

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_has_used_something() {
+    fn the_usage_of_this_process_is_measured() {
         let usage = ProcessUsage::of(std::process::id()).expect("this process is one");
         assert!(usage.resident > 0 && usage.peak >= usage.resident, "{usage:?}");
     }

@@ -27,7 +27,7 @@ fn age(blobs: &FileBlobs, digest: &Digest) {
 }
 
 #[tokio::test]
-async fn what_is_put_is_got_and_put_again_is_one_file() {
+async fn a_stored_value_is_read_back_and_stored_once() {
     let (blobs, directory) = opened();
     let digest = Digest::of(BODY);
     assert_eq!(blobs.get(&digest).await.unwrap(), None);
@@ -68,7 +68,7 @@ async fn only_what_has_not_been_put_for_long_is_removed() {
 }
 
 #[tokio::test]
-async fn what_a_dying_process_left_behind_goes() {
+async fn partial_files_of_a_killed_process_are_removed() {
     let (blobs, directory) = opened();
     let below = directory.path().join("ab");
     fs::create_dir_all(&below).unwrap();
@@ -148,7 +148,7 @@ async fn other_users_can_enter_no_directory_and_open_no_file() {
 }
 
 #[tokio::test]
-async fn a_directory_that_cannot_be_written_is_told_as_such() {
+async fn an_unwritable_directory_is_reported_as_such() {
     let root = tempfile::tempdir().unwrap();
     let blobs = FileBlobs::open(&root.path().join("values")).unwrap();
     blobs.check_writable().await.unwrap();

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_without_being_shown() {
+    fn an_invalid_address_is_refused_without_being_shown() {
         check("nats://u:s3cret@h:x", expect!["the address of NATS is not a URL"]);
         check("http://u:s3cret@h", expect!["the address of NATS is not one of a NATS server"]);
         check(

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_added_to_what_is_there() {
+    fn missing_subjects_are_added_to_those_of_the_stream() {
         check(&["noetl.commands"], Some(&["noetl.commands", "noetl.commands.>"]));
         check(&["jobs", "noetl.commands.>"], Some(&["jobs", "noetl.commands.>", "noetl.commands"]));
         check(&[], Some(&["noetl.commands", "noetl.commands.>"]));

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn every_listener_hears_a_hint() {
+    fn every_listener_receives_a_hint() {
         let bus = LocalBus::new();
         let (mut first, mut second) = (bus.subscribe(), bus.clone().subscribe());
         let hint = Hint::CommandReady { pool: Pool::shared() };

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_and_an_end_of_a_command_have_an_entry_beside_them() {
+    fn a_claim_and_an_end_of_a_command_have_an_index_entry() {
         check(
             &[("command.issued", "a"), ("command.claimed", "a"), ("command.completed", "a")],
             &[

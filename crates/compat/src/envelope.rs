@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_its_usual_value() {
+    fn missing_fields_have_their_defaults() {
         check(
             json!({ "event_id": 7 }),
             expect![[
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_said_is_kept_whatever_it_means() {
+    fn every_reported_event_is_stored() {
         check(
             json!({
                 "event_id": "7", "execution_id": "8", "catalog_id": 9, "parent_event_id": 6,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_says_why() {
+    fn an_invalid_event_is_refused_with_its_reason() {
         check(json!([]), expect!["it is not a map"]);
         check(json!({}), expect!["`event_id` is missing"]);
         check(json!({ "event_id": 1.5 }), expect!["`event_id` is not a whole number"]);

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_asked_for_must_hold() {
+    fn every_condition_of_a_filter_must_hold() {
         check(json!({ "types": ["command.*"], "statuses": ["completed"] }), true);
         check(json!({ "types": ["command.*"], "statuses": ["failed"] }), false);
         check(json!({ "types": ["command.*"], "path": "other" }), false);

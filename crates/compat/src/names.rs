@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_a_fact_that_changes_nothing() {
+    fn an_unknown_event_name_is_a_fact_that_changes_no_state() {
         check(&["subscription.rate_limited", "step.exit", ""], EventMeaning::Fact);
     }
 }

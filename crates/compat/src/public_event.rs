@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_output_is_told_by_reference() {
+    fn a_large_output_is_shown_by_reference() {
         let reference = PayloadRef { digest: Digest::of(b"x"), size: 1 };
         let before = [issued(Place::Task(0))];
         check(

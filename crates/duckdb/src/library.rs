@@ -108,7 +108,7 @@ mod tests {
     use crate::DuckdbConnection;
 
     #[test]
-    fn what_is_built_in_answers_without_a_file() {
+    fn the_built_in_library_works_without_a_file() {
         let library = Library::load(None, &[]).expect("it is part of the program");
         let connection = DuckdbConnection::open(&library, None, &[]).expect("memory opens");
         let mut rows = Vec::new();

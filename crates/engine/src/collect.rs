@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_known_before_it_is_fetched() {
+    fn the_largest_size_of_a_loop_output_is_known_before_its_values_are_loaded() {
         let size = 40 << 20;
         assert!(end(2, [(0, stored(size)), (1, stored(size))]).len_max() > Some(160 << 20));
         assert_eq!(end(u64::MAX, []).len_max(), None);

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_loop_goes_over_may_be_written_in_many_ways() {
+    fn items_of_a_loop_are_read_from_each_accepted_form() {
         let show = |value: Value| match listed(value) {
             Listed::Count(count) => format!("count {count}"),
             Listed::Items(items) => Value::Array(items).to_string(),

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hexadecimal_is_refused() {
+    fn invalid_hexadecimal_is_refused() {
         for hex in ["f", "zz", "f\u{fc}"] {
             assert!(serde_json::from_value::<Bytes>(json!({ "hex": hex })).is_err(), "{hex}");
         }

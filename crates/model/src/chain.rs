@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_about_an_event_is_covered() {
+    fn every_field_of_an_event_is_in_its_digest() {
         let before = Digest::before(ExecutionId(42));
         let digest = noted().digest_after(&before);
         let event = Event::Reported { name: "other".into(), step: None, body: json!(null) };

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_context_is_none() {
+    fn an_invalid_trace_context_is_an_error() {
         let none = "00-00000000000000000000000000000000-b7ad6b7169203331-01";
         for text in
             ["", "00", "ff", none, "00-xyz-1-01", &PARENT[1..], &format!("ff{}", &PARENT[2..])]

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_to_be_sampled_is_not_sent() {
+    async fn unsampled_spans_are_not_sent() {
         let spans = exported(|| {
             let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
             drop(tracing::error_span!("request", traceparent = parent));

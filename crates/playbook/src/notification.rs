@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_characters() {
+    fn a_star_matches_any_characters() {
         for (pattern, text, expected) in [
             ("sales/*", "sales/report", true),
             ("sales/*", "sales/eu/report", true),

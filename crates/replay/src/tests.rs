@@ -183,7 +183,7 @@ fn the_critical_path_of_any_log_ends_with_the_run_that_its_end_waited_for() {
 }
 
 #[test]
-fn an_execution_under_way_is_told_up_to_its_last_event() {
+fn a_running_execution_is_shown_up_to_its_last_event() {
     let log = told([1, 2, 30, 4]);
     let third = log.iter().filter(|it| it.event.tag().as_str() == "command.claimed").nth(2);
     let until = usize::try_from(third.unwrap().seq.0).unwrap();

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_in_its_place() {
+    fn a_sealed_value_opens_in_its_place() {
         let keyring = keyring();
         let sealed = seal(&keyring, PG, b"secret");
         assert_eq!(open(&keyring, PG, &sealed).unwrap()[..], b"secret"[..]);

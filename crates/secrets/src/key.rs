@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_without_being_quoted() {
+    fn an_invalid_key_is_refused_without_being_quoted() {
         assert_eq!(EncryptionKey::parse("hunter2!"), Err(KeyError::NotBase64));
         assert_eq!(EncryptionKey::parse("aHVudGVyMg=="), Err(KeyError::Length(7)));
     }

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_unknown_is_told_by_its_number_and_never_by_its_secret() {
+    fn an_invalid_token_is_named_by_its_number_and_not_by_its_secret() {
         check("read=a b", Err(TokenError::NoScopes(2)));
         check("read=", Err(TokenError::NoSecret(1)));
         check("write=a", Err(TokenError::UnknownScope("write".to_owned())));

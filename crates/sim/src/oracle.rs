@@ -60,7 +60,7 @@ pub(crate) async fn examine(
     if !ended.pages.restored {
         ended.promises(&found)?;
     }
-    ended.nothing_is_left(&found).await?;
+    ended.executions_have_no_open_rows(&found).await?;
     // The slots that a restore forgets are granted again.
     let grants = if ended.pages.restored { 0 } else { limits::check(&found)? };
     // The outcome of a tool depends on its number of earlier runs, which a restore changes.
@@ -267,7 +267,7 @@ impl EndedWorld<'_> {
     }
 
     /// Checks that no command is open, no timer is set and no message is pending.
-    async fn nothing_is_left(
+    async fn executions_have_no_open_rows(
         &self,
         found: &BTreeMap<ExecutionId, StoredExecution>,
     ) -> Result<(), String> {

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_of_the_disk_are_told_from_others() {
+    fn error_codes_of_the_disk_are_recognised() {
         assert_eq!(write_fault("53100"), Some(WriteFault::Full));
         assert_eq!(write_fault("25006"), Some(WriteFault::ReadOnly));
         assert_eq!(write_fault("58030"), Some(WriteFault::Failing));

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_disk_is_told_and_writing_goes_on_once_there_is_room() {
+    async fn a_full_disk_is_reported_and_writing_resumes_once_there_is_room() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("noetl.db");
         let store = SqliteStore::open(&path, Arc::new(SystemClock)).await.unwrap();

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_of_the_disk_are_told_from_others() {
+    fn error_codes_of_the_disk_are_recognised() {
         let (busy, io_read) = (5, 266);
         assert_eq!(write_fault(13), Some(WriteFault::Full));
         assert_eq!(write_fault(4874), Some(WriteFault::Full));

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_the_disk_are_told_from_others() {
+    fn disk_errors_are_recognised() {
         let fault = |code| WriteFault::of_io(&io::Error::from_raw_os_error(code));
         let (enospc, edquot, efbig, erofs, eacces, eio, econnreset) = (28, 122, 27, 30, 13, 5, 104);
         assert_eq!(fault(enospc), Some(WriteFault::Full));

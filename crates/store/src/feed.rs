@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_feed_has_given_out_is_no_cursor() {
+    fn an_invalid_cursor_of_a_feed_is_an_error() {
         for text in ["", "7", "7.", ".2", "7.2-", "-1.2", "x.y", "7.2.3", "end"] {
             assert!(text.parse::<FeedCursor>().is_err(), "{text}");
         }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_damage_that_names_its_place() {
+    fn an_impossible_column_value_is_damage_that_names_the_column() {
         let what = || "event 3".to_owned();
         check(One::Integer(7).number::<u32>("seq"), "7");
         check(

@@ -43,6 +43,44 @@ pub(super) fn doc_comments_name_the_thing_first(tree: &SourceTree) -> Vec<TidyFa
     faults
 }
 
+/// Beginnings of function names that say no more than the pronouns above.
+const VAGUE_NAMES: &[&str] = &[
+    "fn what_",
+    "fn whatever_",
+    "fn whether_",
+    "fn who_",
+    "fn whoever_",
+    "fn whose_",
+    "fn whom_",
+    "fn those_",
+    "fn it_",
+    "fn its_",
+    "fn they_",
+];
+
+pub(super) fn function_names_name_the_thing_first(tree: &SourceTree) -> Vec<TidyFault> {
+    let mut faults = Vec::new();
+    for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".rs")) {
+        for (index, line) in text.lines().enumerate() {
+            let mut words = line.trim_start().split(' ');
+            let is_function = words.find(|word| !BEFORE_FN.contains(word)) == Some("fn");
+            let begins = |start: &&&str| is_function && line.contains(**start);
+            if let Some(start) = VAGUE_NAMES.iter().find(begins) {
+                let what = format!("the name of a function begins with `{}`", &start[3..]);
+                faults.push(TidyFault::at(
+                    path,
+                    index + 1,
+                    format!("{what}: name the thing first"),
+                ));
+            }
+        }
+    }
+    faults
+}
+
+/// The words that may precede `fn`.
+const BEFORE_FN: &[&str] = &["pub", "pub(super)", "pub(crate)", "async", "const", "unsafe"];
+
 /// Returns the comments of a file with their line numbers, counted from 1.
 fn comments(path: &str, text: &str) -> Vec<(usize, String)> {
     let starting_with = |mark: &str| {
@@ -118,6 +156,20 @@ mod tests {
             &[
                 "crates/x/src/lib.rs:1: a doc comment begins with \"What\": name the thing first",
                 "crates/x/src/lib.rs:6: a doc comment begins with \"Whether\": name the thing first",
+            ],
+        );
+    }
+
+    #[test]
+    fn function_names_that_begin_with_a_pronoun_are_found() {
+        check(
+            function_names_name_the_thing_first,
+            &[(
+                "crates/x/src/lib.rs",
+                "fn a_lease_ends() {}\n    pub async fn what_ends() {}\n// fn it_ends\nfn whole_logs() {}\n",
+            )],
+            &[
+                "crates/x/src/lib.rs:2: the name of a function begins with `what_`: name the thing first",
             ],
         );
     }

@@ -154,7 +154,7 @@ mod tests {
     const HEAD: &str = "| # | a | Tests |\n|---|---|---|\n";
 
     fn rules() -> String {
-        let rows = (1..=RULES).map(|number| format!("| {number} | b | x `it_is_so_here` |\n"));
+        let rows = (1..=RULES).map(|number| format!("| {number} | b | x `rows_are_kept_here` |\n"));
         format!("{HEAD}{}", rows.collect::<String>())
     }
 
@@ -165,9 +165,12 @@ mod tests {
             every_rule_is_held_up_by_a_test,
             &[
                 (COMPATIBILITY, &text),
-                ("crates/x/src/a.rs", "fn it_is_so_here() {}\n"),
-                ("crates/server/src/b.rs", "fn it_is_on_all() {}\nfn it_is_in_memory() {}\n"),
-                (CONTRACT, "contract! {\n    b::it_is_on_all,\n}\n"),
+                ("crates/x/src/a.rs", "fn rows_are_kept_here() {}\n"),
+                (
+                    "crates/server/src/b.rs",
+                    "fn rows_are_kept_on_all() {}\nfn rows_are_kept_in_memory() {}\n",
+                ),
+                (CONTRACT, "contract! {\n    b::rows_are_kept_on_all,\n}\n"),
             ],
             expected,
         );
@@ -189,12 +192,12 @@ mod tests {
     #[test]
     fn a_test_is_looked_for_in_its_crate() {
         checked(
-            "| c | b | server `it_is_so_here`; x `it_is_so_here` |\n",
-            &["docs/compatibility.md:66: no test of server is called `it_is_so_here`"],
+            "| c | b | server `rows_are_kept_here`; x `rows_are_kept_here` |\n",
+            &["docs/compatibility.md:66: no test of server is called `rows_are_kept_here`"],
         );
         checked(
-            "| c | b | `it_is_so_here` |\n",
-            &["docs/compatibility.md:66: `it_is_so_here` stands without its crate"],
+            "| c | b | `rows_are_kept_here` |\n",
+            &["docs/compatibility.md:66: `rows_are_kept_here` stands without its crate"],
         );
     }
 
@@ -211,8 +214,8 @@ mod tests {
         let section = format!("\n## {}\n\n{HEAD}", ON_EVERY_STORE[0]);
         checked(
             &format!(
-                "{section}| c | b | server `it_is_in_memory`, `it_is_on_all` |\n\
-                 | d | b | server `it_is_in_memory` |\n"
+                "{section}| c | b | server `rows_are_kept_in_memory`, `rows_are_kept_on_all` |\n\
+                 | d | b | server `rows_are_kept_in_memory` |\n"
             ),
             &["docs/compatibility.md:72: no test of the row runs on every store \
                (crates/server/src/tests/contract.rs)"],

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crate_lacks_is_found() {
+    fn a_crate_without_lints_header_or_row_is_found() {
         check(
             crates_are_complete,
             &[

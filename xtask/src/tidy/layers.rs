@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_tests_is_never_shipped() {
+    fn the_binary_does_not_depend_on_test_crates() {
         let cli = package("noetl-cli", &["noetl-testkit"], None);
         check(
             &json!([cli, package("noetl-testkit", &[], None)]),

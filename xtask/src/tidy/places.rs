@@ -29,7 +29,7 @@ const ROOT_ENTRIES: &[&str] = &[
     "xtask",
 ];
 
-pub(super) fn everything_has_its_place(tree: &SourceTree) -> Vec<TidyFault> {
+pub(super) fn files_are_in_known_places(tree: &SourceTree) -> Vec<TidyFault> {
     let entries: BTreeSet<&str> =
         tree.files().map(|(path, _)| path.split('/').next().unwrap_or(path)).collect();
     entries
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn strangers_at_the_root_are_found() {
         check(
-            everything_has_its_place,
+            files_are_in_known_places,
             &[("README.md", ""), ("crates/x/a", ""), ("notes.txt", ""), ("src/main.rs", "")],
             &["notes.txt: does not belong at the root", "src: does not belong at the root"],
         );

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tests_at_the_end_are_told_apart() {
+    fn the_tests_at_the_end_are_recognised() {
         let scan = RustScan::of("fn f() {}\n\n#[cfg(test)]\nmod tests {\n}\n");
         assert_eq!(scan.lines_before_tests(), 2);
         assert_eq!(RustScan::of("a\n#[cfg(test)]\nmod tests;\nb").lines_before_tests(), 4);

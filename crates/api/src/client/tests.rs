@@ -81,12 +81,12 @@ async fn a_read_is_repeated_as_the_server_asks() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_repeated_and_said_in_the_servers_words() {
+async fn a_refusal_is_not_repeated_and_keeps_the_words_of_the_server() {
     check_read(vec![REFUSED], "none").await;
 }
 
 #[tokio::test]
-async fn somebody_else_is_not_taken_for_a_server() {
+async fn another_process_is_not_taken_for_a_server() {
     check_read(vec![STRANGER], "BASE does not answer like a noetl server").await;
 }
 

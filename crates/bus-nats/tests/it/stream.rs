@@ -87,7 +87,7 @@ async fn a_repetition_is_dropped_and_counts_as_sent() {
 }
 
 #[tokio::test]
-async fn a_stream_that_somebody_deletes_is_made_again() {
+async fn a_deleted_stream_is_created_again() {
     let nats = NatsServer::start();
     let bus = bus_on(&nats).await;
     outsider(&nats).await.delete_stream("noetl_commands").await.unwrap();

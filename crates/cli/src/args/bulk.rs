@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_condition_is_refused() {
+    fn an_invalid_condition_is_refused() {
         for (text, expected) in [
             (
                 "",

@@ -69,7 +69,7 @@ fn a_context_brings_its_server_and_its_token_together() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_refused_by_name() {
+fn an_invalid_setting_is_refused_by_name() {
     check_refused(
         &[("NOETL_PORT", "eighty")],
         &Flags::default(),
@@ -85,7 +85,7 @@ fn what_cannot_be_understood_is_refused_by_name() {
 }
 
 #[test]
-fn what_the_file_says_stands_where_the_environment_could_have_said_it() {
+fn settings_of_the_file_stand_for_environment_variables() {
     let file = content(&[(Setting::ToolsPython, "/py"), (Setting::PostgresHost, "db")]);
     let config = Config::with(&[("PATH", "/bin")], file, &Flags::default()).expect("it is right");
     let variables: BTreeMap<String, String> = config.variables().collect();

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_programs_servers_secrets_or_places_is_withheld() {
+    fn settings_that_name_programs_servers_secrets_or_paths_are_withheld() {
         let mut content = SettingsFile::default();
         for setting in [Setting::ToolsPython, Setting::WorkerConcurrency, Setting::Token] {
             content.values.insert(setting, "1".to_owned());

@@ -142,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_is_found_all_the_way_down_and_only_once() {
+    fn called_playbooks_are_found_at_every_depth_and_once() {
         check("parent.yaml", &["p/child", "p/grandchild"], &[]);
     }
 
     #[test]
-    fn what_does_not_lie_beside_is_named() {
+    fn a_called_playbook_without_a_file_is_named() {
         check("astray.yaml", &[], &["p/nowhere"]);
     }
 

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_altogether_is_not() {
+    fn files_of_other_kinds_are_ignored() {
         check("invoice.yaml", None);
         check("notes.txt", None);
     }

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_keeps_what_is_not_mentioned() {
+    fn merging_keeps_keys_that_are_not_named() {
         let mut base = json!({"a": {"b": 1, "c": 1}, "d": 1});
         let over = json!({"a": {"b": 2}, "d": {"e": 2}});
         merge(base.as_object_mut().unwrap(), over.as_object().unwrap().clone());

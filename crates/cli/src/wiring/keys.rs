@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_database_wants_a_key_unless_the_danger_is_said_aloud() {
+    fn a_shared_database_requires_a_key_unless_the_risk_is_accepted_explicitly() {
         assert!(shared(&Config::of(&[])).is_err());
         assert!(shared(&Config::of(&[(ALLOW_INSECURE, "no")])).is_err());
         assert!(shared(&Config::of(&[(ALLOW_INSECURE, "true")])).is_ok());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn an_invalid_key_is_refused() {
         assert!(shared(&Config::of(&[(KEY, "hunter2")])).is_err());
         let key = EncryptionKey::generate();
         assert!(shared(&Config::of(&[(KEY, &key.encode()), (KEYS_OLD, "x")])).is_err());

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn on_any_other_address_a_token_is_needed_unless_the_danger_is_said_aloud() {
+    fn other_addresses_require_a_token_unless_the_risk_is_accepted_explicitly() {
         check("0.0.0.0:8082", false, &[], "refused");
         check("0.0.0.0:8082", false, &[("NOETL_API_TOKEN", "x")], "1 tokens, Any");
         check("0.0.0.0:8082", true, &[], "open, Any");

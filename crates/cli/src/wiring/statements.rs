@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_with_a_statement_has_its_code() {
+    async fn an_sql_error_has_its_sqlstate() {
         let error = by_hand().run(statement("SELECT * FROM nowhere")).await.expect_err("no table");
         assert_eq!(error.code.as_deref(), Some("42P01"));
     }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn on_this_machine_tools_reach_everything_unless_told_otherwise() {
+    fn local_tools_reach_every_address_by_default() {
         check("http://127.0.0.1:8082", None, "any");
         check("http://[::1]:8082", None, "any");
         check("http://localhost:8082", None, "any");

@@ -167,7 +167,7 @@ fn existing_workers_that_die_repeat_themselves_and_come_late_lose_nothing() {
 }
 
 #[test]
-fn without_nats_executions_go_on_and_what_is_owed_is_sent_later() {
+fn without_nats_executions_continue_and_messages_are_sent_later() {
     let size = Size::chosen();
     let mut fleet = Fleet::new();
     let begun = Instant::now();

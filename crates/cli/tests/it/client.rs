@@ -41,7 +41,7 @@ fn a_run_on_a_server_prints_what_a_run_here_prints() {
 }
 
 #[test]
-fn a_failure_on_a_server_is_told_like_one_here() {
+fn a_failure_on_a_server_is_shown_like_a_local_one() {
     check_same(&["run", "failing.yaml"], &[]);
 }
 
@@ -57,7 +57,7 @@ fn a_path_that_the_server_does_not_know_comes_with_one_it_knows() {
 }
 
 #[test]
-fn what_a_server_has_can_be_looked_at_and_run_again() {
+fn executions_of_a_server_can_be_listed_shown_and_rerun() {
     let sandbox = sandbox();
     let server = Server::new(&sandbox, &[]);
     let url = server.url();

@@ -197,7 +197,7 @@ fn clocks_that_differ_jump_and_stand_still_change_nothing() {
 }
 
 #[test]
-fn an_embedded_server_whose_clock_goes_back_or_stands_still_goes_on() {
+fn an_embedded_server_keeps_working_when_its_clock_goes_back_or_stops() {
     let sandbox = Sandbox::new();
     let Some([clock]) = clocks(&sandbox, ["machine"]) else { return };
     let running =

@@ -116,7 +116,7 @@ fn logs_are_objects_if_asked_for() {
 }
 
 #[test]
-fn what_a_request_causes_is_logged_with_its_id() {
+fn log_lines_that_a_request_causes_have_its_id() {
     let sandbox = Sandbox::new();
     let log = sandbox.path("log");
     let child = sandbox

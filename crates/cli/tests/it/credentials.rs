@@ -37,7 +37,7 @@ fn a_credential_is_set_listed_shown_and_deleted() {
 }
 
 #[test]
-fn credentials_of_a_server_are_looked_after_from_afar() {
+fn credentials_of_a_server_are_managed_remotely() {
     let sandbox = Sandbox::new().with("api.json", r#"{"type": "bearer", "token": "s3cr3t-t0ken"}"#);
     let server = crate::server::Server::new(&sandbox, &[]);
     let url = format!("http://{}", server.address);

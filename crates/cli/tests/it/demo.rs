@@ -76,7 +76,7 @@ fn a_demonstration_without_a_directory_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_run_serves_its_page_until_it_is_told_to_end() {
+fn a_run_serves_its_page_until_it_is_stopped() {
     let sandbox = Sandbox::new().with("hello.yaml", HELLO);
     let args = ["run", "hello.yaml", "--ui", "--no-browser"];
     let mut child = sandbox.spawn_with(&args, &[("NOETL_PORT", "0")]);

@@ -25,7 +25,7 @@ fn start(server: &Server, text: &str, path: &str) -> String {
 }
 
 #[test]
-fn a_server_that_is_told_to_end_finishes_the_commands_it_runs() {
+fn a_server_asked_to_end_finishes_its_running_commands() {
     let sandbox = Sandbox::new();
     let mut server = Server::new(&sandbox, &["--db", "history.db"]);
     start(&server, PATIENT, "tests/patient");
@@ -38,7 +38,7 @@ fn a_server_that_is_told_to_end_finishes_the_commands_it_runs() {
 }
 
 #[test]
-fn a_server_that_is_told_twice_ends_at_once() {
+fn a_second_signal_ends_a_server_at_once() {
     let sandbox = Sandbox::new();
     let mut server = Server::new(&sandbox, &["--db", "history.db"]);
     start(&server, SLEEPING, "sleeping");

@@ -64,12 +64,12 @@ fn check(sandbox: &Sandbox, place: &[&str]) {
 }
 
 #[test]
-fn events_are_looked_after_on_the_embedded_database() {
+fn events_are_managed_on_the_embedded_database() {
     check(&sandbox(), &["--db", "own.db"]);
 }
 
 #[test]
-fn events_are_looked_after_on_a_server_in_the_same_words() {
+fn events_are_managed_on_a_server_by_the_same_commands() {
     let sandbox = sandbox();
     let server = Server::new(&sandbox, &["--db", "server.db"]);
     check(&sandbox, &["--server", &server.url()]);

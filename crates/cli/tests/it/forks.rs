@@ -129,7 +129,7 @@ fn a_fork_on_a_server_has_a_version_and_a_workload_of_its_own() {
 }
 
 #[test]
-fn what_failed_is_done_again_and_any_event_is_gone_on_from() {
+fn a_failed_execution_is_retried_and_forked_at_any_event() {
     check(&sandbox(), &["--db", "own.db"]);
 }
 

@@ -48,7 +48,7 @@ fn a_listing_can_be_narrowed() {
 }
 
 #[test]
-fn what_a_step_has_started_is_listed_when_asked_for_and_is_never_the_last() {
+fn child_executions_are_listed_on_request_and_are_never_the_last_one() {
     let parent = HELLO.replace("tests/hello", "tests/parent").replace(
         "tool: {kind: noop, result: \"{{ start.greeting }}\"}",
         "tool: {kind: playbook, return_result: true, path: tests/hello}",
@@ -67,7 +67,7 @@ fn what_a_step_has_started_is_listed_when_asked_for_and_is_never_the_last() {
 }
 
 #[test]
-fn what_get_shows_is_what_run_had_shown() {
+fn get_shows_the_same_as_run() {
     let sandbox = Sandbox::new().with("hello.yaml", HELLO);
     let run = sandbox.json(&["run", "hello.yaml", "-o", "json"]);
     assert_eq!(sandbox.json(&["executions", "get", "last", "-o", "json"]), run);
@@ -156,7 +156,7 @@ fn an_execution_can_be_run_again_with_other_values() {
 }
 
 #[test]
-fn what_has_ended_cannot_be_cancelled() {
+fn an_ended_execution_cannot_be_cancelled() {
     let sandbox = two_executions();
     let ended = sandbox.noetl(&["executions", "cancel", "last"]);
     assert_eq!(ended.code, Some(2));

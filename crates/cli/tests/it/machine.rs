@@ -205,7 +205,7 @@ fn on_postgres(sandbox: &Sandbox, postgres: &PostgresServer, deadline: &str) -> 
 }
 
 #[test]
-fn a_server_whose_database_hangs_ends_when_it_is_told() {
+fn a_server_whose_database_hangs_ends_on_a_signal() {
     let (postgres, sandbox) = (PostgresServer::private(), Sandbox::new());
     let mut server = on_postgres(&sandbox, &postgres, "30");
     postgres.pause();

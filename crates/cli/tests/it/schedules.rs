@@ -110,12 +110,12 @@ fn sandbox() -> Sandbox {
 }
 
 #[test]
-fn schedules_are_looked_after_on_the_embedded_database() {
+fn schedules_are_managed_on_the_embedded_database() {
     check(&sandbox(), &["--db", "own.db"]);
 }
 
 #[test]
-fn schedules_are_looked_after_on_a_server_in_the_same_words() {
+fn schedules_are_managed_on_a_server_by_the_same_commands() {
     let sandbox = sandbox();
     let server = Server::new(&sandbox, &["--db", "server.db", "--no-worker"]);
     check(&sandbox, &["--server", &server.url()]);

@@ -112,7 +112,7 @@ impl Server {
 }
 
 #[test]
-fn a_server_runs_what_is_started_and_ends_cleanly_when_told() {
+fn a_server_runs_executions_and_ends_cleanly_on_a_signal() {
     let sandbox = Sandbox::new();
     let server = Server::new(&sandbox, &["--db", "history.db"]);
     server.greet();

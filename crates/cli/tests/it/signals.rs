@@ -56,7 +56,7 @@ fn an_execution_can_be_followed_from_another_process() {
 }
 
 #[test]
-fn what_was_left_unfinished_is_mentioned() {
+fn an_unfinished_execution_is_named_at_the_next_start() {
     let sandbox = Sandbox::new().with("sleeping.yaml", SLEEPING).with("hello.yaml", HELLO);
     let mut run = sandbox.spawn(&["run", "sleeping.yaml"]);
     let orphan = sandbox.await_file("pid");

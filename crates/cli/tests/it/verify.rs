@@ -46,7 +46,7 @@ fn verified(sandbox: &Sandbox, statements: &str) -> (String, Option<i32>) {
 }
 
 #[test]
-fn whatever_is_done_to_a_log_of_a_thousand_events_is_found_and_named() {
+fn every_change_to_a_log_of_a_thousand_events_is_found_and_named() {
     let sandbox = Sandbox::new().with("loop.yaml", LOOP);
     let ran = sandbox.noetl(&["run", "loop.yaml", "-q", "--db", "noetl.db"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

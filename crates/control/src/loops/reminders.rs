@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_no_longer_waits_is_forgotten() {
+    async fn a_command_that_no_longer_waits_is_forgotten() {
         let (mut watch, begun) = (Watch::default(), Instant::now());
         watch.look(vec![row(1, 0)], begun, PATIENCE);
         watch.look(Vec::new(), begun + Duration::from_secs(10), PATIENCE);

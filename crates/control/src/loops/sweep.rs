@@ -239,12 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_is_ready_at_two_looks_is_told_of_once() {
+    fn a_command_that_is_ready_at_two_looks_is_announced_once() {
         check(&[&[(1, 0)], &[(1, 0), (2, 0)], &[(1, 0), (2, 0)]], &[&[], &[1], &[2]]);
     }
 
     #[test]
-    fn a_command_that_was_claimed_in_between_is_not_told_of() {
+    fn a_command_claimed_in_between_is_not_announced() {
         check(&[&[(1, 0)], &[(1, 1)], &[]], &[&[], &[], &[]]);
         check(&[&[(1, 0)], &[], &[(1, 0)]], &[&[], &[], &[]]);
     }

@@ -336,7 +336,7 @@ async fn linked(control: &Control, above: ExecutionId) -> Result<ExecutionId, cr
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_linked_to_an_execution_is_cancelled_with_it_at_any_depth() {
+async fn linked_executions_are_cancelled_at_every_depth() {
     let plane = World::new().running();
     let control = &plane.control;
     register_at(control, "child", CHILD).await;

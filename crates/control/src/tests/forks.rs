@@ -339,7 +339,7 @@ async fn a_fork_may_change_workload_and_context() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_forked_says_why() {
+async fn an_impossible_fork_is_refused_with_its_reason() {
     let world = World::new();
     let plane = world.running();
     let control = &plane.control;

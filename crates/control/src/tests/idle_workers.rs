@@ -71,7 +71,7 @@ async fn a_worker_is_handed_what_it_has_room_for_and_the_rest_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_handed_to_a_worker_that_has_gone_is_leased_again_at_once() {
+async fn a_command_handed_to_a_worker_that_has_gone_is_leased_again_at_once() {
     let world = World::new();
     let control = world.control();
     register(&control, CHAIN).await;
@@ -145,7 +145,7 @@ async fn a_worker_that_reports_and_has_room_is_handed_what_follows_in_the_same_c
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_in_another_pool_is_not_handed_over() {
+async fn a_next_command_in_another_pool_is_not_handed_over() {
     let world = World::new();
     let control = world.control();
     let said = first_of_chain(&control, &Pool::new("gpu")).await;
@@ -154,7 +154,7 @@ async fn what_follows_in_another_pool_is_not_handed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_is_given_back_if_whoever_reported_has_gone() {
+async fn a_next_command_is_released_if_the_reporting_worker_has_gone() {
     let world = World::new();
     let control = world.control();
     let said = first_of_chain(&control, &Pool::shared()).await;
@@ -196,7 +196,7 @@ async fn a_report_whose_answer_was_lost_with_its_server_is_answered_with_the_sam
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_somebody_else_has_by_now_is_not_handed_over_again() {
+async fn a_command_that_another_worker_has_claimed_is_not_handed_over_again() {
     let world = World::new();
     let control = world.control();
     let said = first_of_chain(&control, &Pool::shared()).await;

@@ -207,7 +207,7 @@ async fn a_waiting_worker_is_woken_by_a_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_tells_whoever_runs_a_command() {
+async fn a_cancellation_reaches_the_workers_that_run_its_commands() {
     let world = World::new();
     let plane = world.running();
     let (execution, leased) = one_command(&plane).await;

@@ -327,7 +327,7 @@ async fn a_state_that_took_a_long_fold_is_saved_for_the_next_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_sees_every_event_once_and_in_order_as_it_happens() {
+async fn a_follower_sees_every_event_once_and_in_order() {
     let plane = World::new().running();
     register(&plane.control, TWO_STEPS).await;
     let execution = start(&plane.control).await;

@@ -277,7 +277,7 @@ async fn a_command_whose_worker_died_is_named_to_workers_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_broker_has_lost_is_named_again() {
+async fn commands_that_the_broker_has_lost_are_announced_again() {
     let bus = BrokeredBus::new(Broker::Up);
     let plane = plane_with(&World::new(), bus.clone());
     register(&plane.control, CHAIN).await;

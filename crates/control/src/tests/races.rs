@@ -129,7 +129,7 @@ async fn a_bug_in_the_store_blocks_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn losing_every_race_is_said() {
+async fn losing_every_race_is_an_error() {
     let world = World::new();
     let control = world.control();
     register(&control, LOOP).await;
@@ -142,7 +142,7 @@ async fn losing_every_race_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_execution_with_a_broken_log_stands_still_and_others_do_not() {
+async fn an_execution_with_a_broken_log_stops_and_others_continue() {
     let world = World::new();
     let plane = world.running();
     register(&plane.control, LOOP).await;

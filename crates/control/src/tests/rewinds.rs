@@ -162,7 +162,7 @@ async fn a_snapshot_of_a_log_that_was_lost_is_not_used_once_the_log_is_as_long_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_a_log_is_told_that_it_has_lost_events() {
+async fn a_follower_is_told_that_the_log_has_lost_events() {
     let world = World::new();
     let plane = world.running();
     register(&plane.control, CHAIN).await;

@@ -130,7 +130,7 @@ async fn check_catch_up(policy: &str, expected: &[u64]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_missed_is_over_or_made_up_for_as_the_schedule_says() {
+async fn missed_instants_are_skipped_or_made_up_for_as_the_schedule_says() {
     // Instants are at 120, 180, 240 and 300; the last one is on time at 305.
     check_catch_up("none", &[60, 305, 360]).await;
     check_catch_up("last", &[60, 305, 360]).await;
@@ -173,7 +173,7 @@ async fn an_execution_that_runs_is_joined_left_alone_waited_for_or_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_starts_soon_after_the_end_of_what_it_waits_for() {
+async fn a_queued_start_follows_soon_after_the_end_of_the_running_one() {
     let world = World::new();
     let clockwork = Clockwork::of(&world);
     let control = clockwork.control();

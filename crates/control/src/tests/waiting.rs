@@ -94,7 +94,7 @@ async fn a_step_that_takes_too_long_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_execution_that_nothing_moves_is_said_to_be_stalled() {
+async fn an_execution_without_open_work_is_reported_as_stalled() {
     let world = World::new();
     let plane = world.running();
     register(&plane.control, FLAKY).await;
@@ -167,7 +167,7 @@ async fn misplace(world: &World, control: &Control, execution: ExecutionId) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_stays_ready_although_workers_wait_is_said_to_be_stalled() {
+async fn a_command_that_stays_ready_although_workers_wait_is_reported_as_stalled() {
     let world = World::new();
     let plane = world.running();
     register(&plane.control, FLAKY).await;

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hint_about_its_pool_makes_a_poll_due_whoever_holds_it() {
+    async fn a_hint_about_its_pool_makes_a_poll_due() {
         check(Some(Hint::CommandReady { pool: Pool::shared() }), true).await;
         check(Some(Hint::LookAgain), true).await;
     }

@@ -107,7 +107,7 @@ fn check_payload(from: &str, body: &str, expected: Expect) {
 }
 
 #[test]
-fn the_body_is_merged_beside_the_message_and_hides_nothing() {
+fn the_body_is_merged_with_the_message_and_hides_no_key() {
     check_payload(
         "message.json",
         r#"{"n":1,"source":"mine"}"#,
@@ -119,7 +119,7 @@ fn the_body_is_merged_beside_the_message_and_hides_nothing() {
 }
 
 #[test]
-fn what_is_no_map_is_the_body() {
+fn a_payload_that_is_not_a_map_becomes_the_body() {
     check_payload(
         "message.body",
         "not JSON",

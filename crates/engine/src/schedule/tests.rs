@@ -122,7 +122,7 @@ fn one_that_is_a_little_late_is_on_time_whatever_the_policy() {
 }
 
 #[test]
-fn what_was_missed_is_over_where_nothing_is_made_up_for() {
+fn missed_instants_are_skipped_without_catch_up() {
     check(
         "every: 1h, catch_up: none",
         &[("11:30:00", Look::Idle), ("12:00:00", Look::Idle)],
@@ -285,7 +285,7 @@ fn a_firing_that_is_written_down_late_takes_nothing_back() {
 }
 
 #[test]
-fn nothing_happens_to_what_was_never_registered() {
+fn events_of_an_unregistered_schedule_are_ignored() {
     assert_eq!(evolve_schedule(None, &ScheduleEvent::Paused, at("08:00:00")), None);
 }
 

@@ -190,7 +190,7 @@ fn events_from_before_there_were_digests_are_unproven_and_not_wrong() {
 }
 
 #[test]
-fn what_is_kept_of_the_last_event_may_not_be_missing() {
+fn a_missing_digest_of_the_last_event_is_a_fault() {
     expect!["event 25 (reported, id 25) or the digest that is kept of it is not what was written"]
         .assert_eq(&audited(&log(), None).unwrap_err().to_string());
 }

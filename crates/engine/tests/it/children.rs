@@ -174,13 +174,13 @@ fn waiting_for_a_child() -> Story {
 }
 
 #[test]
-fn a_cancellation_that_spares_what_is_below_tells_nobody_there() {
+fn a_cancellation_that_spares_children_sends_them_no_message() {
     let effects = cancelled(waiting_for_a_child(), ChildExecutions::Kept);
     assert_eq!(effects, [Effect::Dequeue { command: FIRST }]);
 }
 
 #[test]
-fn an_execution_that_is_linked_to_another_knows_its_depth_and_tells_nobody_of_its_end() {
+fn a_linked_execution_has_its_depth_and_does_not_report_its_end() {
     let origin = Origin::Linked { execution: ExecutionId(7), depth: 3 };
     let story = Story::begin(
         &playbook("\n  - {step: start, tool: {kind: noop}}\n"),
@@ -273,7 +273,7 @@ fn a_childs_loop_sees_its_parents_item() {
 }
 
 #[test]
-fn a_child_that_takes_too_long_is_told_to_stop() {
+fn a_child_over_its_timeout_is_cancelled() {
     let step = "\n  - {step: start, tool: {kind: playbook, path: a, wait: true, timeout: 5}}\n";
     let mut story = Story::begin(&playbook(step), StoryOptions::default());
     story.tell(&Input::ChildStarted { command: FIRST, child: CHILD }).unwrap();

@@ -216,7 +216,7 @@ fn events_that_a_log_has_lost_are_noted_also_after_the_end() {
 }
 
 #[test]
-fn a_timer_is_refused_before_it_is_due_whatever_a_clock_said() {
+fn a_timer_is_refused_before_it_is_due() {
     let mut story = fanned_out();
     let command = CommandId(2);
     story.claim(command, 1, "w").expect("it is free");

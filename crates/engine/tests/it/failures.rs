@@ -25,7 +25,7 @@ fn a_failed_step_fails_the_execution_even_if_it_has_an_unconditional_arc() {
 }
 
 #[test]
-fn what_a_pipeline_has_got_to_before_it_failed_is_seen_by_who_takes_care() {
+fn an_arc_that_handles_a_failure_sees_the_results_of_the_tasks_before_it() {
     let story = told(
         "
   - step: start
@@ -61,7 +61,7 @@ fn a_failed_step_that_left_nothing_is_seen_by_how_it_ended() {
 }
 
 #[test]
-fn an_arc_that_tests_failure_takes_care_of_it() {
+fn an_arc_that_tests_for_failure_handles_it() {
     check(
         "
   - step: start

@@ -62,7 +62,7 @@ fn a_parallel_loop_keeps_as_many_items_in_flight_as_it_may() {
 }
 
 #[test]
-fn what_a_loop_goes_over_may_be_a_list_a_map_a_number_or_a_text() {
+fn a_loop_accepts_a_list_a_map_a_number_or_a_text() {
     let results = |source: &str| {
         let story = told_with(
             &format!(
@@ -148,7 +148,7 @@ fn an_item_that_fails_fails_the_loop_and_no_further_item_is_begun() {
 }
 
 #[test]
-fn an_arc_on_failure_takes_care_of_a_failed_loop() {
+fn an_arc_on_failure_handles_a_failed_loop() {
     let story = told(
         "
   - step: start
@@ -189,7 +189,7 @@ fn in_lenient_mode_a_failing_item_is_a_result() {
 }
 
 #[test]
-fn a_failure_that_a_rule_takes_care_of_is_told_in_the_results_and_counted() {
+fn a_failure_that_a_rule_handles_is_in_the_results_and_counted() {
     for mode in ["sequential", "parallel"] {
         let story = told(&format!(
             "
@@ -375,7 +375,7 @@ fn two_thousand_items_leave_the_state_as_small_as_twenty() {
 }
 
 #[test]
-fn a_loop_that_failed_tells_how_many_items_did() {
+fn the_error_of_a_loop_has_the_number_of_failed_items() {
     check(
         "
   - step: start

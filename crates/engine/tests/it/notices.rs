@@ -84,7 +84,7 @@ fn a_playbook_notifies_its_targets_with_rendered_messages() {
 }
 
 #[test]
-fn waits_lateness_and_cancellations_are_told() {
+fn waits_lateness_and_cancellations_are_shown() {
     let mut story = Story::begin(&playbook(WAITS), options(Vec::new()));
     let (timer, due_at) = story.next_timer().expect("a timer is set");
     story.now = due_at;
@@ -102,7 +102,7 @@ fn waits_lateness_and_cancellations_are_told() {
 }
 
 #[test]
-fn a_wait_that_ends_at_once_is_not_told() {
+fn a_wait_that_ends_at_once_is_not_announced() {
     let text = "
 on: {waiting: {slack: {credential: chat, text: waits}}}
 workflow:

@@ -244,7 +244,7 @@ fn a_callback_in_time_cancels_the_timeout() {
 }
 
 #[test]
-fn a_cancellation_ends_a_parked_command_and_its_callback_is_told_so() {
+fn a_cancellation_ends_a_parked_command_and_its_callback_is_refused() {
     let mut story = parked(LIMITED);
     let below = ChildExecutions::Cancelled;
     story.tell(&Input::Cancel { reason: "enough".to_owned(), below, actor: None }).unwrap();

@@ -30,7 +30,7 @@ fn tasks_run_in_order_and_see_each_other() {
 }
 
 #[test]
-fn the_output_has_every_label_and_the_fields_of_maps_beside_them() {
+fn the_output_has_every_label_and_the_fields_of_maps() {
     let story = told(
         "
   - step: start
@@ -72,7 +72,7 @@ fn a_task_that_fails_ends_the_pipeline() {
 }
 
 #[test]
-fn what_a_task_sets_is_seen_by_the_next_and_not_beyond_the_step() {
+fn variables_that_a_task_sets_are_visible_to_the_next_task_and_not_after_the_step() {
     let story = told(
         "
   - step: start

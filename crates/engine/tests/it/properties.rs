@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn any_graph_ends_whoever_is_faster(
+    fn any_graph_ends_in_every_order_of_reports(
         graph in graphs(),
         order in prop::collection::vec(any::<Index>(), 1..20),
     ) {

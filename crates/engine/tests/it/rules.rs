@@ -243,7 +243,7 @@ fn a_rule_may_call_a_success_a_failure() {
 }
 
 #[test]
-fn a_condition_hears_the_word_it_asks_for() {
+fn a_condition_matches_its_word() {
     let taken = |when: &str| {
         let story = told(&format!(
             "

@@ -141,7 +141,7 @@ fn a_loops_output_can_be_looped_over() {
 }
 
 #[test]
-fn an_arc_tells_a_result_with_an_error_of_its_own_from_one_without() {
+fn an_arc_distinguishes_an_output_with_an_error_field_from_a_failure() {
     let story = told(
         "
   - {step: start, tool: {kind: noop, result: {sub: ada}}, next: {arcs: [{step: bad, when: '{{ result.error is defined }}'}, {step: good, when: '{{ result.sub is defined and not output.error.kind }}'}]}}

@@ -164,7 +164,7 @@ fn long_output() {
 }
 
 #[test]
-fn nothing_is_there_to_be_read() {
+fn names_of_the_interpreter_are_undefined() {
     for name in ["self", "__class__", "config", "env", "environ", "super", "loop", "caller"] {
         assert_eq!(
             render(json!(format!("{{{{ {name} }}}}")), json!({})),

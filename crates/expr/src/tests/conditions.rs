@@ -77,7 +77,7 @@ fn empty_and_zero_are_false() {
 }
 
 #[test]
-fn words_in_quotes_are_mentioned() {
+fn quoted_texts_of_a_condition_are_found() {
     let mentions =
         |source: &str, word| Condition::parse(json!(source)).unwrap().mentions_text(word);
     assert!(mentions("{{ event.name == 'loop.done' }}", "loop.done"));

@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn only_what_is_mentioned_is_needed(expression in expression()) {
+    fn a_template_needs_only_its_variables(expression in expression()) {
         let template = Template::parse(json!(format!("{{{{ {expression} }}}}"))).unwrap();
         let all = sample();
         let mut needed = json!({});

@@ -320,7 +320,7 @@ fn templates_are_shared_between_threads() {
 }
 
 #[test]
-fn now_is_what_whoever_renders_says() {
+fn now_is_the_time_given_by_the_caller() {
     let check = |template: &str, then: Expect| {
         let variables = json!({"_now": "2026-01-31T09:30:00.25Z"});
         then.assert_eq(&render(json!(template), variables).unwrap().to_string());

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_beside_a_hidden_path_is_allowed() {
+    fn only_the_hidden_path_is_refused() {
         check(&[], &["/"]);
         check(&["/home"], &["/etc", "/tmp"]);
         check(&["/home/a/data"], &["/etc", "/home/a/work", "/home/b", "/tmp"]);

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_program_is_told_through_a_pipe() {
+    fn the_end_of_a_program_is_reported_through_a_pipe() {
         assert_eq!(answer("+256").unwrap(), ProgramEnd(256));
         assert_eq!(answer("-no landlock").unwrap_err().0, "no landlock");
         assert!(answer("").is_err());

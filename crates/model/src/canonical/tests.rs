@@ -53,7 +53,7 @@ fn a_key_comes_before_those_it_begins() {
 }
 
 #[test]
-fn what_is_empty_is_written_too() {
+fn empty_lists_maps_texts_and_null_are_written() {
     check(
         r#"{"b":{},"a":[],"c":[{}],"d":null,"e":""}"#,
         r#"{"a":[],"b":{},"c":[{}],"d":null,"e":""}"#,

@@ -29,7 +29,7 @@ fn check_tokens(text: &str, expected: Expect) {
 }
 
 #[test]
-fn keys_scalars_and_comments_are_told_apart() {
+fn keys_scalars_and_comments_are_distinguished() {
     check_tokens(
         "# head\nname: hello # why\ncount: 3\nshare: -0.5\non: true\nnone: ~\n\"a b\": 'c'\nurl: http://x/#y\n",
         expect![[r#"

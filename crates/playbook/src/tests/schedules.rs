@@ -134,7 +134,7 @@ fn a_time_that_exists_twice_is_taken_once() {
 }
 
 #[test]
-fn what_holds_every_hour_follows_the_real_hours() {
+fn an_hourly_schedule_follows_the_real_hours_across_clock_changes() {
     let berlin = "cron: '30 * * * *', timezone: Europe/Berlin";
     check(berlin, "2027-03-28T00:00:00Z", &["2027-03-28T00:30Z", "2027-03-28T01:30Z"]);
     check(

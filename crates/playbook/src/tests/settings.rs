@@ -25,7 +25,7 @@ fn check(tool: &str, expected: Expect) {
 }
 
 #[test]
-fn what_is_wrong_for_us_may_be_right_for_workers_of_others() {
+fn settings_of_a_tool_are_errors_for_our_workers_and_warnings_for_others() {
     let yaml = document("  - {step: start, tool: {kind: http, headers: 7}}\n");
     assert_eq!(
         parse_for(TargetWorkers::Ours, "t.yaml", yaml.as_bytes())

@@ -70,7 +70,7 @@ spec:
 }
 
 #[test]
-fn what_a_source_alone_understands_is_kept_without_a_word() {
+fn settings_that_only_the_source_knows_are_kept_without_a_diagnostic() {
     check(
         "  {source: nats, mode: pull, stream: S, consumer: C, runtime: {batch: 5}, dispatch: {playbook: a}}",
         expect![""],
@@ -167,7 +167,7 @@ fn an_order_is_also_read_where_older_documents_have_it() {
 }
 
 #[test]
-fn what_a_source_needs_is_asked_for() {
+fn a_missing_setting_of_a_source_is_an_error() {
     check(
         "  source: nats
   mode: pull

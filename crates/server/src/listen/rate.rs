@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_long_gets_no_more_than_a_burst() {
+    fn a_long_idle_caller_gets_no_more_than_a_burst() {
         check(Rate::per_second(10, 2), &[60_000, 60_000, 60_000], "+ + 100");
     }
 

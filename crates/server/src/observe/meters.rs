@@ -311,7 +311,7 @@ mod tests {
     use crate::observe::registration::text;
 
     #[test]
-    fn counters_and_histograms_are_told_by_name() {
+    fn counters_and_histograms_are_distinguished_by_name() {
         let meters = Meters::default();
         meters.execute("single", "new");
         meters.execute("single", "new");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_somebody_else_has_chosen_is_no_label() {
+    fn a_name_chosen_by_a_client_is_no_metric_label() {
         let meters = Meters::default();
         for number in 0..1000 {
             meters.event(&format!("custom.{number}"), true, Duration::ZERO);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_context_is_not_kept() {
+    fn an_invalid_trace_context_is_dropped() {
         for parent in ["", "00", "00-x-y-z", &PARENT.replace('f', "g"), &PARENT[1..]] {
             assert_eq!(context(&headers(&[("traceparent", parent)])), None, "{parent}");
         }

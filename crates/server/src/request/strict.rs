@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_existing_clients_send_is_taken() {
+    fn requests_of_existing_clients_are_accepted() {
         let of_cli = json!({
             "path": "a", "version": 1, "workload": {}, "resource_kind": "Playbook",
         });

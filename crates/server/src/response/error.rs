@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handler_that_panics_tells_nothing_of_it() {
+    fn a_panic_of_a_handler_is_not_shown_to_the_client() {
         let response = panicked(Box::new("a secret"));
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_inside_is_not_told() {
+    fn internal_errors_are_not_shown_to_clients() {
         let error = StoreError::Unavailable("SELECT secret FROM somewhere".into());
         let error = ApiError::from(error);
         assert_eq!((error.status.as_u16(), error.code), (503, "unavailable"));

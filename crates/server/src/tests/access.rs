@@ -156,7 +156,7 @@ async fn internal_routes_answer_403_to_a_token_that_is_missing_or_wrong_and_neve
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_may_do_everything_may_use_internal_routes() {
+async fn an_admin_token_may_use_internal_routes() {
     let root = || vec![Token::new("root", [Scope::Admin])];
     internal(tokens(root(), None), Some("root"), "ok").await;
     internal(tokens(root(), Some("internal")), Some("root"), "ok").await;
@@ -173,7 +173,7 @@ async fn an_open_server_guards_its_internal_routes_once_they_have_a_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_too_often_is_told_how_long_to_wait() {
+async fn a_caller_over_the_rate_is_told_how_long_to_wait() {
     let limits = Limits { requests: Some(Rate::per_second(1, 2)), ..Limits::default() };
     let server = Server::set(ServerSettings {
         limits,
@@ -191,7 +191,7 @@ async fn who_asks_too_often_is_told_how_long_to_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_guesses_tokens_is_told_to_wait_and_who_knows_one_is_not() {
+async fn a_caller_guessing_tokens_is_slowed_down_and_one_with_a_token_is_not() {
     let limits = Limits { refusals: Rate::per_second(1, 3), ..Limits::default() };
     let set = tokens(vec![Token::new("known", [Scope::Read])], None);
     let server = Server::set(ServerSettings { limits, ..set });
@@ -207,7 +207,7 @@ async fn who_guesses_tokens_is_told_to_wait_and_who_knows_one_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_answer_tells_browsers_to_run_and_frame_nothing() {
+async fn every_response_forbids_scripts_and_frames() {
     let server = Server::new();
     for path in ["/health", "/nowhere", "/api/executions/x"] {
         let headers = server.get(path).await.headers;

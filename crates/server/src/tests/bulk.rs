@@ -158,7 +158,7 @@ pub(super) async fn a_job_is_created_once_per_key_and_can_be_stopped(server: Ser
     running.await.expect("the loop ends");
 }
 
-pub(super) async fn what_is_no_bulk_job_is_refused(server: Server) {
+pub(super) async fn an_invalid_bulk_job_is_refused(server: Server) {
     let refused = async |body: Value| server.post("/api/executions/bulk", body).await.problem();
     assert_eq!(refused(json!({ "action": "x", "filter": {} })).await, "422 invalid-action");
     assert_eq!(refused(json!({ "action": "cancel" })).await, "422 invalid-selection");

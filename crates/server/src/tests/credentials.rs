@@ -84,7 +84,7 @@ pub(super) async fn a_credential_of_the_same_name_takes_its_place_and_keeps_its_
     assert_eq!(again.problem(), "404 unknown-credential");
 }
 
-pub(super) async fn what_cannot_be_kept_says_why(server: Server) {
+pub(super) async fn an_invalid_credential_is_refused_with_a_problem_code(server: Server) {
     let check = async |body: Value, expected: &str| {
         assert_eq!(server.post("/api/credentials", body).await.problem(), expected);
     };

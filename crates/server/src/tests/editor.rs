@@ -114,7 +114,7 @@ pub(super) async fn tests_of_a_playbook_are_kept_and_forgotten(server: Server) {
     assert_eq!(server.get(&long).await.problem(), "422 invalid-name");
 }
 
-pub(super) async fn what_is_not_served_says_the_way_out(server: Server) {
+pub(super) async fn an_unsupported_endpoint_names_the_way_out(server: Server) {
     for path in ["/api/catalog/playbooks/explain/ai", "/api/catalog/playbooks/generate/ai"] {
         assert_eq!(server.post(path, json!({})).await.problem(), "501 no-language-model");
     }

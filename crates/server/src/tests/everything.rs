@@ -72,7 +72,7 @@ pub(super) async fn a_stream_of_everything_shows_what_is_asked_for(server: Serve
     .assert_eq(&names(&pending.events(1).await));
 }
 
-pub(super) async fn where_a_stream_cannot_begin_is_said(server: Server) {
+pub(super) async fn an_invalid_cursor_of_the_stream_is_refused(server: Server) {
     assert_eq!(server.get("/api/stream?from=yesterday").await.problem(), "422 bad-cursor");
     let request = Request::get("/api/stream").header("last-event-id", "never");
     let answer = server.send(request.body(Body::empty()).expect("a request")).await;

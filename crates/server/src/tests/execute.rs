@@ -55,7 +55,7 @@ pub(super) async fn payload_and_workload_are_two_words_for_one_thing(server: Ser
     }
 }
 
-pub(super) async fn what_cannot_be_started_says_why(server: Server) {
+pub(super) async fn an_impossible_start_has_a_problem_code(server: Server) {
     server.register(HELLO).await;
     let check = async |body: Value, expected: &str| {
         assert_eq!(server.post("/api/execute", body).await.problem(), expected);
@@ -103,7 +103,7 @@ pub(super) async fn a_batch_answers_for_each_in_order(server: Server) {
     assert_eq!(none.problem(), "422 batch-size");
 }
 
-pub(super) async fn what_cannot_be_started_is_refused_and_leaves_nothing(server: Server) {
+pub(super) async fn a_refused_start_leaves_no_execution(server: Server) {
     server.register(HELLO).await;
     let refused = async |body: Value| server.post("/api/execute", body).await.problem();
     assert_eq!(refused(json!({})).await, "422 no-playbook");

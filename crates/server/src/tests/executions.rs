@@ -283,7 +283,7 @@ pub(super) async fn a_cancellation_needs_no_body_and_an_execution(server: Server
     assert_eq!(check.body, json!({ "execution_id": "1", "is_cancelled": false }));
 }
 
-pub(super) async fn what_an_execution_has_started_is_cancelled_with_it(server: Server) {
+pub(super) async fn child_executions_are_cancelled_with_their_parent(server: Server) {
     server.register(HELLO).await;
     server.register(PARENT).await;
     let id = server.start("tests/parent").await;
@@ -395,7 +395,7 @@ pub(super) async fn a_rerun_has_the_same_workload_unless_it_is_given_another(ser
     assert_eq!(unknown.problem(), "404 unknown-execution");
 }
 
-pub(super) async fn what_has_run_for_long_is_found_and_cancelled(server: Server) {
+pub(super) async fn executions_that_run_for_long_are_found_and_cancelled(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -31,7 +31,7 @@ pub(super) async fn an_execution_of_a_list_is_viewed_and_stopped_by_its_id(serve
     assert_eq!(server.status(id).await, "CANCELLED");
 }
 
-pub(super) async fn a_client_without_accounts_is_told_how_to_sign_in(server: Server) {
+pub(super) async fn account_endpoints_name_the_setting_of_tokens(server: Server) {
     for path in ["/api/auth/login", "/api/auth/validate", "/api/auth/check-access"] {
         let answer = server.post(path, json!({ "session_token": "forged" })).await;
         assert_eq!(answer.problem(), "501 no-accounts", "{path}");

@@ -66,7 +66,7 @@ pub(super) async fn issued(server: &Server, execution: &str) -> String {
     issued.expect("a command")["event_id"].as_str().expect("an id").to_owned()
 }
 
-pub(super) async fn it_runs_a_playbook_to_its_end(server: Server) {
+pub(super) async fn the_existing_worker_runs_a_playbook_to_its_end(server: Server) {
     server.register(HELLO).await;
     let worker = Worker { server: &server, name: "w-1" };
     let id = server.start("tests/hello").await;
@@ -335,7 +335,7 @@ pub(super) async fn a_fact_of_another_program_is_recorded_once_and_changes_nothi
     .assert_eq(&server.story(&id).await);
 }
 
-pub(super) async fn what_cannot_be_taken_is_refused_and_says_why(server: Server) {
+pub(super) async fn an_invalid_event_of_a_worker_is_refused_with_a_problem_code(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let event = issued(&server, &id).await;

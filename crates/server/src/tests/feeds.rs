@@ -25,7 +25,7 @@ async fn read(server: &Server, query: &str) -> (Vec<String>, String) {
     (told.collect(), word(&answer.body, "cursor"))
 }
 
-pub(super) async fn what_is_not_acknowledged_is_shown_again(server: Server) {
+pub(super) async fn unacknowledged_events_are_delivered_again(server: Server) {
     let server = with_feed(server, json!({ "name": "f", "from": "start" })).await;
     server.start("tests/hello").await;
     let (first, cursor) = read(&server, "wait_ms=10000").await;
@@ -71,7 +71,7 @@ async fn a_reader_waits_for_what_comes() {
     assert!(!id.is_empty());
 }
 
-pub(super) async fn a_listener_goes_on_after_the_last_event_that_it_heard(server: Server) {
+pub(super) async fn a_listener_resumes_after_its_last_event(server: Server) {
     let server = with_feed(server, json!({ "name": "f", "from": "start" })).await;
     server.start("tests/hello").await;
     let first = server.get("/api/feeds/f/events?limit=1&wait_ms=10000").await;
@@ -96,7 +96,7 @@ pub(super) async fn feeds_are_made_once_listed_and_forgotten(server: Server) {
     assert_eq!(server.get("/api/feeds/f").await.problem(), "404 unknown-feed");
 }
 
-pub(super) async fn what_is_no_feed_or_no_cursor_is_refused(server: Server) {
+pub(super) async fn an_invalid_feed_or_cursor_is_refused(server: Server) {
     let server = with_feed(server, json!({ "name": "f" })).await;
     let answer = server.post("/api/feeds", json!({ "name": "a b" })).await;
     assert_eq!(answer.problem(), "422 invalid-name");

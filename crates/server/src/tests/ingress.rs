@@ -119,7 +119,7 @@ async fn a_signed_message_starts_one_execution() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sender_that_is_not_known_is_told_nothing() {
+async fn an_unknown_sender_gets_no_details() {
     let server = listening(HMAC).await;
     let wrong = signature("something else");
     let answer = post(&server, &[("x-signature", &wrong)], "not even JSON").await;
@@ -195,7 +195,7 @@ async fn post_head(server: &Server, path: &str, headers: &[(&'static str, &str)]
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_head_can_tell_is_refused_before_any_body_arrives() {
+async fn a_bad_request_head_is_refused_before_its_body_arrives() {
     let begun = tokio::time::Instant::now();
     let server = listening("type: bearer, secret: orders_key").await;
     let told = post_head(&server, "/ingress/other", &[]).await;
@@ -264,7 +264,7 @@ async fn a_paused_or_deactivated_subscription_sends_messages_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_listens_to_and_what_is_too_long_is_refused() {
+async fn an_unknown_listener_and_a_long_body_are_refused() {
     let server = listening("type: bearer, secret: orders_key").await;
     let request = Request::post("/ingress/other").body(Body::empty()).expect("a request");
     assert_eq!(server.send(request).await.problem(), "404 unknown-listener");
@@ -274,7 +274,7 @@ async fn what_nobody_listens_to_and_what_is_too_long_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gateway_is_told_how_to_know_senders() {
+async fn a_gateway_gets_the_settings_to_authenticate_senders() {
     let server = listening(HMAC).await;
     let config = server.get("/api/internal/ingress/orders").await;
     assert_eq!(config.status, StatusCode::OK, "{}", config.body);

@@ -170,7 +170,7 @@ pub(super) async fn a_message_does_not_overtake_one_of_its_line(server: Server) 
     assert_eq!(refused.body["verdicts"][0]["verdict"], "later", "it is another's turn");
 }
 
-pub(super) async fn a_runtime_is_told_what_to_fetch_and_how_the_subscription_stands(
+pub(super) async fn a_runtime_gets_its_assignment_and_the_state_of_the_subscription(
     server: Server,
 ) {
     let rest = "  runtime: {batch: 50, timeout_ms: 2000}

@@ -74,7 +74,7 @@ pub(super) async fn a_worker_beats_and_gives_back_what_it_has(server: Server) {
     assert_eq!((&again[0]["command"], &again[0]["attempt"]), (&leases[0]["command"], &json!(2)));
 }
 
-pub(super) async fn a_cancellation_is_told_at_once(server: Server) {
+pub(super) async fn a_cancellation_reaches_the_worker_at_once(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     lease(&server, 1).await;
@@ -85,7 +85,7 @@ pub(super) async fn a_cancellation_is_told_at_once(server: Server) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_heartbeat_keeps_a_command_and_tells_when_it_is_lost() {
+async fn a_heartbeat_extends_the_lease_and_reports_its_loss() {
     let server = Server::with_hello().await;
     let id = server.start("tests/hello").await;
     let leases = lease(&server, 1).await;
@@ -123,7 +123,7 @@ pub(super) async fn a_large_output_is_fetched_by_its_digest(server: Server) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancellations_are_told_to_whoever_listens() {
+async fn cancellations_are_sent_to_every_listener() {
     let server = Server::with_hello().await;
     let id = server.start("tests/hello").await;
     lease(&server, 1).await;

@@ -40,7 +40,7 @@ pub(super) async fn a_notification_is_listed_paused_and_resumed(server: Server) 
     }
 }
 
-pub(super) async fn what_is_no_notification_is_refused(server: Server) {
+pub(super) async fn a_playbook_that_is_not_a_notification_is_refused(server: Server) {
     server.register(HELLO).await;
     server.register(OPS).await;
     for operation in ["pause", "resume", "test"] {

@@ -46,7 +46,7 @@ async fn fail(server: &Server, id: i64, more: Value) -> Value {
     server.post("/api/internal/outbox/mark-failed", body).await.body
 }
 
-pub(super) async fn another_program_sends_what_is_owed(server: Server) {
+pub(super) async fn another_program_can_send_the_messages_of_the_outbox(server: Server) {
     let server = owe(server).await;
     let pending =
         async || server.get("/api/internal/outbox/pending-count").await.body["pending"].clone();

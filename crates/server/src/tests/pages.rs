@@ -88,7 +88,7 @@ async fn a_form_of_another_origin_is_refused_even_with_a_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_root_leads_browsers_to_the_pages_and_tells_others_nothing() {
+async fn the_root_redirects_browsers_to_the_pages_only() {
     let server = Server::new();
     let mut browser = Browser { server: &server, cookies: Vec::new() };
     assert_eq!(location(&browser.get("/").await), "/ui/");

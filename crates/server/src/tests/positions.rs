@@ -168,7 +168,7 @@ pub(super) async fn a_large_value_is_loaded_by_its_name(server: Server) {
     assert_eq!(server.get(&query).await.body["value"], json!({ "name": "world" }));
 }
 
-pub(super) async fn what_is_no_position_says_why(server: Server) {
+pub(super) async fn an_invalid_position_has_a_problem_code(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let problem = async |path: &str| server.get(&format!("/api/executions/{path}")).await.problem();
@@ -311,7 +311,7 @@ pub(super) async fn guards_tell_why_an_arc_was_taken_and_a_step_skipped(server: 
     assert_eq!(guards(1).await["step"], Value::Null);
 }
 
-pub(super) async fn what_cannot_be_explained_says_why(server: Server) {
+pub(super) async fn an_invalid_request_for_an_explanation_has_a_problem_code(server: Server) {
     let id = branched(&server).await;
     let of = |path: &str| format!("/api/executions/{id}/position/{path}");
     let problem = async |path: &str| server.get(&of(path)).await.problem();

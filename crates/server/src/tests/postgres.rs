@@ -77,7 +77,7 @@ async fn a_statement_is_taken_in_each_of_its_spellings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_run_is_refused() {
+async fn an_invalid_statement_is_refused() {
     for body in [
         json!({}),
         json!({ "query": " " }),
@@ -93,7 +93,7 @@ async fn what_cannot_be_run_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_says_whose_business_it_is() {
+async fn a_failed_statement_tells_caller_and_database_errors_apart() {
     let wrong = ask(json!({ "query": "wrong" })).await;
     assert_eq!(wrong.problem(), "422 sql-failed");
     assert_eq!(wrong.body["sqlstate"], "42P01");

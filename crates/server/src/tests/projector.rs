@@ -91,7 +91,7 @@ pub(super) async fn folds_are_saved_on_request_and_what_cannot_be_is_named(serve
     );
 }
 
-pub(super) async fn what_is_old_goes_on_request_and_nothing_else(server: Server) {
+pub(super) async fn old_events_are_purged_on_request_and_no_others(server: Server) {
     let old = json!({ "event_id": 1, "execution_id": 7, "timestamp": "2001-01-01T00:00:00Z" });
     let events =
         json!([old, { "event_id": 2, "execution_id": 7, "timestamp": "2999-01-01T00:00:00Z" }]);

@@ -123,7 +123,7 @@ pub(super) async fn a_fork_may_have_other_values(server: Server) {
     .assert_eq(&server.story(&id).await);
 }
 
-pub(super) async fn what_failed_is_done_again_with_the_repaired_playbook(server: Server) {
+pub(super) async fn a_retry_uses_the_repaired_playbook(server: Server) {
     server.register(HELLO).await;
     let origin = server.start("tests/hello").await;
     work(&server, |lease| match lease["step"].as_str() {
@@ -143,7 +143,7 @@ pub(super) async fn what_failed_is_done_again_with_the_repaired_playbook(server:
     verified(&server, &id).await;
 }
 
-pub(super) async fn what_cannot_be_forked_says_why(server: Server) {
+pub(super) async fn an_impossible_fork_is_refused_with_its_reason(server: Server) {
     server.register(HELLO).await;
     let origin = server.start("tests/hello").await;
     work(&server, said).await;

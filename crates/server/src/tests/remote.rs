@@ -99,7 +99,7 @@ async fn a_worker_far_away_leases_beats_reports_and_fetches() {
 }
 
 #[tokio::test]
-async fn a_worker_far_away_hears_of_cancellations() {
+async fn a_remote_worker_receives_cancellations() {
     let remote = Remote::new().await;
     remote.start().await;
     let control = remote.control("secret");

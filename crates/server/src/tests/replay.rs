@@ -96,7 +96,7 @@ async fn a_timeline_says_what_is_waited_for() {
     assert_eq!(timeline["commands"][0]["claimed_at"], Value::Null);
 }
 
-pub(super) async fn what_others_post_is_folded_and_what_it_refers_to_is_looked_up(server: Server) {
+pub(super) async fn posted_events_are_folded_and_found_by_their_business_object(server: Server) {
     let (server, id) = begun(server).await;
     let posted = json!({
         "execution_id": id, "event_type": "customer.created",
@@ -163,7 +163,7 @@ async fn a_large_replay_waits_until_it_is_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_read_a_replay_does_not_keep_others_from_theirs() {
+async fn an_unread_replay_does_not_block_other_replays() {
     let (server, id) = begun(Server::new()).await;
     let held = held_replay(&server, &id).await;
     let unread = crate::response::large::large_json(vec![7; 1_000_000], held);
@@ -314,7 +314,7 @@ pub(super) async fn a_replay_goes_on_from_where_an_earlier_one_was_saved(server:
     assert_eq!(four, earlier);
 }
 
-pub(super) async fn a_saved_replay_that_is_damaged_is_not_gone_on_from(server: Server) {
+pub(super) async fn a_damaged_saved_replay_is_not_used(server: Server) {
     let (id, whole, saved) = replayed(&server).await;
     let query = format!("execution_id={id}");
     let mut flipped = saved.clone();

@@ -49,7 +49,7 @@ async fn a_value_with_an_end_is_gone_after_it() {
     assert_eq!(resolve(&server, &reference).await.problem(), "404 unknown-result");
 }
 
-pub(super) async fn what_cannot_be_stored_or_found_says_why(server: Server) {
+pub(super) async fn an_invalid_or_unknown_result_has_a_problem_code(server: Server) {
     let deep = (0..120).fold(json!(1), |inner, _| json!([inner]));
     let check = async |execution: &str, body: Value, expected: &str| {
         assert_eq!(put(&server, execution, body).await.problem(), expected);

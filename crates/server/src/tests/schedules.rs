@@ -57,7 +57,7 @@ pub(super) async fn a_schedule_is_shown_paused_and_resumed(server: Server) {
     assert_eq!(types, ["schedule.resumed", "schedule.paused"]);
 }
 
-pub(super) async fn instants_of_a_schedule_are_told_and_made_up_for_once(server: Server) {
+pub(super) async fn instants_of_a_schedule_are_listed_and_backfilled_once(server: Server) {
     with_nightly(&server).await;
     let next = "/api/schedules/next?path=schedules/nightly&after=2027-03-27T12:00:00Z&limit=2";
     let instants = ["2027-03-28T01:00:00.000000Z", "2027-03-29T00:30:00.000000Z"];
@@ -81,7 +81,7 @@ pub(super) async fn instants_of_a_schedule_are_told_and_made_up_for_once(server:
     assert_eq!(again.body["instants"][0], expected);
 }
 
-pub(super) async fn what_is_no_schedule_and_no_time_is_refused(server: Server) {
+pub(super) async fn an_unknown_schedule_and_an_invalid_time_are_refused(server: Server) {
     with_nightly(&server).await;
     let choice = json!({ "path": "tests/hello" });
     let answer = server.post("/api/schedules/pause", choice).await;

@@ -180,7 +180,7 @@ pub(super) async fn an_execution_runs_as_long_as_anything_is_under_way(server: S
     assert_eq!(counts().await, ("COMPLETED".to_owned(), 4, 0, 4));
 }
 
-pub(super) async fn a_failed_command_fails_the_execution_unless_it_is_taken_care_of(
+pub(super) async fn a_failed_command_fails_the_execution_unless_its_failure_is_handled(
     server: Server,
 ) {
     server.register(BRANCHES).await;

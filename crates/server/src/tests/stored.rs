@@ -62,7 +62,7 @@ pub(super) async fn summaries_are_paged_from_the_newest_on(server: Server) {
     assert_eq!(page(server.get(&older).await.body), [first]);
 }
 
-pub(super) async fn what_is_not_there_is_a_problem(server: Server) {
+pub(super) async fn an_unknown_execution_is_a_problem(server: Server) {
     let missing = server.get("/api/native/executions/7").await;
     assert_eq!(missing.problem(), "404 unknown-execution");
     let missing = server.get("/api/native/executions/7/events").await;

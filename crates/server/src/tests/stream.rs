@@ -26,7 +26,7 @@ async fn heard(server: &Server, id: &str, last: Option<&str>) -> String {
     format!("{}\n{}\n", answer.status, lines.join("\n"))
 }
 
-pub(super) async fn a_stream_tells_every_event_and_ends_with_the_execution(server: Server) {
+pub(super) async fn a_stream_has_every_event_and_ends_with_the_execution(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let cancel = format!("/api/executions/{id}/cancel");
@@ -47,7 +47,7 @@ pub(super) async fn a_stream_tells_every_event_and_ends_with_the_execution(serve
     .assert_eq(&heard);
 }
 
-pub(super) async fn a_stream_resumes_after_the_last_event_heard(server: Server) {
+pub(super) async fn a_stream_resumes_after_the_last_received_event(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
@@ -59,7 +59,7 @@ pub(super) async fn a_stream_resumes_after_the_last_event_heard(server: Server) 
     .assert_eq(&heard(&server, &id, Some("4")).await);
 }
 
-pub(super) async fn a_listener_that_has_heard_all_is_told_not_to_come_back(server: Server) {
+pub(super) async fn a_listener_with_all_events_is_told_not_to_reconnect(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     server.post(&format!("/api/executions/{id}/cancel"), json!({})).await;
@@ -91,7 +91,7 @@ async fn resumed(server: &Server, path: &str, last: &str) -> (u16, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_on_after_events_that_the_store_has_lost_is_told_so() {
+async fn a_stream_resumed_after_lost_events_reports_the_loss() {
     let clock = Arc::new(SimulatedClock { begun: Instant::now() });
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let settings = settings(Authentication::Open, Hosts::Any);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{HELLO, Server};
 
-pub(super) async fn figures_of_the_store_are_told(server: Server) {
+pub(super) async fn figures_of_the_store_are_exported(server: Server) {
     let pool = server.get("/api/pool/status").await.body;
     let (size, available) = (pool["pool_size"].as_u64(), pool["pool_available"].as_u64());
     assert!(size >= available && pool["pool_max"].as_u64() >= size, "{pool}");
@@ -77,7 +77,7 @@ pub(super) async fn the_process_is_measured(server: Server) {
     assert_eq!(threads[0]["is_alive"], true, "{threads}");
 }
 
-pub(super) async fn there_is_no_profiler_and_no_analysis_and_both_are_said(server: Server) {
+pub(super) async fn profiler_and_analysis_endpoints_answer_that_there_is_none(server: Server) {
     assert_eq!(server.get("/api/profiler/status").await.body["is_profiling"], false);
     let started = server.post("/api/profiler/memory/start", json!({})).await.body;
     assert_eq!(started["status"], "info");

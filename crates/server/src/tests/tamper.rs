@@ -226,7 +226,7 @@ fn without_ids(fault: &str) -> String {
     parts.fold(first, |text, part| text + part.trim_start_matches(is_id))
 }
 
-async fn everything_that_is_done_is_named(backing: Backing) {
+async fn every_change_is_named(backing: Backing) {
     let mut it = Tampering::on(&backing).await;
     let of_log = "execution_id = ID AND seq";
     it.check(
@@ -444,11 +444,11 @@ async fn to_open_commands(it: &mut Tampering) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_done_to_a_file_is_found_and_named() {
-    everything_that_is_done_is_named(Backing::sqlite()).await;
+async fn every_change_to_a_database_file_is_found_and_named() {
+    every_change_is_named(Backing::sqlite()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_done_to_postgresql_is_found_and_named() {
-    everything_that_is_done_is_named(Backing::postgres(1).await).await;
+async fn every_change_to_a_postgresql_database_is_found_and_named() {
+    every_change_is_named(Backing::postgres(1).await).await;
 }

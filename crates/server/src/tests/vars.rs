@@ -41,7 +41,7 @@ pub(super) async fn variables_are_set_typed_or_as_a_bare_map_and_read_back(serve
     assert_eq!(server.get(&format!("{path}/b")).await.body["access_count"], 2);
 }
 
-pub(super) async fn what_the_playbook_sets_is_shown_beside_what_others_keep(server: Server) {
+pub(super) async fn variables_of_the_playbook_and_of_clients_are_shown_together(server: Server) {
     server.register(SETTER).await;
     let id = server.start("tests/setter").await;
     server.work().await;
@@ -66,7 +66,7 @@ pub(super) async fn variables_are_removed_one_by_one_or_all_at_once(server: Serv
     assert_eq!(server.get(&format!("{path}/b")).await.problem(), "404 unknown-variable");
 }
 
-pub(super) async fn what_cannot_be_set_says_why(server: Server) {
+pub(super) async fn an_invalid_variable_is_refused_with_a_problem_code(server: Server) {
     server.register(HELLO).await;
     let id = server.start("tests/hello").await;
     let check = async |path: &str, body: Value, expected: &str| {

@@ -48,7 +48,7 @@ pub(super) async fn the_density_of_events_is_counted_by_seq_and_by_time(server: 
     assert_eq!(counts(&part, "events"), 2);
 }
 
-pub(super) async fn a_timeline_tells_waiting_from_working(server: Server) {
+pub(super) async fn a_timeline_distinguishes_waiting_from_running(server: Server) {
     let id = branched(&server).await;
     let leases = lease(&server, 2).await;
     complete(&server, &leases[0], Value::Null).await;
@@ -108,7 +108,7 @@ pub(super) async fn live_updates_resume_after_a_position(server: Server) {
     assert_eq!(unknown.problem(), "404 unknown-execution");
 }
 
-pub(super) async fn what_is_no_part_of_a_log_says_why(server: Server) {
+pub(super) async fn an_invalid_part_of_a_log_has_a_problem_code(server: Server) {
     let id = failed(&server).await;
     let problem =
         async |path: &str| server.get(&format!("/api/executions/{id}/{path}")).await.problem();

@@ -47,7 +47,7 @@ fn live_through(seeds: RangeInclusive<u64>) -> Result<Vec<WorldCounts>, Violatio
 }
 
 #[test]
-fn everything_comes_to_its_one_right_end_whatever_fails() {
+fn every_execution_has_one_right_end_under_faults() {
     let tallies = live_through(seeds()).unwrap_or_else(|violation| panic!("{violation}"));
     if number("SIM_SEED").is_some() {
         println!("{tallies:#?}");

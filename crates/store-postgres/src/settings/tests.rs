@@ -32,7 +32,7 @@ fn check(variables: &[(&str, &str)], expected: Expect) {
 }
 
 #[test]
-fn nothing_said_is_a_local_database() {
+fn without_settings_the_database_is_local() {
     check(&[], expect!["noetl@localhost:5432/noetl"]);
 }
 

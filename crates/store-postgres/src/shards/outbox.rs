@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_messages_identity_tells_its_shard() {
+    fn the_identity_of_a_message_determines_its_shard() {
         for (id, shard) in [(1, 0), (1, 1), (7, SHARDS_MAX - 1), (i64::MAX / 1024 - 1, 3)] {
             assert_eq!(shard_and_id(public_id(id, shard)), (shard, id));
         }

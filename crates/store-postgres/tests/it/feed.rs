@@ -15,7 +15,7 @@ async fn read(store: &PgStore, after: &FeedCursor) -> (Vec<i64>, FeedCursor) {
 }
 
 #[tokio::test]
-async fn nothing_is_shown_that_a_transaction_under_way_may_still_come_before() {
+async fn events_after_an_open_transaction_are_not_shown() {
     let database = Database::migrated().await;
     let store = database.open(TestClock::default()).await;
     store.append(&[start(A)]).await.expect("an append")[0].as_ref().expect("a start");

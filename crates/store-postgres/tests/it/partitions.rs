@@ -80,7 +80,7 @@ async fn upkeep_makes_what_is_missing_and_nothing_twice() {
 }
 
 #[tokio::test]
-async fn what_came_before_its_partition_moves_in() {
+async fn events_stored_before_their_partition_existed_move_into_it() {
     let (store, database) = open().await;
     let mut connection = database.connect().await;
     let late = started_on(APRIL + 3, ExecutionStatus::Running);

@@ -69,7 +69,7 @@ async fn the_clock_of_a_store_is_the_databases_and_is_read_with_every_append() {
 }
 
 #[tokio::test]
-async fn the_databases_own_clock_counts_unless_it_is_told_otherwise() {
+async fn the_clock_of_the_database_counts_by_default() {
     let database = Database::migrated().await;
     let store = database.open(TestClock::default()).await;
     append(&store, Append { queue: vec![add(1), lease(1, 1, 30)], ..start(A) }).await;

@@ -100,7 +100,7 @@ async fn an_answered_append_survives_the_death_of_the_process() {
 }
 
 #[tokio::test]
-async fn what_a_process_was_sending_when_it_died_is_owed_by_the_next_at_once() {
+async fn messages_held_by_a_killed_process_are_ready_for_the_next_one_at_once() {
     let (path, _keep) = fresh_path();
     let store = open(&path).await;
     let outbox = vec![Message::CommandCancelled { command: CommandId(1) }];

@@ -37,7 +37,7 @@ pub async fn digests_are_kept_with_events_and_with_the_summary(subject: Subject)
     assert_eq!(summary, Some(second.summary));
 }
 
-pub async fn what_does_not_follow_the_last_event_is_refused(subject: Subject) {
+pub async fn an_event_that_does_not_follow_the_last_one_is_refused(subject: Subject) {
     let first = chained(start(A), Digest::before(A));
     assert_eq!(subject.append(first.clone()).await, Ok(()));
     let other = chained(after(A, 1), Digest::of(b"another past"));

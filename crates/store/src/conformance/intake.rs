@@ -69,7 +69,7 @@ pub async fn failed_messages_are_listed_a_page_at_a_time(subject: Subject) {
     assert_eq!(list("b", 2).await, ["c"]);
 }
 
-pub async fn who_waits_in_a_line_is_found_by_it_and_the_dead_are_not(subject: Subject) {
+pub async fn messages_waiting_under_a_key_are_found_and_failed_ones_are_not(subject: Subject) {
     put(&subject, &message(A, "a", Some("x"))).await;
     put(&subject, &dead(message(A, "b", Some("x")))).await;
     put(&subject, &message(A, "c", None)).await;

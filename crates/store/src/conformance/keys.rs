@@ -48,7 +48,7 @@ pub async fn a_key_starts_one_execution(subject: Subject) {
     }
 }
 
-pub async fn a_key_tells_what_was_asked_for(subject: Subject) {
+pub async fn a_taken_start_key_has_the_digest_of_its_request(subject: Subject) {
     let request = Some(Digest::of(b"wish"));
     let asking = StartKey { request, ..key("0", "k", 60) };
     let (first, answer) = start_under(&subject, 1, asking).await;

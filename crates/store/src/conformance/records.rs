@@ -194,7 +194,7 @@ pub async fn plugins_and_objects_never_meet(subject: Subject) {
     }
 }
 
-pub async fn what_is_over_is_collected_and_nothing_else(subject: Subject) {
+pub async fn expired_records_are_collected_and_no_others(subject: Subject) {
     let records = &subject.records;
     for (id, end) in [(1, Some(10)), (2, Some(90)), (3, None)] {
         let body = format!("[{id}]");

@@ -156,7 +156,7 @@ async fn the_flow_reads_what_its_description_lists() {
 }
 
 #[test]
-fn it_listens_until_it_is_dropped() {
+fn a_mock_api_listens_until_it_is_dropped() {
     let api = MockApi::start();
     let address = api.url().replace("http://", "");
     std::net::TcpStream::connect(&address).expect("it listens");

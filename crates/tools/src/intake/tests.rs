@@ -102,7 +102,7 @@ async fn a_consumer_of_some_subjects_sees_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_is_named() {
+async fn a_missing_setting_or_stream_is_named() {
     let broker = Broker::start().await;
     let refused = |settings| async {
         match broker.open(settings).await {

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_fetched_says_why() {
+    async fn an_artifact_that_cannot_be_fetched_is_an_error_with_its_reason() {
         let other = format!("noetl://payload/{}", Digest::of(b"y"));
         for (config, input, expected) in [
             (json!({}), json!({}), "failed config: artifact: `result_ref` is missing"),

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn names_are_told_and_values_are_not() {
+    async fn names_are_shown_and_values_are_not() {
         let told =
             r#"completed {"credential":"db","type":"postgres","fields":["db_password","db_user"]}"#;
         check(json!({"credential": "db"}), told).await;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_there_fails_before_anything_is_begun() {
+    async fn a_missing_credential_fails_before_any_work_begins() {
         let none = "failed config: there is no credential `x`: set the variable NOETL_CREDENTIAL_X";
         check(json!({"credential": "x"}), none).await;
         let no_field = "failed not_found: secrets: credential `db` has no port, host";

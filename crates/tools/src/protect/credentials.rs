@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_tool_is_given_is_noted_with_its_call() {
+    async fn credentials_given_to_a_tool_are_recorded_with_its_call() {
         let variable = ("NOETL_CREDENTIAL_A".to_owned(), r#"{"token": "t"}"#.to_owned());
         let noted = RecordingResolver(Arc::new(FixedCredentials::from_environment([variable])));
         let (call, other) = (call(json!({})), call(json!({})));

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_call_ended_with_is_held_until_its_report_is_answered() {
+    async fn the_memory_of_a_result_is_reserved_until_its_report_is_answered() {
         let budget = budget();
         let call = budget.call();
         call.reserve(7 * MIB).await.unwrap();

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_without_a_value_is_told() {
+    fn a_parameter_without_a_value_is_an_error() {
         check(
             Dialect::Postgres,
             "SELECT $3",

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_masked_wherever_it_stands() {
+    fn a_secret_is_masked_at_every_place() {
         let mut secrets = SecretMasker::default();
         for secret in ["hunter2", "hunter2-and-more", "abc"] {
             secrets.add(secret);

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_reaches_to_the_end() {
+    fn an_unclosed_quote_or_bracket_reaches_to_the_end() {
         for script in
             ["SELECT 'a; b", "SELECT $$ a; b", "SELECT 1 /* a; b", "SELECT (1; 2", "SELECT E'\\"]
         {

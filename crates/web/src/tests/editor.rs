@@ -96,7 +96,7 @@ async fn a_text_with_errors_is_not_saved_and_not_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_somebody_saved_meanwhile_is_not_overwritten_unseen() {
+async fn a_version_saved_meanwhile_is_not_overwritten_without_a_question() {
     let site = seeded().await;
     let theirs = ORDERS.replace("minimum: 10", "minimum: 20");
     site.app.register(&theirs).await.expect("their version");

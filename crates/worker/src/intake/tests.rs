@@ -223,7 +223,7 @@ fn later(after_ms: u64) -> MessageOutcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_is_told_what_became_of_each_message() {
+async fn a_source_gets_the_outcome_of_each_message() {
     let world = World::new(assignment(), &["a", "b", "c", "d"]);
     world.answer("b", MessageOutcome::Duplicate { execution: ExecutionId(7) });
     world.answer("c", MessageOutcome::Dead { reason: "bad".to_owned() });
@@ -234,7 +234,7 @@ async fn a_source_is_told_what_became_of_each_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_answered_for_is_handed_in_again_and_held_meanwhile() {
+async fn an_unanswered_message_is_sent_again_and_held_meanwhile() {
     let world = World::new(assignment(), &["a"]);
     *world.silent.lock().unwrap() = 4;
     assert_eq!(world.run().await, IntakeEnd::Empty);
@@ -312,7 +312,7 @@ async fn a_source_that_breaks_is_opened_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_is_told_to_stop_gives_back_what_is_in_hand() {
+async fn a_stopping_intake_returns_its_messages() {
     let ordered =
         Assignment { line: FetchOrder::Assigned, pace: FetchMode::Continuous, ..assignment() };
     let world = World::new(ordered, &["a"]);

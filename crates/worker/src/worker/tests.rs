@@ -306,7 +306,7 @@ async fn a_slot_goes_on_with_what_follows() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_told_to_stop_does_not_ask_for_more() {
+async fn a_stopping_worker_does_not_lease_more() {
     let control = Control::new(vec![lease(1, ToolKind::Wasm, json!({}))]);
     control.following.lock().unwrap().push_back(noop(2, json!(1)));
     let worker = Running::start(&control, |_| {});
@@ -319,7 +319,7 @@ async fn a_worker_that_is_told_to_stop_does_not_ask_for_more() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_told_to_stop_does_not_wait_for_what_follows() {
+async fn a_stopping_worker_does_not_wait_for_the_next_command() {
     let control = Control::new(vec![lease(1, ToolKind::Wasm, json!({}))]);
     control.following.lock().unwrap().push_back(noop(2, json!(1)));
     let worker = Running::start(&control, |settings| settings.lease_wait = Duration::from_secs(60));
@@ -446,7 +446,7 @@ async fn a_cancelled_command_is_gone_with_its_processes_and_is_not_reported() {
 }
 
 #[tokio::test]
-async fn a_command_that_a_heartbeat_tells_is_lost_is_stopped_and_not_reported() {
+async fn a_command_that_a_heartbeat_reports_as_lost_is_stopped_and_not_reported() {
     let leases = (1..=2).map(|command| lease(command, ToolKind::Wasm, json!({}))).collect();
     let control = Control::new(leases);
     let worker = Running::start(&control, |_| {});
@@ -475,7 +475,7 @@ async fn a_command_is_held_until_its_report_is_answered() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_told_to_stop_finishes_what_it_began() {
+async fn a_stopping_worker_finishes_its_commands() {
     let leases = (1..=3).map(|command| lease(command, ToolKind::Wasm, json!({}))).collect();
     let control = Control::new(leases);
     let worker = Running::start(&control, |settings| settings.concurrency = 2);
@@ -490,7 +490,7 @@ async fn a_worker_that_is_told_to_stop_finishes_what_it_began() {
 }
 
 #[tokio::test]
-async fn what_does_not_finish_in_time_is_stopped_and_left_to_its_lease() {
+async fn a_command_still_running_after_the_drain_is_stopped_and_left_to_its_lease() {
     let directory = tempfile::tempdir().unwrap();
     let pid_file = directory.path().join("pid");
     let control = Control::new(vec![with_grandchild(&pid_file)]);
@@ -502,7 +502,7 @@ async fn what_does_not_finish_in_time_is_stopped_and_left_to_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_tells_of_itself_again_and_again() {
+async fn a_worker_registers_itself_periodically() {
     let control = Control::new(Vec::new());
     let settings =
         WorkerSettings { pool: Pool::new("gpu"), ..WorkerSettings::new(WorkerId::new("w"), 3) };

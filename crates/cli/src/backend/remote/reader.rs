@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_hint_of_a_server_is_told_while_an_execution_runs() {
+    async fn the_hint_of_a_server_is_shown_while_an_execution_runs() {
         const WAITS: &str = r#"{"status": "RUNNING", "hint": "No worker is connected"}"#;
         let told = hint(WAITS, ExecutionStatus::Running).await;
         assert_eq!(told.as_deref(), Some("No worker is connected"));

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_told_finely() {
+    fn short_durations_are_shown_finely() {
         let check = |micros, expected| {
             assert_eq!(took_finely(Duration::from_micros(micros)), expected);
         };

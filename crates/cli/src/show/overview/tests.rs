@@ -160,7 +160,7 @@ fn a_fork_counts_items_that_are_done_again_once_and_no_time_before_it() {
 }
 
 #[test]
-fn what_still_ran_when_the_execution_was_cancelled_is_cancelled_too() {
+fn steps_that_ran_at_the_cancellation_are_shown_as_cancelled() {
     check(
         &[
             entered(0, "a"),
@@ -179,7 +179,7 @@ fn what_still_ran_when_the_execution_was_cancelled_is_cancelled_too() {
 }
 
 #[test]
-fn a_retry_is_told_with_its_time() {
+fn a_retry_is_shown_with_its_time() {
     let address = json!({"run": 0, "place": {"task": 0}, "retry": 1});
     check(
         &[

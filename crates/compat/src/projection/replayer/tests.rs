@@ -113,7 +113,7 @@ fn an_instant_shows_what_was_known_then() {
 }
 
 #[test]
-fn what_is_cut_short_says_so() {
+fn a_limited_replay_is_marked_as_truncated() {
     let story = story(usize::MAX);
     let all = u64::try_from(story.log.len()).unwrap();
     let limited = |limit| {
@@ -135,7 +135,7 @@ fn another_tenant_sees_nothing() {
 }
 
 #[test]
-fn what_others_told_is_folded_as_they_worded_it() {
+fn reported_events_are_folded_in_their_own_words() {
     let reported = |seq: u64, name: &str, body: Value| Recorded {
         seq: Seq(seq),
         event_id: noetl_model::EventId(seq.cast_signed()),

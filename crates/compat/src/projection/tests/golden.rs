@@ -62,7 +62,7 @@ fn digests_are_those_of_the_canonical_form_of_what_is_answered() {
 }
 
 #[test]
-fn what_was_cut_short_has_another_checksum() {
+fn a_truncated_projection_has_another_checksum() {
     let mut cut = fold(1, Projection::All, &[]);
     let whole = cut.clone().finish();
     cut.cut_short();

@@ -120,7 +120,7 @@ async fn a_file_keeps_what_a_call_wrote_and_a_failed_transaction_nothing() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_with_its_kind() {
+async fn a_database_error_has_its_kind() {
     let Some(tool) = tool() else { return };
     for (config, expected) in [
         (
@@ -176,7 +176,7 @@ async fn an_answer_that_is_too_large_is_refused_with_the_way_out() {
 }
 
 #[tokio::test]
-async fn a_library_that_is_missing_is_told_with_the_way_to_get_it() {
+async fn a_missing_library_is_an_error_with_the_way_to_get_it() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("libduckdb.so");
     std::fs::write(&file, "no library").unwrap();

@@ -192,7 +192,7 @@ async fn a_request_is_answered() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_an_error_with_a_way_out() {
+async fn a_missing_bucket_or_stream_is_an_error_with_a_way_out() {
     check(
         &[
             json!({"operation": "kv_get", "bucket": "other", "key": "k"}),
@@ -250,7 +250,7 @@ async fn a_configuration_that_says_too_little_is_refused_before_anything_is_sent
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_and_one_that_knows_us_not_are_told_apart() {
+async fn an_unreachable_server_and_a_refused_token_are_told_apart() {
     let get = |url: String| json!({"operation": "kv_get", "bucket": "b", "key": "k", "url": url});
     let told = show(&tool().run(&call(get("nats://127.0.0.1:1".into()))).await);
     assert!(told.starts_with("failed connection: nats: cannot connect to"), "{told}");

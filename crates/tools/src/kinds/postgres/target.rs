@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_none_is_told_without_its_secrets() {
+    fn an_invalid_target_is_an_error_without_its_secrets() {
         check(
             json!({"auth": "nobody"}),
             expect!["there is no credential `nobody`: set the variable NOETL_CREDENTIAL_NOBODY"],

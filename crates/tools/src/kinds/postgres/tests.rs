@@ -289,7 +289,7 @@ async fn a_call_that_is_cancelled_ends_its_statement_on_the_server() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_with_the_connection_is_told_apart() {
+async fn connection_errors_are_told_apart() {
     let nowhere =
         json!({"host": "127.0.0.1", "port": 1, "query": "SELECT 1", "password": "hunter2"});
     let ended = tool().run(&call(nowhere)).await;
@@ -359,7 +359,7 @@ async fn a_pool_has_so_many_connections_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_cannot_be_is_told() {
+async fn an_impossible_configuration_is_refused() {
     for (config, expected) in [
         (json!({}), "postgres: `query` is missing: the statements to run"),
         (json!({"query": "  "}), "postgres: there is no statement to run"),

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_holds_exactly_becomes_json() {
+    fn values_that_json_holds_exactly_become_json() {
         check(&Type::BOOL, "t", json!(true));
         check(&Type::INT8, "9223372036854775807", json!(9_223_372_036_854_775_807_i64));
         check(&Type::FLOAT8, "0.1", json!(0.1));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_would_change_stays_a_text() {
+    fn values_that_json_would_change_stay_texts() {
         check(&Type::NUMERIC, "1.10", json!("1.10"));
         check(&Type::FLOAT8, "NaN", json!("NaN"));
         check(&Type::FLOAT8, "-Infinity", json!("-Infinity"));

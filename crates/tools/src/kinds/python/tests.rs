@@ -428,7 +428,7 @@ mod failure {
     }
 
     #[tokio::test]
-    async fn the_end_of_the_interpreter_is_told() {
+    async fn the_end_of_the_interpreter_is_reported() {
         check(
             "import os\nprint('bye')\nos._exit(5)",
             expect![[r#"
@@ -579,7 +579,7 @@ mod process {
     }
 
     #[tokio::test]
-    async fn a_script_finds_the_modules_beside_it_as_they_are_now() {
+    async fn a_script_imports_the_present_modules_of_its_directory() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("script.py"), "import beside\nresult = beside.X")
             .unwrap();

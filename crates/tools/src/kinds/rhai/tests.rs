@@ -137,7 +137,7 @@ async fn a_script_that_cannot_be_compiled_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_script_stops_when_it_is_told_to() {
+async fn a_script_stops_when_it_is_cancelled() {
     for code in ["loop { }", "sleep(600)"] {
         let call = call(json!({"code": code}));
         call.cancel.cancel();

@@ -27,7 +27,7 @@ async fn the_first_line_says_what_runs_it() {
 }
 
 #[tokio::test]
-async fn what_it_prints_is_read_as_json_where_it_is_some() {
+async fn output_that_is_json_is_read_as_json() {
     let code =
         "import json, sys\nprint(json.dumps({'got': json.load(sys.stdin), 'args': sys.argv[1:]}))";
     let config = json!({"script": {"type": "inline", "content": code}, "interpreter": "python3",
@@ -82,7 +82,7 @@ async fn a_script_that_fails_fails_the_task() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_run_says_why() {
+async fn a_script_that_cannot_be_run_is_an_error_with_its_reason() {
     for (config, expected) in [
         (json!({}), "failed config: script: `code` or `script` is missing"),
         (json!({"code": "echo"}), "failed config: script: nothing says what runs it"),

@@ -114,7 +114,7 @@ async fn the_environment_is_what_is_listed_and_what_names_the_call() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_run_is_a_config_error() {
+async fn a_command_that_cannot_be_run_is_a_config_error() {
     check(
         json!({}),
         expect![[r#"
@@ -155,7 +155,7 @@ async fn a_flood_of_output_is_cut_in_the_middle() {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_in_the_background_ends_with_it() {
+async fn a_background_process_ends_with_its_command() {
     let config = json!({"command": "sleep 600 & echo $!"});
     let ended = Shell::new(settings().environment, Isolation::off()).run(&call(config)).await;
     let pid = ended.logs.stdout.trim().to_owned();

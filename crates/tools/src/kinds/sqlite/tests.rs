@@ -73,7 +73,7 @@ async fn a_transaction_is_all_or_nothing() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_with_its_kind() {
+async fn a_database_error_has_its_kind() {
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("text.db");
     std::fs::write(&text, "this is not a database, but a text of some length").unwrap();

@@ -50,7 +50,7 @@ async fn output(server: &NatsServer, config: Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_waits_is_taken_once() {
+async fn waiting_messages_are_taken_once() {
     let server = server().await;
     let taken = output(&server, poll(json!({}))).await;
     let data: Vec<&Value> =
@@ -64,7 +64,7 @@ async fn what_waits_is_taken_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_acknowledged_can_be_disposed_of_later() {
+async fn unacknowledged_messages_can_be_acknowledged_later() {
     let server = server().await;
     let taken = output(&server, poll(json!({"ack": "manual", "batch": 3}))).await;
     assert_eq!((&taken["acked"], &taken["ack_mode"]), (&json!(false), &json!("manual")));
@@ -82,7 +82,7 @@ async fn what_is_not_acknowledged_can_be_disposed_of_later() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_says_why() {
+async fn an_impossible_operation_is_an_error_with_its_reason() {
     let server = server().await;
     for (config, expected) in [
         (json!({}), "failed config: subscription: `source` is missing"),

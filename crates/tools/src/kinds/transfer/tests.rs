@@ -240,7 +240,7 @@ async fn duckdb_is_a_source_and_a_target() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_cannot_be_is_told() {
+async fn an_impossible_configuration_is_refused() {
     let csv = json!({"type": "file", "path": "/nowhere.csv"});
     for (config, expected) in [
         (json!({}), "failed config: transfer: `source` is missing: a map with its `type`"),

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_passes_and_its_neighbours_do_not() {
+    fn allowed_addresses_pass_and_their_neighbours_do_not() {
         let exceptions = ["10.1.0.0/16", "192.168.7.7", "fd00::/8"].map(|it| it.parse().unwrap());
         let egress = Egress::PublicAnd(Arc::new(exceptions));
         let check = |host: &str| egress.check_url(&format!("http://{host}/").parse().unwrap());

@@ -221,7 +221,7 @@ fn escapes_that_are_none_are_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_part_of_a_secret_is_released_at_once() {
+fn output_that_cannot_be_part_of_a_secret_is_released_at_once() {
     let redactor = redactor(json!({ "password": "abcdef" }));
     let (mut redaction, mut kept) = (redactor.begin(), Vec::new());
     redaction.push(&b" .".repeat(100_000), &mut kept);

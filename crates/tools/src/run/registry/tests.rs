@@ -73,7 +73,7 @@ async fn a_tool_that_is_not_there_is_a_config_error_that_lists_the_others() {
 }
 
 #[tokio::test]
-async fn what_is_called_built_in_is_here_or_run_by_the_engine() {
+async fn every_built_in_tool_is_registered_or_run_by_the_engine() {
     let registry = Registry::standard(settings());
     for kind in ToolKind::ALL {
         let is_run_elsewhere = kind.runner() == ToolRunner::Control;
@@ -83,7 +83,7 @@ async fn what_is_called_built_in_is_here_or_run_by_the_engine() {
 }
 
 #[tokio::test]
-async fn noop_says_what_it_is_told() {
+async fn noop_returns_its_result_setting() {
     let said = |config: Value| async move { show(&run(&lease(ToolKind::Noop, config)).await) };
     assert_eq!(said(json!({"result": [1]})).await, "completed [1]\n");
     let plain = said(json!({"message": "hi"})).await;

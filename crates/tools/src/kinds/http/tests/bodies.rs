@@ -72,7 +72,7 @@ async fn bytes_are_sent_as_they_are() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_says_why() {
+async fn a_body_that_cannot_be_sent_is_an_error_with_its_reason() {
     for (key, value, expected) in [
         ("multipart", json!([1]), "`multipart` must be a map, but is a list"),
         ("multipart", json!({"a": {}}), "`multipart.a` must be a text, or a map with `file`"),

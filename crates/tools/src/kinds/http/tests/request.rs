@@ -128,7 +128,7 @@ async fn every_kind_of_auth_becomes_a_header() {
 }
 
 #[tokio::test]
-async fn what_makes_no_request_is_a_config_error() {
+async fn an_invalid_request_is_a_config_error() {
     for (config, message) in [
         (json!({}), "http: `url` is missing"),
         (json!({"url": "a b"}), "http: `url` is not a URL: relative URL without a base: \"a b\""),

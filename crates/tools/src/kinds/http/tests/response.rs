@@ -107,7 +107,7 @@ async fn a_compressed_body_is_unpacked() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_a_connection_error() {
+async fn an_unreachable_server_is_a_connection_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
