@@ -33,7 +33,7 @@ const CALM_MAX: Duration = Duration::from_secs(900);
 const CLOSING_MAX: Duration = Duration::from_secs(120);
 const SERVERS_MAX: usize = 3;
 const WORKERS_MAX: usize = 4;
-/// SlotLimits of events and step runs that no execution here reaches.
+/// Limits of events and step runs that no execution here reaches.
 const EVENTS_MAX: u64 = 1000;
 const RUNS_MAX: u64 = 1000;
 

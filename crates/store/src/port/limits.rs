@@ -18,7 +18,7 @@ pub trait Pauses: Send + Sync {
     async fn pauses(&self) -> Result<Vec<PauseRow>, StoreError>;
 }
 
-/// SlotLimits that executions share, with their holders and queues.
+/// Limits that executions share, with their holders and queues.
 #[async_trait]
 pub trait SlotLimits: Send + Sync {
     /// Changes a limit, and grants, denies and ends slots as `rule` decides, in one transaction that
