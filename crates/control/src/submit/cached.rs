@@ -16,7 +16,8 @@ use crate::error::LoadError;
 /// The number of entries of a key that are looked at, of the executions that started last.
 const ENTRIES_MAX: usize = 16;
 
-/// The number of events among which the end of a command is looked for, from the time of its end on.
+/// The number of events that are read at once when the end of a command is looked for. Many events
+/// can have the same time.
 const EVENTS_MAX: usize = 256;
 
 impl Control {
@@ -52,12 +53,22 @@ impl Control {
         command: CommandId,
         at: Timestamp,
     ) -> Result<Option<Payload>, LoadError> {
-        let before = self.last_before(execution, at).await?;
-        let page = self.read_some(execution, before, EVENTS_MAX).await?;
-        Ok(page.into_iter().find_map(|Recorded { event, .. }| {
-            let Event::CommandCompleted { command: ended, output, .. } = event else { return None };
-            (ended == command).then_some(output)
-        }))
+        let mut read = self.last_before(execution, at).await?;
+        loop {
+            let page = self.read_some(execution, read, EVENTS_MAX).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            read = last.seq;
+            for Recorded { event, at: recorded_at, .. } in page {
+                if recorded_at > at {
+                    return Ok(None);
+                }
+                if let Event::CommandCompleted { command: ended, output, .. } = event
+                    && ended == command
+                {
+                    return Ok(Some(output));
+                }
+            }
+        }
     }
 
     /// Returns the seq of the last event before a time. The times of a log never go back.
