@@ -55,14 +55,10 @@ async fn the_clock_of_a_store_is_the_databases_and_is_read_with_every_append() {
     let store = PgStore::connect(database.settings(), TimeSource::Database).await.unwrap();
     let clock = store.clock();
     assert!(off(&*clock) < Duration::from_secs(5), "it is off by {:?}", off(&*clock));
-    let mut before = clock.now();
     for execution in 1..=3 {
         append(&store, start(ExecutionId(execution))).await;
-        let after = clock.now();
-        assert!(after >= before.min(store.time().await.unwrap()));
-        before = after;
+        assert!(off(&*clock) < Duration::from_secs(5), "it is off by {:?}", off(&*clock));
     }
-    assert!(off(&*clock) < Duration::from_secs(5), "it is off by {:?}", off(&*clock));
     let times = read_clocks(ClusterSettings::single(database.settings())).await.unwrap();
     assert_eq!(times.len(), 1);
     assert!(times[0].now.since(SystemClock.now()) < Duration::from_secs(5));
