@@ -41,11 +41,11 @@ pub(crate) async fn verify(store: &dyn Store, expected: Expected<'_>) -> usize {
     let summaries = all(store).await;
     assert_eq!(summaries.len(), executions, "what was started, nothing else");
     let mut repeated = 0;
-    for summary in summaries.values() {
-        let log = log_of(store, summary.execution).await;
-        check_log(summary, &log);
-        for life in lives(summary.execution, &log) {
-            repeated += check_life(summary, &life, effects.remove(life.key.as_str()).unwrap_or(0));
+    for execution in summaries.into_keys() {
+        let (summary, log) = summary_and_log(store, execution).await;
+        check_log(&summary, &log);
+        for life in lives(execution, &log) {
+            repeated += check_life(&summary, &life, effects.remove(life.key.as_str()).unwrap_or(0));
         }
     }
     assert_eq!(effects, BTreeMap::new(), "effects of commands that no log knows");
@@ -70,6 +70,18 @@ async fn all(store: &dyn Store) -> BTreeMap<ExecutionId, Summary> {
         let Some(last) = page.last() else { return summaries };
         before = Some(last.execution);
         summaries.extend(page.into_iter().map(|summary| (summary.execution, summary)));
+    }
+}
+
+/// Returns the summary and the log of an execution at one moment: the late report of a stopped
+/// worker can be appended after the end of the execution.
+async fn summary_and_log(store: &dyn Store, execution: ExecutionId) -> (Summary, Vec<Recorded>) {
+    loop {
+        let summary = store.summary(execution).await.expect("it reads").expect("it exists");
+        let log = log_of(store, execution).await;
+        if log.last().is_some_and(|recorded| recorded.seq == summary.seq) {
+            return (summary, log);
+        }
     }
 }
 
