@@ -10,6 +10,7 @@
 mod actor;
 mod approval;
 mod arrival;
+mod audit_trail;
 mod canonical;
 mod chain;
 mod command;
@@ -30,6 +31,7 @@ mod output_cache;
 mod pause;
 mod payload;
 mod priority;
+mod role;
 mod schedule;
 mod sealed;
 mod shard;
@@ -49,6 +51,9 @@ pub use approval::{
     DECISION_COMMENT_MAX, RejectionEffect, Verdict,
 };
 pub use arrival::{Arrival, Bytes, MessageOutcome};
+pub use audit_trail::{
+    TrailEntry, TrailFact, TrailFault, TrailOutcome, TrailPlace, UnknownTrailOutcome,
+};
 pub use canonical::canonical;
 pub use command::{
     CommandName, HeartbeatAnswer, Held, LOG_BYTES_MAX, Lease, LeaseScope, Logs, LostReason,
@@ -91,6 +96,10 @@ pub use payload::{
     PayloadRef, is_shallow,
 };
 pub use priority::{BadPriority, Priority};
+pub use role::{
+    BadPathPattern, BadRoleGrant, GRANTS_MAX, PATH_PATTERN_MAX, PathPattern, Permission,
+    PermittedPaths, Role, RoleGrant, UnknownRole,
+};
 pub use schedule::{Firing, InstantSkipReason, ScheduleEvent, ScheduleState, ScheduleStatus};
 pub use sealed::{OpenedSecret, OpenedSecrets, SEALED, SealedMark, holds_sealed, replace_sealed};
 pub use shard::shard_of;

@@ -4,6 +4,7 @@
 //! empty store on a given clock; each case becomes one test. The function also serves
 //! `differential`, which runs random operations against two stores.
 
+pub mod access;
 pub mod bulk;
 pub mod catalog;
 pub mod chain;
@@ -192,6 +193,12 @@ macro_rules! conformance {
             layout::executions_are_counted_by_status_up_to_a_limit,
             layout::no_table_is_missing_and_connections_add_up,
             layout::a_store_with_room_can_be_written,
+            access::a_token_is_listed_by_name_until_it_is_removed,
+            access::a_name_and_a_digest_belong_to_one_token,
+            access::the_last_use_of_a_token_never_goes_back,
+            access::the_trail_is_a_chain_in_order,
+            access::concurrent_appends_to_the_trail_follow_each_other,
+            access::old_entries_are_forgotten_from_the_beginning_and_the_rest_is_sound,
             secrets::a_credential_is_found_by_id_and_by_name_and_keeps_its_beginning,
             secrets::a_name_that_is_another_ids_is_not_written_over,
             secrets::credentials_are_listed_newest_first_by_type_and_by_text,

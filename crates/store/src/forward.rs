@@ -255,6 +255,24 @@ macro_rules! each_port {
             }
             sync {}
         }
+        Tokens {
+            async {
+                Write cluster shared add_token(token: &StoredToken) -> bool;
+                Read cluster shared tokens() -> Vec<StoredToken>;
+                Write cluster shared touch_token(id: i64, at: Timestamp) -> ();
+                Write cluster shared remove_token(name: &str) -> bool;
+            }
+            sync {}
+        }
+        AuditTrail {
+            async {
+                Write cluster shared append_trail(facts: &[TrailFact]) -> ();
+                Read cluster shared trail(after: u64, limit: usize) -> Vec<TrailEntry>;
+                Read cluster shared trail_span() -> TrailSpan;
+                Maintenance cluster shared forget_trail(before: Timestamp, limit: usize) -> u64;
+            }
+            sync {}
+        }
         BulkJobs {
             async {
                 Write cluster shared add_bulk_job(job: &BulkJob) -> BulkJob;

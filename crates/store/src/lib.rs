@@ -69,8 +69,8 @@ pub use outbox::{
 pub use pause::{PauseProgress, PauseRow, PausedKind, UnknownPauseWord};
 pub use plan::{CommandKey, ExecutionChange, KeyName, LogEnd, Plan, StoredRows, TimerKey};
 pub use port::{
-    BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Pauses, Records, Secrets,
-    SentSignals, SlotLimits, StepLogs, Store, Triggers, WorkQueue,
+    AuditTrail, BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Pauses, Records,
+    Secrets, SentSignals, SlotLimits, StepLogs, Store, Tokens, Triggers, WorkQueue,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
@@ -80,7 +80,8 @@ pub use records::{
     FailedStanding, Horizon, ImportFold, ImportedExecution, KeychainEntry, NamedResult,
     NoResultRef, Object, ObjectKey, PROJECT_MAX, ProjectedEvent, ProjectedOnto, REASON_MAX,
     RUNTIMES_MAX, ResultRef, Rewrap, Runtime, RuntimeKey, Sealed, SealedRow, SealedTable,
-    UnknownBulkOutcome, VARIABLES_MAX, Variable, VariableType,
+    StoredToken, TOKENS_MAX, TRAIL_APPEND_MAX, TrailSpan, UnknownBulkOutcome, VARIABLES_MAX,
+    Variable, VariableType,
 };
 pub use room::{PageSpace, READ_BYTES_MAX, json_len};
 pub use row::{

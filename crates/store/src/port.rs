@@ -1,9 +1,11 @@
 //! The storage ports, one for each consumer of stored data.
 
+mod access;
 mod limits;
 
 use async_trait::async_trait;
 
+pub use access::{AuditTrail, Tokens};
 pub use limits::{Pauses, SlotLimits};
 
 use crate::signature::*;
@@ -581,7 +583,7 @@ pub trait StepLogs: Send + Sync {
 
 /// Records outside the event log that can be changed and deleted.
 #[async_trait]
-pub trait Records: Secrets + Triggers + BulkJobs + StepLogs {
+pub trait Records: Secrets + Tokens + AuditTrail + Triggers + BulkJobs + StepLogs {
     /// Sets variables of an execution atomically, replacing existing ones including their counters.
     async fn put_variables(
         &self,

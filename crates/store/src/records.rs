@@ -14,6 +14,8 @@ mod projected;
 mod results;
 mod runtimes;
 mod sealed;
+mod tokens;
+mod trail;
 mod variables;
 
 pub use audit::{AUDIT_PAGE_MAX, AuditEntry, AuditFilter};
@@ -33,4 +35,6 @@ pub use projected::{
 pub use results::{NamedResult, NoResultRef, ResultRef};
 pub use runtimes::{RUNTIMES_MAX, Runtime, RuntimeKey};
 pub use sealed::{Rewrap, Sealed, SealedRow, SealedTable};
+pub use tokens::{StoredToken, TOKENS_MAX};
+pub use trail::{TRAIL_APPEND_MAX, TrailSpan};
 pub use variables::{VARIABLES_MAX, Variable, VariableType};

@@ -6,7 +6,7 @@ pub use std::time::Duration;
 pub use noetl_model::{
     CatalogId, CommandId, Digest, Envelope, EventId, ExecutionId, ExecutionStatus, GrantRule,
     IndexKey, IndexKind, LimitName, LogAnswer, LogBatch, Message, Pool, Recorded, ScheduleEvent,
-    Seq, StoredLog, Summary, Timestamp, WorkerId,
+    Seq, StoredLog, Summary, Timestamp, TrailEntry, TrailFact, WorkerId,
 };
 
 pub use crate::{
@@ -20,6 +20,6 @@ pub use crate::{
     OutboxRow, Page, PauseRow, PausedKind, ProjectedEvent, ReadyCommand, RegisteredVersion,
     ReplayBound, ReplayMark, ResultRef, Rewrap, Runtime, RuntimeKey, SavedReplay, ScheduleRecord,
     ScheduleRow, SealedRow, SealedTable, Sent, SignalTarget, SlotKey, SlotRow, Snapshot, StartKey,
-    StoreError, StoredSignal, SubscriptionRecord, SubscriptionRow, Tables, Take, TimerRow,
-    Variable,
+    StoreError, StoredSignal, StoredToken, SubscriptionRecord, SubscriptionRow, Tables, Take,
+    TimerRow, TrailSpan, Variable,
 };

@@ -3,6 +3,7 @@
 //!
 //! There is one function for each port method, with the name of the method.
 
+mod access;
 mod argument;
 mod bulk;
 mod catalog;
@@ -27,6 +28,9 @@ use std::borrow::Cow;
 use crate::from_row::Columns;
 use crate::{Blobs, StoreError};
 
+pub use access::{
+    add_token, append_trail, forget_trail, remove_token, tokens, touch_token, trail, trail_span,
+};
 pub use argument::{SqlArgument, SqlColumn};
 pub use bulk::{
     add_bulk_job, bulk_items, bulk_job, bulk_jobs, forget_bulk_jobs, open_bulk_jobs, record_bulk,

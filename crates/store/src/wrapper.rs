@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use crate::signature::*;
 use crate::{
-    BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Pauses, Records, Secrets,
-    SentSignals, SlotLimits, StepLogs, Triggers, WorkQueue, each_port,
+    AuditTrail, BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Pauses, Records,
+    Secrets, SentSignals, SlotLimits, StepLogs, Tokens, Triggers, WorkQueue, each_port,
 };
 
 /// The kind of a call.

@@ -9,6 +9,7 @@ mod projected;
 mod runtimes;
 mod secrets;
 mod signals;
+mod tokens;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -17,8 +18,11 @@ use noetl_model::{Envelope, ExecutionId, Timestamp};
 
 use crate::{
     AuditEntry, BulkItem, BulkJob, Credential, FailedMessage, ImportedExecution, KeychainEntry,
-    NamedResult, Object, ObjectKey, ResultRef, Runtime, RuntimeKey, StoredSignal, Variable,
+    NamedResult, Object, ObjectKey, ResultRef, Runtime, RuntimeKey, StoredSignal, StoredToken,
+    Variable,
 };
+
+use tokens::TrailTable;
 
 #[derive(Clone, Default)]
 pub(super) struct RecordTables {
@@ -35,6 +39,9 @@ pub(super) struct RecordTables {
     projected: BTreeMap<i64, Envelope>,
     imported: BTreeMap<ExecutionId, ImportedExecution>,
     signals: BTreeMap<i64, StoredSignal>,
+    /// Tokens by name.
+    tokens: BTreeMap<String, StoredToken>,
+    trail: TrailTable,
     bulk_jobs: BTreeMap<i64, BulkJob>,
     /// The results of bulk jobs, by job and execution.
     bulk_items: BTreeMap<(i64, ExecutionId), BulkItem>,

@@ -226,6 +226,17 @@ macro_rules! each_statement {
             Write remove_pause;
             Write remove_slots;
             Lazy remove_used_grants;
+            Write cut_trail;
+            Read find_trail_span;
+            Write forget_trail;
+            Read list_tokens;
+            Read list_trail;
+            Write lock_trail;
+            Write move_trail;
+            Write put_token;
+            Write put_trail;
+            Write remove_token;
+            Lazy touch_token;
         }
     };
 }

@@ -1,0 +1,2 @@
+-- Deletes the token with name $1.
+DELETE FROM noetl.token WHERE name = $1
