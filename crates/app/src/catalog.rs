@@ -193,8 +193,12 @@ impl App {
         self.reader().find_entry(choice).await
     }
 
-    /// Lists every path that passes the filters at its newest version, with contents.
-    pub async fn list_catalog(&self, page: &CatalogPage) -> Result<CatalogEntries, StoreError> {
+    /// Lists every path that passes the filters at its newest version.
+    pub async fn list_catalog(
+        &self,
+        page: &CatalogPage,
+        contents: &EntryContents,
+    ) -> Result<CatalogEntries, StoreError> {
         let limit = page.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
         let state = if page.archived { EntryState::Archived } else { EntryState::Active };
         let mut after = page.after.clone();
@@ -202,7 +206,7 @@ impl App {
         loop {
             let query = CatalogQuery {
                 state,
-                contents: EntryContents::Included,
+                contents: contents.clone(),
                 ..CatalogQuery::active(after.as_deref(), PAGE_MAX)
             };
             let rows = self.store().paths(&query).await?;
@@ -247,7 +251,7 @@ impl App {
     }
 
     /// Loads up to `max` paths, each at its newest version, without contents.
-    pub async fn newest_entries(&self, max: usize) -> Result<Vec<CatalogEntry>, StoreError> {
+    pub(crate) async fn newest_entries(&self, max: usize) -> Result<Vec<CatalogEntry>, StoreError> {
         self.active_entries(EntryContents::Omitted, max).await
     }
 

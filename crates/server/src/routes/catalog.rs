@@ -11,7 +11,7 @@ use noetl_api::wire::{
 };
 use noetl_app::{
     CatalogEntries, CatalogError, Credential, CredentialError, CredentialFilter, EntryChoice,
-    PAGE_MAX, version_of,
+    EntryContents, PAGE_MAX, version_of,
 };
 use noetl_compat::catalog_payload;
 use noetl_control::{RegisterError, Registered};
@@ -129,7 +129,8 @@ async fn list_playbooks(
     if page.resource_type.as_deref().is_some_and(is_credential) {
         return Ok(Json(listed_credentials(&state, &page).await?));
     }
-    let CatalogEntries { entries, next_after } = state.app().list_catalog(&page).await?;
+    let listed = state.app().list_catalog(&page, &EntryContents::Included).await?;
+    let CatalogEntries { entries, next_after } = listed;
     Ok(Json(CatalogList { entries: all_listed(entries).await?, next_after }))
 }
 

@@ -7,7 +7,7 @@ use noetl_api::wire::{BulkItemList, BulkJobView, BulkPreview};
 use noetl_app::{BulkAction, BulkChoice, BulkError, BulkFilter, BulkOutcome, BulkRequest};
 use noetl_model::ExecutionId;
 
-use super::executions::ListFilter;
+use super::executions::{FilterField, ListFilter};
 use crate::error::PageError;
 use crate::form::SignedForm;
 use crate::layout::{NavPlace, PageHead};
@@ -39,14 +39,24 @@ struct BulkJobPage {
 }
 
 impl ChosenExecutions {
-    fn of(fields: &[(String, String)]) -> Self {
+    /// Returns the selection of a form. An id or a condition that cannot be read is an error: left
+    /// out, it would select more executions than the visitor chose.
+    fn of(page: &PageRequest, fields: &[(String, String)]) -> Result<Self, PageError> {
         let of = |wanted: &str| {
             let found = fields.iter().find(|(name, _)| name == wanted);
             found.map_or_else(String::new, |(_, value)| value.clone())
         };
+        let filter = ListFilter::of(&of);
+        if let Some(FilterField { word, text, .. }) = filter.invalid().first() {
+            let values = vec![("field", page.t(word).to_owned()), ("text", (*text).to_owned())];
+            return Err(PageError::refused("error.bad_filter", values));
+        }
         let ids = fields.iter().filter(|(name, _)| name == "id");
-        let ids = ids.flat_map(|(_, ids)| ids.split(',')).filter_map(|id| id.parse().ok());
-        Self { ids: ids.collect(), filter: ListFilter::of(&of) }
+        let ids = ids.flat_map(|(_, ids)| ids.split(',')).map(|id| {
+            let bad_id = |_| PageError::refused("error.bad_id", vec![("text", id.to_owned())]);
+            id.parse().map_err(bad_id)
+        });
+        Ok(Self { ids: ids.collect::<Result<_, _>>()?, filter })
     }
 
     fn request(&self, action: BulkAction, reason: Option<String>) -> BulkRequest {
@@ -87,7 +97,7 @@ pub(super) async fn show(
         let head = PageHead { title: page.t("bulk.jobs"), place: NavPlace::Executions };
         return Ok(page.respond(&head, &template::jobs(&page, &jobs)));
     };
-    let chosen = ChosenExecutions::of(&fields);
+    let chosen = ChosenExecutions::of(&page, &fields)?;
     let preview = page.app().count_bulk(&chosen.request(action, None)).await?;
     let question = BulkQuestion { action, chosen, preview };
     let head = PageHead { title: page.t("bulk.title"), place: NavPlace::Executions };
@@ -100,7 +110,7 @@ pub(super) async fn create(page: PageRequest, form: SignedForm) -> PageResult {
     let fields: Vec<(String, String)> =
         form.under("").map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let reason = form.given("reason").map(str::to_owned);
-    let request = ChosenExecutions::of(&fields).request(action, reason);
+    let request = ChosenExecutions::of(&page, &fields)?.request(action, reason);
     let job = page.app().create_bulk(&request, form.given("key"), page.actor()).await?;
     Ok(see(&address(&job.job_id)))
 }

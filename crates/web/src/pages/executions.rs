@@ -11,7 +11,7 @@ use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 pub(super) use actions::{cancel, pause, rerun, resume, retry};
-pub(super) use filter::ListFilter;
+pub(super) use filter::{FilterField, ListFilter};
 use view::ExecutionsView;
 
 pub(super) async fn show(page: PageRequest, Query(filter): Query<ListFilter>) -> PageResult {

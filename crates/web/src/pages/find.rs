@@ -2,7 +2,8 @@
 
 use axum::extract::Query;
 use maud::{Markup, html};
-use noetl_app::PAGE_MAX;
+use noetl_api::wire::CatalogPage;
+use noetl_app::EntryContents;
 use noetl_model::ExecutionId;
 use serde::Deserialize;
 
@@ -68,12 +69,13 @@ async fn find(page: &PageRequest, text: &str) -> Result<Vec<SearchResult>, PageE
         name: name.to_owned(),
         kind: page.t("find.action").to_owned(),
     }));
-    let entries = page.app().newest_entries(PAGE_MAX).await?;
-    let entries = entries.iter().filter(|entry| entry.path.to_lowercase().contains(&lower));
-    findings.extend(entries.map(|entry| SearchResult {
+    let named =
+        CatalogPage { path: Some(lower), limit: Some(RESULTS_MAX), ..CatalogPage::default() };
+    let entries = page.app().list_catalog(&named, &EntryContents::Omitted).await?.entries;
+    findings.extend(entries.into_iter().map(|entry| SearchResult {
         address: playbook_address(&entry.path),
-        name: entry.path.clone(),
-        kind: entry.kind.clone(),
+        name: entry.path,
+        kind: entry.kind,
     }));
     findings.truncate(RESULTS_MAX);
     Ok(findings)

@@ -5,15 +5,14 @@ mod tree;
 
 use axum::extract::Query;
 use noetl_api::wire::CatalogPage;
+use noetl_app::EntryContents;
 use serde::Deserialize;
 
+use crate::address::with_query;
 use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::PageResult;
 use tree::Folder;
-
-/// Maximum number of paths in the tree; a search narrows it.
-const PATHS_MAX: usize = 1000;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -22,18 +21,41 @@ pub(super) struct CatalogFilter {
     q: String,
     /// `on` shows archived playbooks.
     archived: String,
+    /// The last path of the page before.
+    after: String,
+}
+
+/// A page of the catalog.
+#[derive(Debug)]
+struct PlaybooksView {
+    filter: CatalogFilter,
+    root: Folder,
+    /// The last path of this page, if there are more.
+    next: Option<String>,
+}
+
+impl CatalogFilter {
+    fn page(&self) -> CatalogPage {
+        let given = |text: &str| Some(text.trim().to_owned()).filter(|it| !it.is_empty());
+        CatalogPage {
+            path: given(&self.q),
+            after: Some(self.after.clone()).filter(|it| !it.is_empty()),
+            archived: self.archived == "on",
+            ..CatalogPage::default()
+        }
+    }
+
+    /// Returns the address of the page after a path; of the first page without one.
+    fn address(&self, after: &str) -> String {
+        let query = [("q", self.q.as_str()), ("archived", &self.archived), ("after", after)];
+        with_query("/ui/playbooks", &query)
+    }
 }
 
 pub(super) async fn show(page: PageRequest, Query(filter): Query<CatalogFilter>) -> PageResult {
-    let wanted = CatalogPage {
-        archived: filter.archived == "on",
-        limit: Some(PATHS_MAX),
-        ..CatalogPage::default()
-    };
-    let mut entries = page.app().list_catalog(&wanted).await?.entries;
-    let part = filter.q.to_lowercase();
-    entries.retain(|entry| entry.path.to_lowercase().contains(&part));
-    let view = Folder::of(entries);
+    let listed = page.app().list_catalog(&filter.page(), &EntryContents::Omitted).await?;
+    let root = Folder::of(listed.entries);
+    let view = PlaybooksView { filter, root, next: listed.next_after };
     let head = PageHead { title: page.t("nav.playbooks"), place: NavPlace::Playbooks };
-    Ok(page.respond(&head, &template::playbooks(&page, &filter, &view)))
+    Ok(page.respond(&head, &template::playbooks(&page, &view)))
 }

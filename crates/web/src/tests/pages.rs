@@ -2,6 +2,7 @@
 
 use axum::http::{StatusCode, header};
 use expect_test::{Expect, expect};
+use noetl_app::PAGE_MAX;
 use noetl_control::{PlaybookChoice, StartRequest};
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
@@ -367,6 +368,64 @@ async fn a_bulk_action_shows_the_count_and_what_it_applies_to() {
         Failed and cancelled executions are retried where they failed; each retry is a new execution.
         Back to the executions
     "#]]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_action_names_every_condition() {
+    check(
+        &seeded().await,
+        "/ui/executions/bulk?action=cancel&status=RUNNING&label=team:ops&actor=ann",
+        expect![[r#"
+            Cancel executions
+            No execution to act on
+            Running executions are cancelled, with their running steps and their children.
+            Status | Running
+            Label | team:ops
+            Started by | ann
+            Back to the executions
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_cannot_be_read_selects_nothing() {
+    let site = seeded().await;
+    for (field, text) in
+        [("status", "DONE"), ("from", "soon"), ("parent", "x"), ("label", "team"), ("id", "1,x")]
+    {
+        let question = format!("/ui/executions/bulk?action=cancel&{field}={text}");
+        let shown = site.get(&question).await;
+        assert_eq!(shown.status, StatusCode::CONFLICT, "{question}");
+        let fields = format!("action=cancel&key={field}&{field}={text}");
+        let created = site.submit("/ui/executions", "/ui/executions/bulk", &fields).await;
+        assert_eq!(created.status, StatusCode::CONFLICT, "{fields}");
+        let listed = site.get(&format!("/ui/executions?{field}={text}")).await;
+        assert_eq!(listed.status, StatusCode::OK);
+        assert_eq!(listed.body.contains("is ignored"), field != "id", "{field}");
+    }
+    let running = site.get("/ui/executions?status=RUNNING").await;
+    assert!(running.body.contains("name=\"id\" value=\""), "nothing was cancelled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_playbook_of_a_large_catalog_is_found_and_listed() {
+    let site = seeded().await;
+    for number in 0..PAGE_MAX + 2 {
+        let document = REFUND.replace("path: billing/refund", &format!("path: many/p{number:04}"));
+        site.app.register(&document).await.expect("a playbook");
+    }
+    let last = format!("many/p{:04}", PAGE_MAX + 1);
+    let found = site.get(&format!("/ui/find?q={last}")).await;
+    assert!(found.body.contains(&last), "{}", found.body);
+    let first = site.get("/ui/playbooks").await;
+    assert!(!first.body.contains(&last));
+    let after = first.between("<a href=\"/ui/playbooks?after=", "\"");
+    let second = site.get(&format!("/ui/playbooks?after={after}")).await;
+    assert!(second.body.contains(&last), "{}", second.body);
+    assert!(!second.body.contains("rel=\"next\""));
+    let narrow = site.get(&format!("/ui/playbooks?q={}", last.to_uppercase())).await;
+    assert!(narrow.body.contains(&last));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use noetl_api::wire::{BulkItemView, BulkJobList, BulkJobView};
 use noetl_app::{BulkAction, BulkOutcome};
 use noetl_model::ExecutionStatus;
 
-use super::{BulkJobPage, BulkQuestion, address};
+use super::{BulkJobPage, BulkQuestion, FilterField, address};
 use crate::address::with_query;
 use crate::components::action::{Action, confirmed_action};
 use crate::components::bar::bar;
@@ -32,6 +32,7 @@ pub(super) fn question(page: &PageRequest, view: &BulkQuestion) -> Markup {
                 &[("count", &page.words.number(preview.count_max))])) }))
         } @else if preview.count == 0 {
             (empty(page.t("bulk.nothing"), page.words.t(applies(view.action)), None))
+            @if view.chosen.ids.is_empty() { (conditions(page, view)) }
         } @else {
             div.panel.bulk-question {
                 p.count { strong { (page.words.count(count_of(view.action), preview.count)) } }
@@ -54,8 +55,8 @@ fn confirm(page: &PageRequest, view: &BulkQuestion) -> Markup {
             input type="hidden" name="action" value=(view.action.as_str());
             input type="hidden" name="key" value=(random_name());
             @if ids.is_empty() {
-                @for (name, value) in view.chosen.filter.fields() {
-                    input type="hidden" name=(name) value=(value);
+                @for field in view.chosen.filter.fields() {
+                    input type="hidden" name=(field.name) value=(field.text);
                 }
             } @else { input type="hidden" name="id" value=(ids.join(",")); }
             @if view.action == BulkAction::Cancel {
@@ -70,21 +71,13 @@ fn confirm(page: &PageRequest, view: &BulkQuestion) -> Markup {
 
 /// Draws the conditions of the filter.
 fn conditions(page: &PageRequest, view: &BulkQuestion) -> Markup {
-    let named = [
-        ("status", "executions.status"),
-        ("playbook", "executions.playbook"),
-        ("from", "executions.from"),
-        ("until", "executions.until"),
-        ("parent", "executions.parent"),
-    ];
-    let fields = view.chosen.filter.fields();
     html! {
         dl.facts {
-            @for (name, word) in named {
-                @if let Some((_, value)) = fields.iter().find(|(it, value)| *it == name && !value.is_empty()) {
-                    div { dt { (page.words.t(word)) } dd { @match value.parse::<ExecutionStatus>() {
+            @for FilterField { word, text, .. } in view.chosen.filter.fields() {
+                @if !text.is_empty() {
+                    div { dt { (page.words.t(word)) } dd { @match text.parse::<ExecutionStatus>() {
                         Ok(status) => (page.words.t(status_word(status))),
-                        Err(_) => code { (value) },
+                        Err(_) => code { (text) },
                     } } }
                 }
             }

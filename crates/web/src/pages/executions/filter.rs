@@ -1,7 +1,7 @@
 //! The filter of the list, as the address holds it.
 
 use noetl_app::{ExecutionFilter, ExecutionQuery, HistogramQuery, PathFilter};
-use noetl_model::{ExecutionId, ExecutionStatus, Label, Timestamp};
+use noetl_model::{Actor, ExecutionId, ExecutionStatus, Label, Timestamp};
 use serde::Deserialize;
 
 use crate::address::with_query;
@@ -9,7 +9,20 @@ use crate::address::with_query;
 /// Number of executions per page.
 const PER_PAGE: usize = 50;
 
-/// The parameters of the list. Empty ones are not set; invalid ones are shown and have no effect.
+/// A parameter of the list that selects executions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::pages) struct FilterField<'a> {
+    pub(in crate::pages) name: &'static str,
+    /// The key of its label in the catalogues.
+    pub(in crate::pages) word: &'static str,
+    /// Its text; empty if the field selects nothing.
+    pub(in crate::pages) text: &'a str,
+    /// False if the text cannot be read; the list is not narrowed by it then.
+    pub(in crate::pages) is_valid: bool,
+}
+
+/// The parameters of the list. Empty ones are not set; invalid ones are named above the list, which
+/// ignores them, and no bulk action accepts them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(in crate::pages) struct ListFilter {
@@ -49,16 +62,31 @@ impl ListFilter {
     }
 
     /// Returns the fields that select executions, without those of the page.
-    pub(in crate::pages) fn fields(&self) -> [(&'static str, &str); 7] {
+    pub(in crate::pages) fn fields(&self) -> [FilterField<'_>; 7] {
+        let field = |name, word, text, is_valid: fn(&str) -> bool| {
+            let is_valid = given(text).is_none_or(is_valid);
+            FilterField { name, word, text, is_valid }
+        };
         [
-            ("status", &self.status),
-            ("playbook", &self.playbook),
-            ("from", &self.from),
-            ("until", &self.until),
-            ("parent", &self.parent),
-            ("label", &self.label),
-            ("actor", &self.actor),
+            field("status", "executions.status", &self.status, |it| {
+                it.parse::<ExecutionStatus>().is_ok()
+            }),
+            field("playbook", "executions.playbook", &self.playbook, |_| true),
+            field("from", "executions.from", &self.from, |it| instant(it).is_some()),
+            field("until", "executions.until", &self.until, |it| instant(it).is_some()),
+            field("parent", "executions.parent", &self.parent, |it| {
+                it.parse::<ExecutionId>().is_ok()
+            }),
+            field("label", "executions.label", &self.label, |it| {
+                label_parts(it).iter().all(|part| part.parse::<Label>().is_ok())
+            }),
+            field("actor", "executions.actor", &self.actor, |it| it.parse::<Actor>().is_ok()),
         ]
+    }
+
+    /// Returns the fields whose text cannot be read.
+    pub(in crate::pages) fn invalid(&self) -> Vec<FilterField<'_>> {
+        self.fields().into_iter().filter(|field| !field.is_valid).collect()
     }
 
     /// Returns the query of the list.
@@ -68,9 +96,9 @@ impl ListFilter {
                 status: self.status(),
                 path: given(&self.playbook).map(|part| PathFilter::Part(part.to_owned())),
                 catalog_id: None,
-                parent: self.parent.parse().ok(),
+                parent: given(&self.parent).and_then(|it| it.parse().ok()),
                 labels: labels(&self.label),
-                actor: self.actor.parse().ok(),
+                actor: given(&self.actor).and_then(|it| it.parse().ok()),
             },
             started_after: instant(&self.from),
             started_before: instant(&self.until),
@@ -92,7 +120,7 @@ impl ListFilter {
     }
 
     pub(super) fn status(&self) -> Option<ExecutionStatus> {
-        self.status.parse().ok()
+        given(&self.status).and_then(|it| it.parse().ok())
     }
 
     /// Returns the execution that another one is compared with.
@@ -151,16 +179,20 @@ impl ListFilter {
     }
 }
 
-/// Parses labels that are separated by commas; a value may have commas of its own.
 fn labels(text: &str) -> Vec<Label> {
+    label_parts(text).iter().filter_map(|part| part.parse().ok()).collect()
+}
+
+/// Splits labels that are separated by commas; a value may have commas of its own.
+fn label_parts(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    for part in text.split(',') {
+    for part in text.split(',').filter(|part| !part.trim().is_empty()) {
         match parts.last_mut() {
             Some(last) if !part.contains([':', '=']) => *last = format!("{last},{part}"),
             Some(_) | None => parts.push(part.to_owned()),
         }
     }
-    parts.iter().filter_map(|part| part.parse().ok()).collect()
+    parts
 }
 
 fn given(text: &str) -> Option<&str> {
@@ -196,6 +228,24 @@ mod tests {
         assert_eq!(read("note:a,b"), ["note:a,b"]);
         assert!(read("").is_empty());
         assert!(read("team").is_empty());
+    }
+
+    #[test]
+    fn fields_that_cannot_be_read_are_named() {
+        let filter = ListFilter {
+            status: "DONE".into(),
+            from: "soon".into(),
+            until: "2026-11-17".into(),
+            parent: "x".into(),
+            label: "team:ops, env".into(),
+            ..ListFilter::default()
+        };
+        let names: Vec<_> = filter.invalid().iter().map(|field| field.name).collect();
+        assert_eq!(names, ["status", "from", "parent"], "a label may contain a comma");
+        let label = ListFilter { label: "team".into(), ..ListFilter::default() };
+        assert_eq!(label.invalid().first().map(|field| field.name), Some("label"));
+        let blank = ListFilter { parent: " ".into(), label: " ,".into(), ..ListFilter::default() };
+        assert!(blank.invalid().is_empty());
     }
 
     #[test]

@@ -20,6 +20,10 @@ pub(super) fn executions(page: &PageRequest, view: &ExecutionsView) -> Markup {
     html! {
         header.page-head { h1 { (page.t("nav.executions")) } }
         (filters(page, view))
+        @for field in view.filter.invalid() {
+            @let values = [("field", page.words.t(field.word)), ("text", field.text)];
+            (hint(&html! { (page.words.fill("executions.ignored", &values)) }))
+        }
         @if let Some(first) = view.filter.compared() { (choosing(page, view, first)) }
         @if let Some(counts) = view.histogram.as_ref().filter(|_| !view.executions.is_empty()) {
             (histogram(page, counts, |from, until| view.filter.within(from, until).address(),
@@ -108,8 +112,8 @@ fn filters(page: &PageRequest, view: &ExecutionsView) -> Markup {
 fn bulk_form(page: &PageRequest, view: &ExecutionsView) -> Markup {
     html! {
         form.bulk id=(SELECTION_FORM) method="get" action="/ui/executions/bulk" {
-            @for (name, value) in view.filter.fields() {
-                @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+            @for field in view.filter.fields() {
+                @if !field.text.is_empty() { input type="hidden" name=(field.name) value=(field.text); }
             }
             span.soft { (page.t("bulk.selection")) }
             button type="submit" name="action" value="cancel" { (page.t("bulk.cancel_more")) }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use noetl_app::CatalogEntry;
 
-use super::CatalogFilter;
+use super::PlaybooksView;
 use super::tree::Folder;
 use crate::components::empty::empty;
 use crate::components::id::playbook_address;
@@ -11,7 +11,8 @@ use crate::components::time::time;
 use crate::pages::editor::NEW;
 use crate::request::PageRequest;
 
-pub(super) fn playbooks(page: &PageRequest, filter: &CatalogFilter, root: &Folder) -> Markup {
+pub(super) fn playbooks(page: &PageRequest, view: &PlaybooksView) -> Markup {
+    let PlaybooksView { filter, root, .. } = view;
     let is_narrow = !filter.q.is_empty() || filter.archived == "on";
     html! {
         header.page-head { h1 { (page.t("nav.playbooks")) }
@@ -34,6 +35,24 @@ pub(super) fn playbooks(page: &PageRequest, filter: &CatalogFilter, root: &Folde
         } @else {
             (empty(page.t("playbooks.empty"), page.t("playbooks.empty_more"),
                 Some("noetl register examples/hello_world.yaml")))
+        }
+        (pages(page, view))
+    }
+}
+
+/// Draws the links to the first and to the next page, if the catalog has more than one.
+fn pages(page: &PageRequest, view: &PlaybooksView) -> Markup {
+    let is_first = view.filter.after.is_empty();
+    html! {
+        @if !is_first || view.next.is_some() {
+            nav.pages aria-label=(page.t("executions.pages")) {
+                @if is_first { span {} } @else {
+                    a href=(view.filter.address("")) { (page.t("playbooks.first")) }
+                }
+                @if let Some(next) = &view.next {
+                    a href=(view.filter.address(next)) rel="next" { (page.t("playbooks.more")) }
+                }
+            }
         }
     }
 }
