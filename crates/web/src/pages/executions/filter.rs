@@ -15,7 +15,7 @@ pub(in crate::pages) struct FilterField<'a> {
     pub(in crate::pages) name: &'static str,
     /// The key of its label in the catalogues.
     pub(in crate::pages) word: &'static str,
-    /// Its text; empty if the field selects nothing.
+    /// The text of the field; empty if it selects nothing.
     pub(in crate::pages) text: &'a str,
     /// False if the text cannot be read; the list is not narrowed by it then.
     pub(in crate::pages) is_valid: bool,
