@@ -13,6 +13,7 @@ mod catalog;
 mod credentials;
 mod dashboard;
 mod document_editing;
+mod executed_call;
 mod executions;
 mod existing_worker;
 mod feeds;
@@ -61,6 +62,7 @@ pub use dashboard::{DashboardCounts, NewestExecutions};
 pub use document_editing::{
     ANALYZED_BYTES_MAX, DocumentTooLong, analyze_document, complete_document, document_findings,
 };
+pub use executed_call::{IssuedTask, without_secrets};
 pub use executions::{
     EndError, EndedExecution, EventOrder, EventQuery, ExecutionList, ExecutionNode,
     ExecutionOverview, ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook,

@@ -93,7 +93,7 @@ pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> O
         step: open.step.clone(),
         label: task.label.clone(),
         tool: open.tool,
-        config: config_of(step, task, open),
+        config: config_of(step, task, open.task.place),
         bindings: open.bindings.clone(),
         is_strict: playbook.missing == MissingValues::Fail,
         timeout_ms: task
@@ -107,9 +107,27 @@ pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> O
     })
 }
 
+/// The tool of a task and its settings as written, with the step's `input` as defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenCall {
+    pub tool: ToolKind,
+    pub config: Value,
+}
+
+/// Returns the call of the tool at a place of a step, as a worker gets it before its templates are
+/// rendered; `None` if the playbook has no such task.
+pub fn written_call(playbook: &Playbook, step: &str, place: Place) -> Option<WrittenCall> {
+    let (step, task) = task_at(playbook, step, place)?;
+    Some(WrittenCall { tool: task.tool, config: config_of(step, task, place) })
+}
+
 fn task_of<'p>(playbook: &'p Playbook, open: &CommandState) -> Option<(&'p Step, &'p Task)> {
-    let step = playbook.step(playbook.index_of(open.step.as_str())?);
-    let index = match open.task.place {
+    task_at(playbook, open.step.as_str(), open.task.place)
+}
+
+fn task_at<'p>(playbook: &'p Playbook, step: &str, place: Place) -> Option<(&'p Step, &'p Task)> {
+    let step = playbook.step(playbook.index_of(step)?);
+    let index = match place {
         Place::Task(task) | Place::Item { task, .. } => task,
         Place::Claim { .. } => {
             return match &step.repeat.as_ref()?.source {
@@ -123,14 +141,12 @@ fn task_of<'p>(playbook: &'p Playbook, open: &CommandState) -> Option<(&'p Step,
 }
 
 /// Returns a task's configuration as written, with the step's `input` as defaults of the task's.
-fn config_of(step: &Step, task: &Task, open: &CommandState) -> Value {
+fn config_of(step: &Step, task: &Task, place: Place) -> Value {
     let Value::Object(mut config) = task.config.source().clone() else {
         return task.config.source().clone();
     };
     let mut input = Map::new();
-    if let (Place::Item { .. }, Some(repeat), ToolKind::Python) =
-        (open.task.place, &step.repeat, task.tool)
-    {
+    if let (Place::Item { .. }, Some(repeat), ToolKind::Python) = (place, &step.repeat, task.tool) {
         for name in [repeat.iterator.as_str(), "_index", "_total"] {
             input.insert(name.to_owned(), json!(format!("{{{{ {name} }}}}")));
         }
@@ -219,7 +235,7 @@ pub fn child_request(
         ) => return Ok(ChildCall::Settled),
     }
     let variables = LoadedBindings::load(open, given)?;
-    let rendered = rendered_within(&config_of(step, task, open), &variables, given)?;
+    let rendered = rendered_within(&config_of(step, task, open.task.place), &variables, given)?;
     let request = rendered.and_then(|config| request_of(&config, &variables, state, command));
     Ok(match request {
         Ok(request) => ChildCall::Start(request),
@@ -237,7 +253,7 @@ pub(crate) fn rendered_config(
     let open = state.commands.get(&command).expect("the command is open");
     let (step, task) = task_of(given.playbook, open).expect("a command's task is in the playbook");
     let variables = LoadedBindings::load(open, given)?;
-    rendered_within(&config_of(step, task, open), &variables, given)
+    rendered_within(&config_of(step, task, open.task.place), &variables, given)
 }
 
 /// Renders settings within the work limit of a decision.

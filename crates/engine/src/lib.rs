@@ -57,8 +57,8 @@ pub use inspect::{
     ArcCount, CommandView, CommandWait, LatestRun, OpenPart, RunEnd, StepSkip, StepState, TimeLimit,
 };
 pub use lease::{
-    ChildCall, ChildPlaybook, ChildRequest, HolderStatus, child_request, holder_status, lease_of,
-    leased_with_report,
+    ChildCall, ChildPlaybook, ChildRequest, HolderStatus, WrittenCall, child_request,
+    holder_status, lease_of, leased_with_report, written_call,
 };
 pub use limit::grant_slots;
 pub use recorded_input::{EventOrigin, origin_of, recorded_form};

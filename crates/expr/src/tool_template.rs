@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use noetl_model::{ErrorKind, Lease, ToolError, ToolKind};
+use noetl_model::{CommandId, ErrorKind, ExecutionId, Lease, StepName, ToolError, ToolKind};
 use serde_json::{Map, Value};
 
 use crate::syntax::is_template;
@@ -51,14 +51,24 @@ pub struct CommandFacts(BTreeMap<&'static str, String>);
 
 impl CommandFacts {
     pub fn new(lease: &Lease, worker: Option<&str>, server_url: Option<&str>) -> Self {
-        let facts = [
-            ("worker_id", worker.map(str::to_owned)),
-            ("server_url", server_url.map(str::to_owned)),
-            ("command_id", Some(format!("{}:{}", lease.execution, lease.command))),
-            ("node_name", Some(lease.step.to_string())),
-            ("action", Some(lease.tool.to_string())),
-        ];
-        Self(facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect())
+        let mut facts = Self::of_command(lease.execution, lease.command, &lease.step, lease.tool);
+        let more = [("worker_id", worker), ("server_url", server_url)];
+        facts.0.extend(more.into_iter().filter_map(|(name, fact)| Some((name, fact?.to_owned()))));
+        facts
+    }
+
+    /// Returns the facts that are known without a worker.
+    pub fn of_command(
+        execution: ExecutionId,
+        command: CommandId,
+        step: &StepName,
+        tool: ToolKind,
+    ) -> Self {
+        Self(BTreeMap::from([
+            ("command_id", format!("{execution}:{command}")),
+            ("node_name", step.to_string()),
+            ("action", tool.to_string()),
+        ]))
     }
 }
 
@@ -94,7 +104,8 @@ impl ToolTemplate {
         Self::parse_with(lease.tool, &lease.config, missing)
     }
 
-    fn parse_with(
+    /// Parses settings of a tool.
+    pub fn parse_with(
         tool: ToolKind,
         source: &Value,
         missing: MissingValues,

@@ -3,6 +3,8 @@
 //! Invariant: the size of the drawing is bounded, whatever the value is.
 
 use maud::{Markup, html};
+use noetl_app::without_secrets;
+use noetl_model::holds_sealed;
 use serde_json::Value;
 
 use crate::layout::{Icon, icon};
@@ -22,8 +24,13 @@ const SEARCHED_FROM: usize = 12;
 /// Maximum number of values that are drawn in total.
 const VALUES_MAX: usize = 2000;
 
-/// Draws a value as a tree; a script adds a search and the path of the chosen row.
+/// Draws a value as a tree; a script adds a search and the path of the chosen row. Secret inputs are
+/// masked.
 pub(crate) fn json_tree(value: &Value) -> Markup {
+    if holds_sealed(value) { tree(&without_secrets(value.clone())) } else { tree(value) }
+}
+
+fn tree(value: &Value) -> Markup {
     let mut left = VALUES_MAX;
     let drawn = node(None, value, 0, &mut left);
     let has_search = VALUES_MAX - left >= SEARCHED_FROM;

@@ -105,9 +105,10 @@ async fn a_failed_execution_opens_at_its_failure() {
             Failed in step bill, attempt 1
             exceptionno address <b>
             Input
-            {1}
-            ctx{1}
-            total42
+            {2}
+            codepass
+            input{1}
+            amount42
             From upstreamload
             {1}
             total42
@@ -130,6 +131,11 @@ async fn a_failed_execution_opens_at_its_failure() {
             Entered from load, because of {{ ctx.total > workload.minimum }} (ctx.total = 42, workload.minimum = 10)
             exceptionno address <b>
             Input
+            {2}
+            codepass
+            input{1}
+            amount42
+            Values that it reads
             {1}
             ctx{1}
             total42
@@ -240,7 +246,8 @@ async fn a_step_says_which_arcs_it_took_and_why() {
             loadcompleted
             Entered first: the execution begins here.
             Input
-            {}
+            {1}
+            codepass
             Template
             {1}
             codepass
@@ -392,4 +399,40 @@ async fn the_initiator_of_an_execution_is_named_and_linked() {
     let above = Origin::Linked { execution: first, depth: 1 };
     let (shown, list) = initiated(&site, above).await;
     assert!(shown.contains("Step of") && list.contains("Step of"), "{shown}");
+}
+
+const SECRETIVE: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: secretive, path: shop/secretive}
+inputs:
+  token: {type: string, required: true, secret: true}
+  who: {type: string, default: Ada}
+workflow:
+  - step: greet
+    tool:
+      kind: python
+      code: 'pass'
+      input:
+        token: '{{ workload.token }}'
+        text: 'Hello {{ workload.who }}'
+        key: '{{ keychain.shop.key }}'
+";
+
+#[tokio::test(start_paused = true)]
+async fn the_input_of_a_step_is_rendered_without_secrets() {
+    let site = Site::new();
+    site.app.register(SECRETIVE).await.expect("a playbook");
+    let playbook = PlaybookChoice::Path { path: "shop/secretive".to_owned(), version: None };
+    let inputs = Map::from_iter([("token".to_owned(), json!("hunter2"))]);
+    let started = site.app.start(StartRequest::new(playbook, inputs)).await.expect("it starts");
+    let shown = site.get(&format!("/ui/executions/{}?step=greet", started.execution)).await;
+    let text = content_text(&shown.body);
+    let input = text.split("Input").nth(1).expect("the inspector shows the input");
+    assert!(input.contains("token***"), "{text}");
+    assert!(input.contains("textHello Ada"), "{text}");
+    assert!(input.contains("key{{ keychain.shop.key }}"), "{text}");
+    for secret in ["hunter2", "noetl:sealed"] {
+        assert!(!shown.body.contains(secret), "{secret}: {text}");
+    }
 }

@@ -5,7 +5,7 @@ use noetl_api::wire::PositionValue;
 
 use super::address::Tab;
 use super::attempts::RunRecord;
-use super::inspector::{bindings_value, error_part, streams};
+use super::inspector::{call, error_part, streams};
 use super::view::{ExecutionView, SelectedStep};
 use crate::components::action::{Action, action};
 use crate::components::id::execution_address;
@@ -30,10 +30,7 @@ pub(super) fn failure(page: &PageRequest, view: &ExecutionView, failed: &Selecte
             div.columns {
                 div {
                     h3 { (page.t("exec.input")) }
-                    @match telling {
-                        Some(telling) if !telling.bindings.0.is_empty() => (json_tree(&bindings_value(&telling.bindings))),
-                        Some(_) | None => p.soft { (page.t("exec.no_input")) },
-                    }
+                    (call(page, failed))
                 }
                 div {
                     h3 { (page.t("exec.upstream")) }

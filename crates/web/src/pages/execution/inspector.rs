@@ -44,7 +44,10 @@ pub(super) fn inspector(page: &PageRequest, view: &ExecutionView) -> Markup {
             None => @if let Some(error) = &step.error { (error_part(page, error)) },
         }
         @if let Some(telling) = telling {
-            (part(page.t("exec.input"), true, &json_tree(&bindings_value(&telling.bindings))))
+            (part(page.t("exec.input"), true, &call(page, selected)))
+            @if !telling.bindings.0.is_empty() {
+                (part(page.t("exec.values"), false, &json_tree(&bindings_value(&telling.bindings))))
+            }
         }
         @if let Some(declared) = declared {
             (part(page.t("exec.template"), false, &template(declared, telling)))
@@ -82,6 +85,15 @@ fn chosen_command(page: &PageRequest, view: &ExecutionView, command: &CommandRec
             Some(CommandEnd::Cancelled(reason)) => p.soft { (reason) },
             None => {},
         }
+    }
+}
+
+/// Draws the settings that a tool was called with, as rendered.
+pub(super) fn call(page: &PageRequest, selected: &SelectedStep) -> Markup {
+    match &selected.call {
+        Some(Ok(settings)) => json_tree(settings),
+        Some(Err(error)) => error_part(page, error),
+        None => html! { p.soft { (page.t("exec.no_call")) } },
     }
 }
 
@@ -196,12 +208,12 @@ pub(super) fn error_part(page: &PageRequest, error: &ToolError) -> Markup {
 }
 
 /// Returns the variables of a command as an object; large ones by their size.
-pub(super) fn bindings_value(bindings: &Bindings) -> Value {
+fn bindings_value(bindings: &Bindings) -> Value {
     let fields = bindings.0.iter().map(|(name, payload)| (name.clone(), payload_value(payload)));
     Value::Object(fields.collect::<Map<String, Value>>())
 }
 
-pub(super) fn payload_value(payload: &Payload) -> Value {
+fn payload_value(payload: &Payload) -> Value {
     match payload {
         Payload::Inline(value) => (**value).clone(),
         Payload::Ref(reference) => json!({ "_stored": format!("{} B", reference.size) }),

@@ -7,12 +7,13 @@ use noetl_api::wire::{
     PositionStep, TimelineWindow,
 };
 use noetl_app::{
-    CriticalRun, Initiator, KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint,
+    CriticalRun, Initiator, IssuedTask, KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint,
 };
 use noetl_model::{
-    CommandId, Event, ExecutionId, ExecutionStatus, LogOrigin, Logs, Recorded, Seq, StepStatus,
-    Summary,
+    CommandId, Event, ExecutionId, ExecutionStatus, LogOrigin, Logs, Recorded, Seq, StepName,
+    StepStatus, Summary, ToolError,
 };
+use serde_json::Value;
 
 use super::address::{Here, PositionQuery, Tab};
 use super::attempts::{CommandRecord, RunRecord};
@@ -72,6 +73,9 @@ pub(super) struct SelectedStep {
     pub(super) run: Option<RunRecord>,
     /// The guards of the step's arcs, with the values they read when the step ended.
     pub(super) guards: Vec<GuardView>,
+    /// The settings that the telling command called its tool with, or why they cannot be rendered;
+    /// `None` if the playbook has no such task.
+    pub(super) call: Option<Result<Value, ToolError>>,
     /// The end of what the telling command has printed.
     pub(super) printed: Logs,
     /// The guards that led to the step or skipped it, with the values they read.
@@ -159,7 +163,7 @@ impl ExecutionView {
         let whole = LogPartQuery::default();
         let marks = app.log_density(execution, whole, here.axis, Some(BUCKETS)).await?;
         let selected = match here.step.as_deref() {
-            Some(name) => SelectedStep::load(page, &state, &here, name).await?,
+            Some(name) => SelectedStep::load(page, &state, &here, &drawn, name).await?,
             None => None,
         };
         let content = TabContent::load(app, &here, &state).await?;
@@ -229,6 +233,7 @@ impl SelectedStep {
         page: &PageRequest,
         state: &PositionState,
         here: &Here,
+        drawn: &DrawnPlaybook,
         name: &str,
     ) -> Result<Option<Self>, PageError> {
         let Some(step) = state.steps.iter().find(|step| step.name == name).cloned() else {
@@ -249,11 +254,32 @@ impl SelectedStep {
         };
         let reasons = reasons(page, state, execution, &step, run.as_ref()).await?;
         let chosen = chosen.filter(|it| run.as_ref().is_some_and(|run| run.command(*it).is_some()));
-        let mut shown = Self { step, run, guards, reasons, chosen, printed: Logs::default() };
-        if let Some(command) = shown.telling().map(|telling| telling.command) {
-            shown.printed = logs::printed(page.app(), here, state, command).await?;
+        let printed = Logs::default();
+        let mut shown = Self { step, run, guards, reasons, chosen, call: None, printed };
+        if let Some(telling) = shown.telling().cloned() {
+            shown.call = shown.call_of(page, execution, drawn, &telling).await;
+            shown.printed = logs::printed(page.app(), here, state, telling.command).await?;
         }
         Ok(Some(shown))
+    }
+
+    /// Renders the settings that a command called its tool with.
+    async fn call_of(
+        &self,
+        page: &PageRequest,
+        execution: ExecutionId,
+        drawn: &DrawnPlaybook,
+        command: &CommandRecord,
+    ) -> Option<Result<Value, ToolError>> {
+        let (playbook, _) = drawn.graph.as_ref()?;
+        let issued = IssuedTask {
+            execution,
+            command: command.command,
+            step: &StepName::new(&self.step.name),
+            place: command.task.place,
+            bindings: &command.bindings,
+        };
+        page.app().executed_call(playbook, issued).await
     }
 
     /// Returns the command that the inspector shows: the chosen one, else the one that tells most.
