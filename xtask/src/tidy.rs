@@ -7,6 +7,7 @@ mod catalogue;
 mod comments;
 mod compatibility;
 mod crates;
+mod dependencies;
 mod imports;
 mod layers;
 mod lengths;
@@ -63,6 +64,7 @@ const CHECKS: &[fn(&SourceTree) -> Vec<TidyFault>] = &[
     comments::function_names_name_the_thing_first,
     compatibility::every_rule_is_held_up_by_a_test,
     crates::crates_are_complete,
+    dependencies::dependencies_are_used,
     imports::storage_is_below_the_application,
     lengths::functions_and_files_are_short,
     modules::every_file_is_a_module,

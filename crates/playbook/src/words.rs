@@ -284,7 +284,7 @@ pub(crate) const STEP: &KeyTable = &KeyTable {
         ),
         now("desc", KeyType::Text, "What the step is for."),
         now("description", KeyType::Text, "What the step is for."),
-        now("when", KeyType::Condition, "The step is passed over unless this holds."),
+        now("when", KeyType::Condition, "The step is skipped unless this condition is true."),
         now("input", KeyType::FreeMap, "Variables for every task of the step."),
         now("loop", KeyType::Table("loop"), "Do the step once for each item."),
         now(
