@@ -24,6 +24,14 @@ pub enum WorkChange<'a> {
         task: TaskAddress,
         step: &'a StepName,
     },
+    /// A command, which the next change issues, has to wait for a slot of a limit first.
+    SlotRequested {
+        command: CommandId,
+    },
+    /// A command has its slot, and waits for a worker.
+    SlotGranted {
+        command: CommandId,
+    },
     /// A command, which waited for a worker, is carried out or waits for something else.
     CommandHeld {
         command: CommandId,
@@ -95,6 +103,12 @@ impl Event {
             }
             Event::CommandIssued { command, task, step, .. } => {
                 WorkChange::CommandIssued { command: *command, task: *task, step }
+            }
+            Event::SlotRequested { command: Some(command), .. } => {
+                WorkChange::SlotRequested { command: *command }
+            }
+            Event::SlotGranted { command: Some(command), .. } => {
+                WorkChange::SlotGranted { command: *command }
             }
             Event::CommandClaimed { command, attempt, .. } => {
                 held(*command, WorkHolder::Worker { claims: attempt.0 })

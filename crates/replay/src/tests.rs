@@ -1,13 +1,16 @@
 //! Tests of pictures, differences and timelines.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use noetl_model::{CommandId, Event, ForkPoint, Outcome as Told, Recorded};
+use noetl_engine::{ApprovalDecision, Input};
+use noetl_model::{CommandId, Event, ForkPoint, LimitName, Outcome as Told, Recorded, Verdict};
 use noetl_testkit::{Story, StoryOptions};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{ComparableState, Difference, Operation, TimelineFold, critical_path, difference};
+use crate::{RowActivity, RowSegment, WindowFold};
 
 const PLAYBOOK: &str = "
 apiVersion: noetl.io/v2
@@ -293,4 +296,73 @@ fn states_differ_in_steps_and_arcs_and_equal_ones_do_not() {
     let none = crate::state_difference(&after, &after);
     assert!(none.steps.is_empty() && none.arcs.is_empty() && none.context.is_empty());
     assert_eq!((none.status, none.open), (None, None));
+}
+
+const WAITING: &str = "
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: waiting, path: demo/waiting}
+workflow:
+  - step: start
+    limit: {name: crm, max: 1}
+    tool: {kind: rhai, code: '1'}
+    next: {arcs: [{step: ask}]}
+  - step: ask
+    tool: {kind: approval, title: Release}
+";
+
+/// Returns the log of an execution that waits 5 seconds for a slot, 1 for a worker, runs for 2 and
+/// waits 20 for an approval.
+fn waiting() -> Vec<Recorded> {
+    let mut story = Story::begin(WAITING, StoryOptions::default());
+    let pass =
+        |story: &mut Story, seconds| story.now = story.now.after(Duration::from_secs(seconds));
+    pass(&mut story, 5);
+    let limit = LimitName::new("crm").unwrap();
+    story.tell(&Input::SlotGranted { command: Some(CommandId(0)), limit }).unwrap();
+    pass(&mut story, 1);
+    story.claim(CommandId(0), 1, "w").unwrap();
+    pass(&mut story, 2);
+    story.report(CommandId(0), 1, "w", Told::Completed { output: json!(1).into() }).unwrap();
+    pass(&mut story, 20);
+    let decision = ApprovalDecision {
+        command: CommandId(1),
+        verdict: Verdict::Approve,
+        actor: None,
+        comment: None,
+        values: Map::new(),
+    };
+    story.tell(&Input::Decide(decision)).unwrap();
+    assert!(story.status().is_terminal());
+    story.log
+}
+
+#[test]
+fn waits_for_a_slot_and_for_an_approval_are_told_from_other_waits() {
+    let log = waiting();
+    let mut fold = TimelineFold::new(Story::EXECUTION);
+    log.iter().for_each(|recorded| fold.see(recorded));
+    let spent = fold.finish(None).spent;
+    let seconds = |micros: u64| micros / 1_000_000;
+    assert_eq!(
+        [spent.slot, spent.worker, spent.running, spent.approval, spent.timer].map(seconds),
+        [5, 1, 2, 20, 0]
+    );
+    let mut fold = WindowFold::new(None, BTreeSet::new());
+    log.iter().for_each(|recorded| fold.see(recorded));
+    let rows = fold.finish();
+    let activities = |step: &str| -> Vec<(RowActivity, u64)> {
+        let segments = rows[step].segments.iter();
+        let length = |it: &RowSegment| it.to.expect("it has ended").since(it.from).as_secs();
+        segments.map(|it| (it.activity, length(it))).collect()
+    };
+    assert_eq!(
+        activities("start"),
+        [
+            (RowActivity::WaitingForSlot, 5),
+            (RowActivity::WaitingForWorker, 1),
+            (RowActivity::Running, 2)
+        ]
+    );
+    assert_eq!(activities("ask").last(), Some(&(RowActivity::WaitingForApproval, 20)));
 }

@@ -4,7 +4,7 @@
 
 mod spent;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use noetl_model::{
@@ -128,6 +128,8 @@ pub struct TimelineFold {
     runs: BTreeMap<RunId, TimelineRun>,
     open: BTreeMap<CommandId, TimelineCommand>,
     timers: BTreeMap<TimerId, RunId>,
+    /// The commands to be issued that wait for a slot first.
+    slots: BTreeSet<CommandId>,
     /// For each step, the run that ended last: the number of its end and the index of its span.
     ended: BTreeMap<StepName, (u64, usize)>,
     ends: u64,
@@ -164,6 +166,7 @@ impl TimelineFold {
             runs: BTreeMap::new(),
             open: BTreeMap::new(),
             timers: BTreeMap::new(),
+            slots: BTreeSet::new(),
             ended: BTreeMap::new(),
             ends: 0,
             last: None,
@@ -198,6 +201,10 @@ impl TimelineFold {
             WorkChange::CommandIssued { command, task, step } => {
                 self.issued(command, task.run, step, task.place.item(), at);
             }
+            WorkChange::SlotRequested { command } => {
+                self.slots.insert(command);
+            }
+            WorkChange::SlotGranted { command } => self.granted(command, at),
             WorkChange::CommandHeld { command, by } => {
                 let claims = if let WorkHolder::Worker { claims } = by { claims } else { 0 };
                 self.taken(command, Activity::of(by), claims, at);
@@ -325,8 +332,10 @@ impl TimelineFold {
     ) {
         let span = (self.commands.len() < TIMELINE_SPANS_MAX).then_some(self.commands.len());
         self.truncated |= span.is_none();
-        self.open.insert(command, TimelineCommand { run, activity: Activity::Worker, span });
-        self.change(run, None, Some(Activity::Worker), at);
+        let waits_for_slot = self.slots.remove(&command);
+        let activity = if waits_for_slot { Activity::Slot } else { Activity::Worker };
+        self.open.insert(command, TimelineCommand { run, activity, span });
+        self.change(run, None, Some(activity), at);
         if let Some(of_run) = self.runs.get(&run).and_then(|open| open.span) {
             self.steps[of_run].commands += 1;
         }
@@ -343,6 +352,13 @@ impl TimelineFold {
                 outcome: TimelineOutcome::Running,
             });
         }
+    }
+
+    fn granted(&mut self, command: CommandId, at: Timestamp) {
+        let Some(open) = self.open.get_mut(&command) else { return };
+        let before = std::mem::replace(&mut open.activity, Activity::Worker);
+        let run = open.run;
+        self.change(run, Some(before), Some(Activity::Worker), at);
     }
 
     fn taken(&mut self, command: CommandId, activity: Activity, attempts: u32, at: Timestamp) {

@@ -27,7 +27,9 @@ pub enum RowActivity {
     Running,
     Child,
     WaitingForWorker,
+    WaitingForSlot,
     WaitingForSignal,
+    WaitingForApproval,
     WaitingForTimer,
 }
 
@@ -37,7 +39,7 @@ impl RowActivity {
             WorkHolder::Worker { .. } => Self::Running,
             WorkHolder::Child => Self::Child,
             WorkHolder::Condition(condition) => Self::of_wait(condition),
-            WorkHolder::Approval => Self::WaitingForTimer,
+            WorkHolder::Approval => Self::WaitingForApproval,
         }
     }
 
@@ -101,6 +103,8 @@ pub struct WindowFold {
     expanded: BTreeSet<StepName>,
     commands: BTreeMap<CommandId, OpenAttempt>,
     timers: BTreeMap<TimerId, StepName>,
+    /// The commands to be issued that wait for a slot first.
+    slots: BTreeSet<CommandId>,
     /// The step of each run that is open.
     runs: BTreeMap<RunId, StepName>,
     spans: usize,
@@ -132,6 +136,7 @@ impl WindowFold {
             expanded,
             commands: BTreeMap::new(),
             timers: BTreeMap::new(),
+            slots: BTreeSet::new(),
             runs: BTreeMap::new(),
             spans: 0,
             is_truncated: false,
@@ -146,16 +151,17 @@ impl WindowFold {
             match part {
                 OpenPart::Command(open) => {
                     let (activity, since) = match open.waits_for {
-                        CommandWait::Worker | CommandWait::Slot(_) | CommandWait::Resumption(_) => {
+                        CommandWait::Worker | CommandWait::Resumption(_) => {
                             (RowActivity::WaitingForWorker, open.issued_at)
                         }
+                        CommandWait::Slot(_) => (RowActivity::WaitingForSlot, open.issued_at),
                         CommandWait::Report { since, .. }
                         | CommandWait::Callback { claimed_at: since, .. } => {
                             (RowActivity::Running, since)
                         }
                         CommandWait::Child { since, .. } => (RowActivity::Child, since),
                         CommandWait::Approval { since, .. } => {
-                            (RowActivity::WaitingForTimer, since)
+                            (RowActivity::WaitingForApproval, since)
                         }
                         CommandWait::Condition { condition, since, .. } => {
                             (RowActivity::of_wait(condition), since)
@@ -187,7 +193,17 @@ impl WindowFold {
                 self.runs.remove(&run);
             }
             WorkChange::CommandIssued { command, task, step } => {
-                self.begin(command, step, task, RowActivity::WaitingForWorker, at);
+                let activity = match self.slots.remove(&command) {
+                    true => RowActivity::WaitingForSlot,
+                    false => RowActivity::WaitingForWorker,
+                };
+                self.begin(command, step, task, activity, at);
+            }
+            WorkChange::SlotRequested { command } => {
+                self.slots.insert(command);
+            }
+            WorkChange::SlotGranted { command } => {
+                self.switch(command, RowActivity::WaitingForWorker, at, seq);
             }
             WorkChange::CommandHeld { command, by } => {
                 self.switch(command, RowActivity::of(by), at, seq);

@@ -126,7 +126,9 @@ pub enum TimelineActivity {
     Running,
     Child,
     WaitingForWorker,
+    WaitingForSlot,
     WaitingForSignal,
+    WaitingForApproval,
     WaitingForTimer,
 }
 

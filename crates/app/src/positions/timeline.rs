@@ -132,7 +132,9 @@ fn activity_of(activity: RowActivity) -> TimelineActivity {
         RowActivity::Running => TimelineActivity::Running,
         RowActivity::Child => TimelineActivity::Child,
         RowActivity::WaitingForWorker => TimelineActivity::WaitingForWorker,
+        RowActivity::WaitingForSlot => TimelineActivity::WaitingForSlot,
         RowActivity::WaitingForSignal => TimelineActivity::WaitingForSignal,
+        RowActivity::WaitingForApproval => TimelineActivity::WaitingForApproval,
         RowActivity::WaitingForTimer => TimelineActivity::WaitingForTimer,
     }
 }

@@ -1,5 +1,5 @@
-//! Time per activity. Of overlapping ones, the first of running, child, worker, signal, timer
-//! counts.
+//! Time per activity. Of overlapping ones, the first of running, child, worker, slot, signal,
+//! approval, timer counts.
 
 use noetl_model::{Timestamp, WaitCondition, WorkHolder};
 use serde::{Serialize, Serializer};
@@ -16,9 +16,15 @@ pub struct Spent {
     /// A command waited for a worker.
     #[serde(rename = "waiting_for_worker_seconds", serialize_with = "seconds")]
     pub worker: u64,
+    /// A command waited for a slot of a limit.
+    #[serde(rename = "waiting_for_slot_seconds", serialize_with = "seconds")]
+    pub slot: u64,
     /// A step waited for a signal.
     #[serde(rename = "waiting_for_signal_seconds", serialize_with = "seconds")]
     pub signal: u64,
+    /// A step waited for a decision.
+    #[serde(rename = "waiting_for_approval_seconds", serialize_with = "seconds")]
+    pub approval: u64,
     /// A retry or a step waited for a time.
     #[serde(rename = "waiting_for_timer_seconds", serialize_with = "seconds")]
     pub timer: u64,
@@ -29,7 +35,8 @@ pub struct Spent {
 
 impl Spent {
     pub fn total(&self) -> u64 {
-        self.running + self.child + self.worker + self.signal + self.timer + self.other
+        let waiting = self.worker + self.slot + self.signal + self.approval + self.timer;
+        self.running + self.child + waiting + self.other
     }
 }
 
@@ -48,7 +55,9 @@ pub(super) enum Activity {
     Running,
     Child,
     Worker,
+    Slot,
     Signal,
+    Approval,
     Timer,
 }
 
@@ -58,7 +67,8 @@ impl Activity {
             WorkHolder::Worker { .. } => Self::Running,
             WorkHolder::Child => Self::Child,
             WorkHolder::Condition(WaitCondition::Signal { .. }) => Self::Signal,
-            WorkHolder::Condition(WaitCondition::Time { .. }) | WorkHolder::Approval => Self::Timer,
+            WorkHolder::Condition(WaitCondition::Time { .. }) => Self::Timer,
+            WorkHolder::Approval => Self::Approval,
         }
     }
 }
@@ -70,7 +80,9 @@ pub(super) struct Meter {
     running: u32,
     child: u32,
     worker: u32,
+    slot: u32,
     signal: u32,
+    approval: u32,
     timer: u32,
     pub(super) spent: Spent,
 }
@@ -82,7 +94,9 @@ impl Meter {
             running: 0,
             child: 0,
             worker: 0,
+            slot: 0,
             signal: 0,
+            approval: 0,
             timer: 0,
             spent: Spent::default(),
         }
@@ -98,8 +112,12 @@ impl Meter {
             &mut spent.child
         } else if self.worker > 0 {
             &mut spent.worker
+        } else if self.slot > 0 {
+            &mut spent.slot
         } else if self.signal > 0 {
             &mut spent.signal
+        } else if self.approval > 0 {
+            &mut spent.approval
         } else if self.timer > 0 {
             &mut spent.timer
         } else {
@@ -128,7 +146,9 @@ impl Meter {
             Activity::Running => &mut self.running,
             Activity::Child => &mut self.child,
             Activity::Worker => &mut self.worker,
+            Activity::Slot => &mut self.slot,
             Activity::Signal => &mut self.signal,
+            Activity::Approval => &mut self.approval,
             Activity::Timer => &mut self.timer,
         }
     }

@@ -68,7 +68,9 @@ fn where_it_went(spent: &Spent) -> String {
         ("running", spent.running),
         ("in child executions", spent.child),
         ("waiting for a worker", spent.worker),
+        ("waiting for a slot", spent.slot),
         ("waiting for a signal", spent.signal),
+        ("waiting for an approval", spent.approval),
         ("waiting for a timer", spent.timer),
         ("other", spent.other),
     ];

@@ -70,10 +70,12 @@ pub(super) fn timeline(page: &PageRequest, view: &ExecutionView) -> Markup {
     }
 }
 
-const LEGEND: [(TimelineActivity, &str); 5] = [
+const LEGEND: [(TimelineActivity, &str); 7] = [
     (TimelineActivity::Running, "exec.working"),
     (TimelineActivity::WaitingForWorker, "exec.waits_worker"),
+    (TimelineActivity::WaitingForSlot, "exec.waits_slot"),
     (TimelineActivity::WaitingForSignal, "exec.waits_signal"),
+    (TimelineActivity::WaitingForApproval, "exec.waits_approval"),
     (TimelineActivity::WaitingForTimer, "exec.waits_timer"),
     (TimelineActivity::Child, "exec.waits_child"),
 ];
@@ -100,6 +102,12 @@ fn patterns() -> Markup {
                 }
                 pattern id="waits-signal" width="5" height="5" patternUnits="userSpaceOnUse" {
                     rect.ground width="5" height="5" {} rect.line.signal width="2" height="5" {}
+                }
+                pattern id="waits-slot" width="5" height="5" patternUnits="userSpaceOnUse" {
+                    rect.ground width="5" height="5" {} rect.line.slot width="5" height="1.2" {} rect.line.slot width="1.2" height="5" {}
+                }
+                pattern id="waits-approval" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)" {
+                    rect.ground width="6" height="6" {} rect.line.approval width="2.5" height="6" {}
                 }
                 pattern id="waits-child" width="4" height="4" patternUnits="userSpaceOnUse" {
                     rect.ground width="4" height="4" {} rect.line.child width="4" height="2" {}
@@ -381,7 +389,9 @@ fn span(
         TimelineActivity::Running => (3, 10),
         TimelineActivity::Child
         | TimelineActivity::WaitingForWorker
+        | TimelineActivity::WaitingForSlot
         | TimelineActivity::WaitingForSignal
+        | TimelineActivity::WaitingForApproval
         | TimelineActivity::WaitingForTimer => (5, 6),
     };
     bar(activity, is_failed, &percent(left), &percent(width), place)
@@ -400,7 +410,9 @@ fn bar(
         TimelineActivity::Running => ("works", None),
         TimelineActivity::Child => ("waits child", Some("url(#waits-child)")),
         TimelineActivity::WaitingForWorker => ("waits worker", Some("url(#waits-worker)")),
+        TimelineActivity::WaitingForSlot => ("waits slot", Some("url(#waits-slot)")),
         TimelineActivity::WaitingForSignal => ("waits signal", Some("url(#waits-signal)")),
+        TimelineActivity::WaitingForApproval => ("waits approval", Some("url(#waits-approval)")),
         TimelineActivity::WaitingForTimer => ("waits timer", Some("url(#waits-timer)")),
     };
     html! { rect class=(class) fill=[fill] x=(left) y=(top) width=(width) height=(height) {} }
