@@ -574,22 +574,22 @@ pub struct Recorded {
     pub prev: Option<Digest>,
 }
 
-impl Event {
-    /// Returns every payload of the event, so that large ones can be stored by reference.
-    pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
-        match self {
+/// Lists the payloads of an event, borrowed as the event is.
+macro_rules! payloads_of {
+    ($event:expr, $each:ident, $each_value:ident) => {
+        match $event {
             Event::ExecutionStarted { workload, .. } => vec![workload],
-            Event::ExecutionForked { workload, .. } => workload.iter_mut().collect(),
+            Event::ExecutionForked { workload, .. } => workload.$each().collect(),
             Event::LoopOpened { items: ItemSource::List { values, .. }, .. } => vec![values],
             Event::FrameOpened { rows, .. } => vec![rows],
             Event::IterationCompleted { output, .. }
             | Event::StepCompleted { output, .. }
-            | Event::StepFailed { output, .. } => output.iter_mut().collect(),
-            Event::CommandIssued { bindings, .. } => bindings.0.values_mut().collect(),
+            | Event::StepFailed { output, .. } => output.$each().collect(),
+            Event::CommandIssued { bindings, .. } => bindings.0.$each_value().collect(),
             Event::CommandCompleted { output, .. } | Event::ExecutionCompleted { output, .. } => {
                 vec![output]
             }
-            Event::CommandFailed { output, .. } => output.iter_mut().collect(),
+            Event::CommandFailed { output, .. } => output.$each().collect(),
             Event::SignalReceived { body, .. } => vec![body],
             Event::ApprovalDecided { values, .. } => vec![values],
             Event::LoopOpened { items: ItemSource::Range(_) | ItemSource::Cursor, .. }
@@ -621,5 +621,26 @@ impl Event {
             | Event::ExecutionRewound { .. }
             | Event::Reported { .. } => Vec::new(),
         }
+    };
+}
+
+impl Event {
+    /// Returns every payload of the event, so that large ones can be stored by reference.
+    pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
+        payloads_of!(self, iter_mut, values_mut)
+    }
+
+    /// Returns the digests of the large payloads that the event refers to.
+    pub fn payload_digests(&self) -> Vec<Digest> {
+        let mut digests = Vec::new();
+        if let Event::ContextUpdated { large, .. } = self {
+            digests.extend(large.values().map(|reference| reference.digest));
+        }
+        let payloads: Vec<&Payload> = payloads_of!(self, iter, values);
+        digests.extend(payloads.into_iter().filter_map(|payload| match payload {
+            Payload::Ref(reference) => Some(reference.digest),
+            Payload::Inline(_) => None,
+        }));
+        digests
     }
 }

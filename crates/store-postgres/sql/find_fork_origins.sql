@@ -10,3 +10,5 @@ JOIN noetl.execution AS origin
     ON origin.execution_id = point.execution_id AND origin.seq >= point.seq
 LEFT JOIN noetl.event AS next
     ON next.execution_id = point.execution_id AND next.seq = point.seq + 1
+-- The origin cannot be deleted before the fork is written.
+FOR KEY SHARE OF origin

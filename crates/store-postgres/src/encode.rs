@@ -4,6 +4,7 @@
 //! `migrations/160_index.sql`, `migrations/161_labels.sql` and `migrations/180_priority.sql`.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use noetl_model::{
     Actor, Digest, EventTag, ExecutionId, IndexEntry, Parent, Recorded, Summary, Timestamp,
@@ -57,11 +58,7 @@ pub(crate) fn bound(
             execution_id: execution.0,
             message: to_json(message),
         })))
-        .bind(rows(plan.payloads.iter().map(|(execution, digest, body)| PayloadColumns {
-            execution_id: execution.0,
-            sha256: bytes(digest),
-            body,
-        })))
+        .bind(rows(payloads(plan)))
         .bind(rows(
             plan.removed_index()
                 .map(|(execution, entry)| EncodeIndexRow::of(execution, entry, None)),
@@ -72,6 +69,24 @@ pub(crate) fn bound(
         ))
         .bind(Instant(now))
         .bind(footing == PlanBasis::Assumed)
+}
+
+/// Returns the payloads of a plan, and the references to payloads that are stored already.
+fn payloads<'a>(plan: &'a Plan<'_>) -> impl Iterator<Item = PayloadColumns<'a>> {
+    let row = |execution: &ExecutionId, digest, body| PayloadColumns {
+        execution_id: execution.0,
+        sha256: bytes(digest),
+        body,
+    };
+    let mut referred: BTreeSet<(ExecutionId, &Digest)> =
+        plan.references.iter().map(|(execution, digest)| (*execution, digest)).collect();
+    for (execution, digest, _) in &plan.payloads {
+        referred.remove(&(*execution, *digest));
+    }
+    let stored = plan.payloads.iter();
+    stored
+        .map(move |(execution, digest, body)| row(execution, digest, Some(*body)))
+        .chain(referred.into_iter().map(move |(execution, digest)| row(&execution, digest, None)))
 }
 
 /// Collects rows; `None` for an empty list, because NULL costs the server less than an empty array.
@@ -345,7 +360,8 @@ struct PostedMessage {
 struct PayloadColumns<'a> {
     execution_id: i64,
     sha256: &'a [u8],
-    body: &'a [u8],
+    /// `None` for a payload that is stored already.
+    body: Option<&'a [u8]>,
 }
 
 #[derive(sqlx_macros::Encode)]

@@ -8,7 +8,7 @@
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, query_scalar};
 
 /// The version of the append function that this server calls.
-const APPEND_VERSION: i64 = 4;
+const APPEND_VERSION: i64 = 5;
 
 /// The servers that may call functions of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

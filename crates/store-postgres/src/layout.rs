@@ -23,6 +23,11 @@ impl PgStore {
             idle: self.pool.idle(),
         })
     }
+
+    /// Returns zero: PostgreSQL reuses and returns space by itself.
+    pub(crate) async fn return_space(&self, _limit: usize) -> Result<u64, StoreError> {
+        Ok(0)
+    }
 }
 
 impl Shards {

@@ -55,6 +55,11 @@ pub(crate) fn is_conflict(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| matches!(&*code, "23505" | "40001" | "40P01"))
 }
 
+/// True if the lock timeout has passed.
+pub(crate) fn is_locked(error: &sqlx::Error) -> bool {
+    code(error).is_some_and(|code| code == "55P03")
+}
+
 /// True if the connection has ended, so that another one may work.
 pub(crate) fn is_disconnected(error: &sqlx::Error) -> bool {
     // The server sends class 57P before it ends a connection.

@@ -16,6 +16,7 @@ mod outbox;
 mod ports;
 mod reachability;
 mod records;
+mod retention;
 mod step_logs;
 
 use std::sync::Arc;

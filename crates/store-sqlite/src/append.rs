@@ -138,7 +138,7 @@ fn index_key(execution: ExecutionId, entry: &IndexEntry) -> (&str, &str, Executi
 }
 
 /// Returns the statements that write a plan, in order, each with its rows.
-fn tables(plan: &Plan<'_>) -> [(&'static str, String); 11] {
+fn tables(plan: &Plan<'_>) -> [(&'static str, String); 12] {
     let executions =
         plan.executions.iter().map(|(execution, change)| ExecutionRow::of(*execution, change));
     let events = plan.events.iter().map(|(execution, event)| EventRow::of(*execution, event));
@@ -151,6 +151,7 @@ fn tables(plan: &Plan<'_>) -> [(&'static str, String); 11] {
     [
         (include_str!("../sql/put_executions.sql"), array(executions)),
         (include_str!("../sql/append_events.sql"), array(events)),
+        (include_str!("../sql/put_payload_references.sql"), array(&plan.references)),
         (include_str!("../sql/put_feed_batch.sql"), array(places)),
         (include_str!("../sql/put_commands.sql"), array(open)),
         (include_str!("../sql/remove_commands.sql"), array(plan.ended_commands())),

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use noetl_model::Timestamp;
 use noetl_store::{Clock, ConnectionFigures, StoreError};
+use sqlx::{AssertSqlSafe, SqliteConnection, query, query_scalar};
 
 use crate::SqliteStore;
+use crate::row::store_error;
+use crate::store::Durability;
 
 impl SqliteStore {
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
@@ -18,6 +21,24 @@ impl SqliteStore {
 
     pub(crate) async fn expire(&self, _before: Timestamp) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// Returns free pages at the end of the file to the file system. A file that was created without
+    /// this ability has no such pages.
+    pub(crate) async fn return_space(&self, limit: usize) -> Result<u64, StoreError> {
+        let mut writer = self.writer(Durability::Lazy).await?;
+        let free = async |writer: &mut SqliteConnection| {
+            let pages = query_scalar::<_, i64>(include_str!("../sql/count_free_pages.sql"));
+            pages.fetch_one(writer).await.map_err(store_error)
+        };
+        let before = free(&mut writer).await?;
+        if before == 0 {
+            return Ok(0);
+        }
+        let vacuum = AssertSqlSafe(format!("PRAGMA incremental_vacuum({limit})"));
+        query(vacuum).fetch_all(&mut *writer).await.map_err(store_error)?;
+        let after = free(&mut writer).await?;
+        Ok(u64::try_from(before - after).unwrap_or(0))
     }
 
     pub(crate) fn write_fault(&self) -> Option<String> {
@@ -44,10 +65,8 @@ mod tests {
     use noetl_model::{Digest, Seq};
     use noetl_store::conformance::given::{A, start};
     use noetl_store::{Append, EventLog as _, Layout as _, SystemClock, WriteFault};
-    use sqlx::{AssertSqlSafe, query, query_scalar};
 
     use super::*;
-    use crate::store::Durability;
 
     /// Limits the file to a number of pages.
     async fn limit_pages(store: &SqliteStore, pages: i64) {

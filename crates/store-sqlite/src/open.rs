@@ -8,7 +8,9 @@ use std::time::Duration;
 use log::LevelFilter;
 use noetl_private_files as private_files;
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection, SqlitePool};
 use tokio::time::Instant;
 
@@ -153,17 +155,29 @@ pub(crate) async fn lazy_writer(path: &Path) -> Result<SqliteConnection, OpenErr
     connect(path, SqliteSynchronous::Normal).await
 }
 
+/// Opens a third writing connection, which does not check foreign keys.
+pub(crate) async fn erasing_writer(path: &Path) -> Result<SqliteConnection, OpenError> {
+    let options = writer_options(path, SqliteSynchronous::Full).foreign_keys(false);
+    options.connect().await.map_err(|error| open_error(path, error))
+}
+
 async fn connect(
     path: &Path,
     synchronous: SqliteSynchronous,
 ) -> Result<SqliteConnection, OpenError> {
-    let options = options(path)
+    writer_options(path, synchronous).connect().await.map_err(|error| open_error(path, error))
+}
+
+/// Returns the options of a writing connection. A new file gives space of deleted rows back in
+/// steps; an existing one keeps the way it was created with.
+fn writer_options(path: &Path, synchronous: SqliteSynchronous) -> SqliteConnectOptions {
+    options(path)
         .create_if_missing(true)
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous)
         .pragma("journal_size_limit", LOG_FILE_MAX)
-        .pragma("cache_size", WRITER_CACHE);
-    options.connect().await.map_err(|error| open_error(path, error))
+        .pragma("cache_size", WRITER_CACHE)
 }
 
 /// Returns a pool of reading connections, each opened on first use.

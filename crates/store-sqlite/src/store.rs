@@ -36,6 +36,9 @@ pub(crate) struct WriteConnections {
     /// The connection whose commits survive the death of the process and, after the next durable
     /// commit, a power loss. A flush is the largest cost of a small commit.
     lazy: SqliteConnection,
+    /// A durable connection that does not check foreign keys, for removing the summary of an
+    /// execution before its other rows.
+    erasing: SqliteConnection,
     /// The connection whose transaction may be unfinished.
     unfinished: Option<Durability>,
 }
@@ -45,6 +48,7 @@ pub(crate) struct WriteConnections {
 pub(crate) enum Durability {
     Durable,
     Lazy,
+    Erasing,
 }
 
 impl WriteConnections {
@@ -52,6 +56,7 @@ impl WriteConnections {
         match durability {
             Durability::Durable => &mut self.durable,
             Durability::Lazy => &mut self.lazy,
+            Durability::Erasing => &mut self.erasing,
         }
     }
 }
@@ -81,6 +86,7 @@ impl Deref for ManualTransaction<'_> {
         match self.durability {
             Durability::Durable => &self.connections.durable,
             Durability::Lazy => &self.connections.lazy,
+            Durability::Erasing => &self.connections.erasing,
         }
     }
 }
@@ -105,7 +111,8 @@ impl SqliteStore {
             .await
             .map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
         let lazy = open::lazy_writer(path).await?;
-        let connections = WriteConnections { durable, lazy, unfinished: None };
+        let erasing = open::erasing_writer(path).await?;
+        let connections = WriteConnections { durable, lazy, erasing, unfinished: None };
         let writer = Some(Writer { connections: Mutex::new(connections), _lock: lock });
         Ok(Self { clock, readers: open::readers(path), writer, blobs: None })
     }

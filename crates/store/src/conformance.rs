@@ -25,6 +25,7 @@ pub mod outbox_delivery;
 pub mod projected;
 pub mod queue;
 pub mod records;
+pub mod retention;
 pub mod schedule;
 pub mod secrets;
 pub mod sent_signals;
@@ -208,6 +209,11 @@ macro_rules! conformance {
             secrets::a_keychain_entry_is_counted_when_it_is_asked_for,
             secrets::keychain_entries_are_listed_by_playbook_version,
             secrets::accesses_are_listed_newest_first_by_what_they_are_about,
+            retention::an_ended_execution_is_deleted_and_its_tombstone_remains,
+            retention::what_is_still_needed_is_kept,
+            retention::a_payload_goes_with_the_last_execution_that_refers_to_it,
+            retention::a_marked_execution_is_kept_until_the_mark_is_removed,
+            retention::rows_of_deleted_executions_go_in_batches,
             records::variables_are_set_anew_listed_by_name_and_counted,
             records::variables_of_other_executions_are_left_alone,
             records::a_runtime_registers_beats_and_leaves,

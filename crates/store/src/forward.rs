@@ -348,6 +348,20 @@ macro_rules! each_port {
             }
             sync {}
         }
+        Retention {
+            async {
+                Write shard shared erase(execution: ExecutionId, tombstone: &Tombstone) -> EraseAnswer;
+                Read across shared keep_reason(execution: ExecutionId) -> Option<KeepReason>;
+                Read shard shared tombstone(execution: ExecutionId) -> Option<Tombstone>;
+                Maintenance across shared erase_payloads(limit: usize) -> u64;
+                Maintenance across shared erase_rows(limit: usize) -> u64;
+                Maintenance across own return_space(limit: usize) -> u64;
+                Write shard shared put_keep_mark(execution: ExecutionId, mark: &KeepMark) -> ();
+                Write shard shared remove_keep_mark(execution: ExecutionId) -> bool;
+                Read shard shared keep_mark(execution: ExecutionId) -> Option<KeepMark>;
+            }
+            sync {}
+        }
         Layout {
             async {
                 Read across shared tables() -> Tables;

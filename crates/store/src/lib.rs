@@ -29,6 +29,7 @@ mod plan;
 mod port;
 mod queue;
 mod records;
+mod retention;
 mod room;
 mod row;
 mod schedule;
@@ -70,7 +71,7 @@ pub use pause::{PauseProgress, PauseRow, PausedKind, UnknownPauseWord};
 pub use plan::{CommandKey, ExecutionChange, KeyName, LogEnd, Plan, StoredRows, TimerKey};
 pub use port::{
     AuditTrail, BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Pauses, Records,
-    Secrets, SentSignals, SlotLimits, StepLogs, Store, Tokens, Triggers, WorkQueue,
+    Retention, Secrets, SentSignals, SlotLimits, StepLogs, Store, Tokens, Triggers, WorkQueue,
 };
 pub use queue::{Holder, OpenCommand, StagedCommands, stage};
 pub use records::{
@@ -83,6 +84,7 @@ pub use records::{
     StoredToken, TOKENS_MAX, TRAIL_APPEND_MAX, TrailSpan, UnknownBulkOutcome, VARIABLES_MAX,
     Variable, VariableType,
 };
+pub use retention::{ERASE_MAX, EraseAnswer, KeepMark, KeepReason, Tombstone};
 pub use room::{PageSpace, READ_BYTES_MAX, json_len};
 pub use row::{
     CatalogEntry, CatalogQuery, EntryContents, EntryState, ExecutionFilter, HeldAnswer,

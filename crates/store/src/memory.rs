@@ -15,12 +15,13 @@ mod outbox;
 mod ports;
 mod queue;
 mod records;
+mod retention;
 mod schedule;
 mod step_logs;
 mod subscription;
 mod timers;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use noetl_model::{Digest, EventId, ExecutionId, Recorded, Seq, Summary, TimerId, Timestamp};
@@ -36,6 +37,7 @@ use limits::LimitTable;
 use outbox::OutboxTable;
 use queue::CommandTable;
 use records::RecordTables;
+use retention::ErasureTables;
 use schedule::ScheduleTable;
 use step_logs::LogTable;
 use subscription::SubscriptionTable;
@@ -77,6 +79,9 @@ struct MemoryTables {
     subscriptions: SubscriptionTable,
     schedules: ScheduleTable,
     payloads: HashMap<Digest, KeptPayload>,
+    /// The payloads that were written with the events of an execution.
+    written_payloads: BTreeSet<(ExecutionId, Digest)>,
+    erasure: ErasureTables,
     /// The versions of each path, the first at index zero.
     catalog: BTreeMap<String, Vec<CatalogEntry>>,
     snapshots: HashMap<ExecutionId, Snapshot>,
@@ -142,6 +147,7 @@ impl MemoryTables {
         for (digest, bytes) in &append.payloads {
             let kept = self.payloads.entry(*digest).or_insert_with(|| KeptPayload::of(bytes));
             kept.loose_since = None;
+            self.written_payloads.insert((append.execution, *digest));
         }
         if let Some(parent) = append.starts_child_of() {
             self.children.insert(parent, append.execution);

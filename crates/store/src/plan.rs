@@ -4,7 +4,7 @@
 //! committed, and writes the rows of the [`Plan`]. Every rule is checked here, in memory, before
 //! the first row is written, so a rejected append leaves nothing to undo.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use noetl_model::{
     CommandId, Digest, EventId, ExecutionId, ForkPoint, IndexChange, IndexEntry, Message, Recorded,
@@ -78,6 +78,8 @@ pub struct Plan<'a> {
     /// The large values, each once for its execution.
     pub payloads: Vec<(ExecutionId, &'a Digest, &'a [u8])>,
     stored: HashSet<(ExecutionId, &'a Digest)>,
+    /// The large values that the events refer to, stored by this batch or earlier.
+    pub references: BTreeSet<(ExecutionId, Digest)>,
     /// The start keys of the new executions, in order.
     pub keys: BTreeMap<KeyName, KeptKey>,
 }
@@ -213,6 +215,8 @@ impl<'a> Plan<'a> {
             .and_modify(|change| (change.summary, change.end) = (&append.summary, end))
             .or_insert(ExecutionChange { summary: &append.summary, end, before, is_new });
         self.events.extend(append.events.iter().map(|recorded| (execution, recorded)));
+        let referred = append.events.iter().flat_map(|recorded| recorded.event.payload_digests());
+        self.references.extend(referred.map(|digest| (execution, digest)));
         self.timers.extend(append.timers.iter().map(|change| match *change {
             TimerChange::Set { timer, due_at } => ((execution, timer), Some(due_at)),
             TimerChange::Remove { timer } => ((execution, timer), None),
@@ -225,6 +229,7 @@ impl<'a> Plan<'a> {
         for (digest, bytes) in &append.payloads {
             if self.stored.insert((execution, digest)) {
                 self.payloads.push((execution, digest, &bytes[..]));
+                self.references.insert((execution, *digest));
             }
         }
         Ok(())

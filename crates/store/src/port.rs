@@ -2,11 +2,13 @@
 
 mod access;
 mod limits;
+mod retention;
 
 use async_trait::async_trait;
 
 pub use access::{AuditTrail, Tokens};
 pub use limits::{Pauses, SlotLimits};
+pub use retention::Retention;
 
 use crate::signature::*;
 
@@ -705,9 +707,10 @@ pub trait Records: Secrets + Tokens + AuditTrail + Triggers + BulkJobs + StepLog
     /// Deletes expired records, at most `limit` of each kind, and returns their numbers.
     async fn collect(&self, horizon: &Horizon, limit: usize) -> Result<Collected, StoreError>;
 
-    /// Drops the executions of whole months that ended at `before` or earlier and have no running
-    /// execution. Returns the months, such as `2026_01`. A store without monthly partitions drops
-    /// none.
+    /// Drops the partitions of months that ended at `before` or earlier and in which nothing that is
+    /// kept has rows: no execution, and no large payload of one. Returns the months, such as
+    /// `2026_01`. A month whose tables are in use is left for the next call. A store without monthly
+    /// partitions drops none.
     async fn expire(&self, before: Timestamp) -> Result<Vec<String>, StoreError>;
 
     /// Deletes blobs that no row refers to, among the digests that start with byte `first` and were
@@ -748,6 +751,7 @@ pub trait Store:
     + SentSignals
     + Pauses
     + SlotLimits
+    + Retention
     + Layout
 {
 }
@@ -763,6 +767,7 @@ impl<T> Store for T where
         + SentSignals
         + Pauses
         + SlotLimits
+        + Retention
         + Layout
 {
 }

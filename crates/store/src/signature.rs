@@ -12,14 +12,14 @@ pub use noetl_model::{
 pub use crate::{
     Append, AppendError, AttemptOutcome, AuditEntry, AuditFilter, BulkItem, BulkItemPage, BulkJob,
     CatalogEntry, CatalogQuery, Clock, Collected, ConnectionFigures, Credential, CredentialFilter,
-    CredentialKey, EntryState, EventSpan, ExecutionFilter, FailedMark, FailedMessage, Failure,
+    CredentialKey, EntryState, EraseAnswer, EventSpan, ExecutionFilter, FailedMark, FailedMessage, Failure,
     FeedCursor, FeedDelivery, FeedPage, FeedPoint, Held, HeldAnswer, HistogramBar, HistogramSpan,
-    Horizon, ImportFold, ImportedExecution, IndexPage, IndexRow, KeychainEntry, LeasedCommand,
+    Horizon, ImportFold, ImportedExecution, IndexPage, IndexRow, KeepMark, KeepReason, KeychainEntry, LeasedCommand,
     LimitChange, LimitFigures, LimitOutcome, ListedMessage, LogLimits, LogRead, NamedFeed,
     NamedResult, NewPlaybook, Object, ObjectKey, OpenIndexPlace, OpenWork, OutboxListing,
     OutboxRow, Page, PauseRow, PausedKind, ProjectedEvent, ReadyCommand, RegisteredVersion,
     ReplayBound, ReplayMark, ResultRef, Rewrap, Runtime, RuntimeKey, SavedReplay, ScheduleRecord,
     ScheduleRow, SealedRow, SealedTable, Sent, SignalTarget, SlotKey, SlotRow, Snapshot, StartKey,
     StoreError, StoredSignal, StoredToken, SubscriptionRecord, SubscriptionRow, Tables, Take,
-    TimerRow, TrailSpan, Variable,
+    TimerRow, Tombstone, TrailSpan, Variable,
 };

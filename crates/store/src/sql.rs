@@ -17,6 +17,7 @@ mod outbox;
 mod projected;
 mod queue;
 mod records;
+mod retention;
 mod secrets;
 mod signals;
 mod statement;
@@ -64,6 +65,10 @@ pub use records::{
     collect, collect_blobs, heard_runtime, object, put_object, put_runtime, put_variables,
     remove_runtime, remove_variables, result, result_arguments, runtime, runtimes, variable,
     variables,
+};
+pub use retention::{
+    erase, erase_payloads, erase_payloads_in, erase_rows, keep_mark, keep_reason, put_keep_mark,
+    remove_keep_mark, tombstone,
 };
 pub use secrets::{
     accesses, credential, credentials, key_versions, keychain_entries, keychain_entry, note_access,
@@ -160,6 +165,9 @@ pub enum TransactionKind<'a> {
     Registration {
         path: &'a str,
     },
+    /// A durable transaction that removes the summary of an execution, whose other rows are removed
+    /// later.
+    Erasure,
     /// A durable transaction that changes imported executions; others that change one of them wait.
     Import {
         executions: &'a [i64],

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::signature::*;
 use crate::{
     AuditTrail, BulkJobs, Catalog, EventLog, Executions, Feeds, Layout, Outbox, Pauses, Records,
-    Secrets, SentSignals, SlotLimits, StepLogs, Tokens, Triggers, WorkQueue, each_port,
+    Retention, Secrets, SentSignals, SlotLimits, StepLogs, Tokens, Triggers, WorkQueue, each_port,
 };
 
 /// The kind of a call.

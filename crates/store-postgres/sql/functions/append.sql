@@ -1,4 +1,4 @@
--- Version 4 of the append function: writes all rows of a batch in one call. Returns false, and
+-- Version 5 of the append function: writes all rows of a batch in one call. Returns false, and
 -- writes nothing, if one of `keys` is held.
 --
 -- The function runs only the statements that have rows to write; an array without rows is NULL.
@@ -14,7 +14,7 @@
 -- the next number, here, in `append.sql` and in `functions.rs`: servers of both versions run during a
 -- rolling upgrade. The argument types are part of the schema (migrations 083, 096, 160, 161 and
 -- 180).
-CREATE OR REPLACE FUNCTION noetl.append_v4(
+CREATE OR REPLACE FUNCTION noetl.append_v5(
     keys noetl.kept_key[],
     changed_executions noetl.changed_execution[],
     started_executions noetl.new_execution[],
@@ -215,9 +215,15 @@ BEGIN
     END IF;
 
     IF payloads IS NOT NULL THEN
+        INSERT INTO noetl.payload_reference (execution_id, sha256)
+        SELECT execution_id, sha256
+        FROM unnest(payloads)
+        ON CONFLICT (execution_id, sha256) DO NOTHING;
+        -- A payload without a body is stored already, for this execution or another one.
         INSERT INTO noetl.result_store (execution_id, sha256, body)
         SELECT execution_id, sha256, body
         FROM unnest(payloads)
+        WHERE body IS NOT NULL
         ON CONFLICT (execution_id, sha256) DO UPDATE SET loose_since = NULL
         WHERE result_store.loose_since IS NOT NULL;
     END IF;

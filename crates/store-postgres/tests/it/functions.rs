@@ -12,13 +12,13 @@ use crate::statements::{filled, plan_of, walks_of};
 
 /// The last migration of the version that called `noetl.append`.
 const LAST_OF_VERSION_2: i64 = 96;
-const CURRENT: &str = "append_v4";
+const CURRENT: &str = "append_v5";
 
-const PREVIOUS: &str = "append_v3";
+const PREVIOUS: &str = "append_v4";
 
 /// Appends the first event of execution 7 by a function with the arguments of version 2.
 const APPEND_AS_PREVIOUS: &str = "
-    SELECT noetl.append_v3(
+    SELECT noetl.append_v4(
         NULL,
         ARRAY[ROW(7, 1, 'tests/hello', 'tests/hello', 1, now(), NULL, NULL, NULL, NULL,
             ROW('RUNNING', 1, now(), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL))
@@ -97,7 +97,7 @@ async fn servers_of_the_previous_version_append_during_an_upgrade() {
     store.close().await;
 }
 
-/// Version 4 drops version 2 and keeps version 3.
+/// Version 5 drops version 2 and keeps version 4.
 #[tokio::test]
 async fn an_upgrade_drops_the_versions_before_the_previous_one() {
     let database = of_version_2().await;
@@ -123,6 +123,7 @@ const TABLES: &[&str] = &[
     "timer",
     "timer",
     "outbox",
+    "payload_reference",
     "result_store",
     "execution_index",
     "execution_index",

@@ -1,13 +1,22 @@
 //! Tests of partitions: created ahead of time, and dropped as whole months.
 
-use noetl_model::{EventId, ExecutionId, ExecutionStatus, Seq, Timestamp};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use noetl_model::{
+    Digest, Event, EventId, ExecutionId, ExecutionStatus, ForkPoint, Payload, PayloadRef,
+    Seq, Timestamp,
+};
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{at, events_after};
-use noetl_store::{Append, AppendError, EventLog as _, Executions as _, Snapshot};
+use noetl_store::{
+    Append, AppendError, EraseAnswer, EventLog as _, Executions as _, Horizon, KeepReason,
+    Records as _, Retention as _, Snapshot, Tombstone,
+};
 use noetl_store_postgres::PgStore;
 use sqlx::{PgConnection, query_scalar};
 
-use crate::database::Database;
+use crate::database::{Database, execute};
 
 const DAY: u64 = 24 * 60 * 60;
 /// The first days of the following months, counted from the start of the tests.
@@ -92,6 +101,15 @@ async fn events_stored_before_their_partition_existed_move_into_it() {
     assert_eq!(store.append(&[late]).await.unwrap(), [Err(AppendError::Conflict)]);
 }
 
+/// Deletes an ended execution, its references to payloads, and nothing else yet.
+async fn erase(store: &PgStore, execution: ExecutionId) -> EraseAnswer {
+    let summary = store.summary(execution).await.unwrap().expect("it is stored");
+    let tombstone = Tombstone::of(&summary, day(APRIL), None);
+    let answer = store.erase(execution, &tombstone).await.unwrap();
+    while store.erase_payloads(100).await.unwrap() > 0 {}
+    answer
+}
+
 #[tokio::test]
 async fn expired_months_leave_with_all_that_was_started_in_them() {
     let (store, _keep) = open().await;
@@ -102,36 +120,113 @@ async fn expired_months_leave_with_all_that_was_started_in_them() {
         let snapshot = Snapshot { seq: Seq(2), shape: 1, body: vec![1] };
         store.save(execution.execution, &snapshot).await.unwrap();
     }
-    assert!(store.drop_expired(day(FEBRUARY - 1)).await.unwrap() == ["2025_12"]);
+    assert_eq!(store.drop_expired(day(FEBRUARY)).await.unwrap(), ["2025_12"]);
     assert_eq!(store.summary(old.execution).await.unwrap(), Some(old.summary.clone()));
+    assert_eq!(erase(&store, old.execution).await, EraseAnswer::Erased);
+    assert_eq!(store.drop_expired(day(FEBRUARY - 1)).await.unwrap(), [""; 0]);
     assert_eq!(store.drop_expired(day(FEBRUARY)).await.unwrap(), ["2026_01"]);
     assert_eq!(store.summary(old.execution).await.unwrap(), None);
     assert_eq!(store.latest(old.execution).await.unwrap(), None);
     assert_eq!(store.read(old.execution, Seq::ZERO, 10).await.unwrap(), []);
     assert_eq!(store.find(old.events[1].event_id).await.unwrap(), None);
+    assert!(store.tombstone(old.execution).await.unwrap().is_some());
 
     assert_eq!(store.read(young.execution, Seq::ZERO, 10).await.unwrap(), young.events);
     let found = store.find(young.events[0].event_id).await.unwrap();
     assert_eq!(found, Some((young.execution, young.events[0].clone())));
 }
 
+/// A running execution, the origin of a fork, and the owner of a payload that another one refers to.
 #[tokio::test]
-async fn a_month_in_which_something_runs_stays() {
+async fn a_month_with_something_that_is_kept_stays_whole() {
     let (store, database) = open().await;
     let mut connection = database.connect().await;
     let running = started_on(FEBRUARY - 2, ExecutionStatus::Running);
-    let over = started_on(FEBRUARY, ExecutionStatus::Failed);
+    let origin = started_on(FEBRUARY, ExecutionStatus::Failed);
     append(&store, running.clone()).await;
-    append(&store, over.clone()).await;
-    assert_eq!(store.drop_expired(day(MARCH)).await.unwrap(), ["2025_12", "2026_02"]);
+    append(&store, origin.clone()).await;
+    let mut fork = events_after(ExecutionId(id_on(MARCH)), Seq(1), 1);
+    fork.events[0].event_id = EventId(id_on(MARCH) + 1);
+    fork.summary.status = ExecutionStatus::Completed;
+    fork.summary.fork = Some(ForkPoint { execution: origin.execution, seq: Seq(1) });
+    append(&store, fork.clone()).await;
+    let kept = EraseAnswer::Kept(KeepReason::Fork(fork.execution));
+    assert_eq!(erase(&store, origin.execution).await, kept);
+    assert_eq!(store.drop_expired(day(APRIL)).await.unwrap(), ["2025_12"]);
+    assert_eq!(store.read(fork.execution, Seq::ZERO, 10).await.unwrap().len(), 2);
     // The second event has an id of February.
     assert_eq!(store.find(running.events[1].event_id).await.unwrap().unwrap().0, running.execution);
-    assert_eq!(store.read(over.execution, Seq::ZERO, 10).await.unwrap(), []);
-    assert_eq!(count(&mut connection, PLACE_MONTHS).await, 3);
 
+    assert_eq!(erase(&store, fork.execution).await, EraseAnswer::Erased);
+    assert_eq!(erase(&store, origin.execution).await, EraseAnswer::Erased);
+    assert_eq!(store.drop_expired(day(APRIL)).await.unwrap(), ["2026_02", "2026_03"]);
     let mut end = events_after(running.execution, Seq(2), 1);
+    end.events[0].event_id = EventId(id_on(MARCH) + 7);
     end.summary.status = ExecutionStatus::Completed;
     append(&store, end).await;
-    assert_eq!(store.drop_expired(day(MARCH)).await.unwrap(), ["2026_01"]);
-    assert_eq!(count(&mut connection, PLACE_MONTHS).await, 1);
+    assert_eq!(count(&mut connection, PLACE_MONTHS).await, 3);
+    assert_eq!(erase(&store, running.execution).await, EraseAnswer::Erased);
+    assert_eq!(store.drop_expired(day(APRIL)).await.unwrap(), ["2026_01"]);
+    while store.erase_rows(100).await.unwrap() > 0 {}
+    assert_eq!(store.find(running.events[1].event_id).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_month_with_a_payload_that_another_execution_refers_to_stays() {
+    let (store, _keep) = open().await;
+    let body = b"[1]".to_vec();
+    let digest = Digest::of(&body);
+    let refers = |mut append: Append| {
+        let reference = PayloadRef { digest, size: 3 };
+        append.events[0].event = Event::ExecutionCompleted { output: Payload::Ref(reference), actor: None };
+        append
+    };
+    let owner = refers(started_on(3, ExecutionStatus::Completed));
+    let owner = Append { payloads: vec![(digest, Arc::new(body))], ..owner };
+    let user = refers(started_on(MARCH, ExecutionStatus::Completed));
+    append(&store, owner.clone()).await;
+    append(&store, user.clone()).await;
+    assert_eq!(erase(&store, owner.execution).await, EraseAnswer::Erased);
+    assert_eq!(store.drop_expired(day(FEBRUARY)).await.unwrap(), ["2025_12"]);
+    assert!(store.payload(&digest).await.unwrap().is_some());
+    assert_eq!(erase(&store, user.execution).await, EraseAnswer::Erased);
+    let horizon = Horizon {
+        expired: day(0),
+        payloads: day(APRIL),
+        keychain: day(0),
+        runtimes: day(0),
+        audit: day(0),
+    };
+    store.collect(&horizon, 100).await.unwrap();
+    assert_eq!(store.payload(&digest).await.unwrap(), None);
+    assert_eq!(store.drop_expired(day(FEBRUARY)).await.unwrap(), ["2026_01"]);
+}
+
+/// A reader of the table keeps the month; appends behind the waiting change go on within a second.
+#[tokio::test]
+async fn a_month_whose_tables_are_in_use_is_dropped_later_and_blocks_nobody() {
+    let (store, database) = open().await;
+    let mut reader = database.connect().await;
+    execute(&mut reader, "BEGIN").await;
+    execute(&mut reader, "SELECT count(*) FROM noetl.event").await;
+    let slowest = async {
+        let mut slowest = Duration::ZERO;
+        for number in 0..20 {
+            let mut next = started_on(1, ExecutionStatus::Running);
+            next.execution = ExecutionId(id_on(2) + number);
+            next.summary.execution = next.execution;
+            for (place, event) in (1..).zip(&mut next.events) {
+                event.event_id = EventId(id_on(2) + 100 * (number + 1) + place);
+            }
+            let asked = Instant::now();
+            append(&store, next).await;
+            slowest = slowest.max(asked.elapsed());
+        }
+        slowest
+    };
+    let (dropped, slowest) = tokio::join!(store.drop_expired(day(0)), slowest);
+    assert_eq!(dropped.unwrap(), [""; 0]);
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    execute(&mut reader, "COMMIT").await;
+    assert_eq!(store.drop_expired(day(0)).await.unwrap(), ["2025_12"]);
 }

@@ -25,6 +25,10 @@ impl IndexTable {
         }
     }
 
+    pub(super) fn remove_all(&mut self, execution: ExecutionId) {
+        self.0.retain(|(_, of), _| *of != execution);
+    }
+
     fn rows(&self) -> impl Iterator<Item = IndexRow> {
         self.0.iter().map(|((entry, execution), at)| IndexRow {
             execution: *execution,

@@ -12,7 +12,7 @@ mod signals;
 mod tokens;
 mod variables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_model::{Envelope, ExecutionId, Timestamp};
 
@@ -47,4 +47,12 @@ pub(super) struct RecordTables {
     bulk_items: BTreeMap<(i64, ExecutionId), BulkItem>,
     /// The holder and the end of each named lock.
     locks: BTreeMap<String, (String, Timestamp)>,
+}
+
+impl RecordTables {
+    /// Deletes the variables and the named results of executions.
+    pub(super) fn forget_executions(&mut self, executions: &BTreeSet<ExecutionId>) {
+        self.variables.retain(|(execution, _), _| !executions.contains(execution));
+        self.results.retain(|reference, _| !executions.contains(&reference.execution));
+    }
 }

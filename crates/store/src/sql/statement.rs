@@ -237,6 +237,27 @@ macro_rules! each_statement {
             Write put_trail;
             Write remove_token;
             Lazy touch_token;
+            Lazy erase_events;
+            Write erase_index;
+            Lazy erase_log_chunks;
+            Lazy erase_log_totals;
+            Lazy erase_references;
+            Lazy erase_replay_folds;
+            Lazy erase_results;
+            Lazy erase_snapshot;
+            Write erase_summary;
+            Write find_erasable;
+            Read find_keep_mark;
+            Read find_keep_reason;
+            Read find_referred_payloads;
+            Read find_tombstone;
+            Lazy finish_erasure;
+            Read list_erased_references;
+            Read list_erasures;
+            Lazy loosen_payloads;
+            Write put_keep_mark;
+            Write put_tombstone;
+            Write remove_keep_mark;
         }
     };
 }

@@ -1,0 +1,1 @@
+DELETE FROM noetl.execution_index WHERE execution_id = $1

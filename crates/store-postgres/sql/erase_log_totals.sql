@@ -1,0 +1,1 @@
+DELETE FROM noetl.log_total WHERE execution_id = $1

@@ -1,0 +1,1 @@
+DELETE FROM noetl.replay_fold WHERE execution_id = $1

@@ -1,0 +1,1 @@
+DELETE FROM noetl.result_ref WHERE execution_id = $1

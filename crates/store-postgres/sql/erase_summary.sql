@@ -1,0 +1,1 @@
+DELETE FROM noetl.execution WHERE execution_id = $1

@@ -1,0 +1,1 @@
+SELECT body::text AS body FROM noetl.keep_mark WHERE execution_id = $1

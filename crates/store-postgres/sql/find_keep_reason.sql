@@ -1,0 +1,19 @@
+-- Selects a fork of the execution $1, a running child and its running parent, if there are any. A
+-- fork and a child are younger than the execution, which limits the searched partitions.
+SELECT
+    (
+        SELECT execution_id FROM noetl.execution
+        WHERE fork_execution_id = $1 AND execution_id > $1
+        LIMIT 1
+    ) AS fork,
+    (
+        SELECT execution_id FROM noetl.execution
+        WHERE parent_execution_id = $1 AND execution_id > $1 AND status = 'RUNNING'
+        LIMIT 1
+    ) AS running_child,
+    (
+        SELECT parent.execution_id
+        FROM noetl.execution AS child
+        JOIN noetl.execution AS parent ON parent.execution_id = child.parent_execution_id
+        WHERE child.execution_id = $1 AND parent.status = 'RUNNING'
+    ) AS running_parent

@@ -1,0 +1,20 @@
+-- Selects the digests of $1 that an execution refers to. Executions up to `reference_start` may refer
+-- to any.
+SELECT asked.sha256
+FROM unnest($1::bytea[]) AS asked (sha256)
+WHERE
+    EXISTS (
+        SELECT
+        FROM noetl.payload_reference AS reference
+        WHERE
+            reference.sha256 = asked.sha256
+            -- A lookup by id avoids a scan of whole partitions.
+            AND (
+                SELECT true FROM noetl.execution
+                WHERE execution.execution_id = reference.execution_id
+                LIMIT 1
+            )
+    )
+    OR (
+        SELECT execution_id FROM noetl.execution ORDER BY execution_id LIMIT 1
+    ) <= (SELECT execution_id FROM noetl.reference_start)

@@ -1,0 +1,1 @@
+DELETE FROM noetl.keep_mark WHERE execution_id = $1

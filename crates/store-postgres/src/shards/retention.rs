@@ -1,0 +1,43 @@
+//! Deletion of executions in a sharded store: an execution may have relatives, and its payloads may
+//! be referred to, in other shards.
+
+use noetl_model::{ExecutionId, ExecutionStatus, Parent};
+use noetl_store::sql;
+use noetl_store::{KeepReason, StoreError};
+
+use super::Shards;
+use crate::PgStore;
+
+impl Shards {
+    pub(crate) async fn keep_reason(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<KeepReason>, StoreError> {
+        let reasons = self.all(|shard| sql::keep_reason(shard, execution)).await?;
+        if let Some(reason) = reasons.into_iter().flatten().next() {
+            return Ok(Some(reason));
+        }
+        let summary = sql::summary(self.shard(execution), execution);
+        let summary = self.in_shard(execution, Box::pin(summary)).await?;
+        let Some(parent) = summary.and_then(|it| it.parent).map(Parent::execution) else {
+            return Ok(None);
+        };
+        let above = self.in_shard(parent, Box::pin(sql::summary(self.shard(parent), parent)));
+        let is_running = above.await?.is_some_and(|it| it.status == ExecutionStatus::Running);
+        Ok(is_running.then_some(KeepReason::RunningParent(parent)))
+    }
+
+    pub(crate) async fn erase_payloads(&self, limit: usize) -> Result<u64, StoreError> {
+        let shards: Vec<&PgStore> = self.shards.iter().collect();
+        sql::erase_payloads_in(&shards, limit).await
+    }
+
+    pub(crate) async fn erase_rows(&self, limit: usize) -> Result<u64, StoreError> {
+        Ok(self.all(|shard| sql::erase_rows(shard, limit)).await?.into_iter().sum())
+    }
+
+    /// Returns zero: PostgreSQL reuses and returns space by itself.
+    pub(crate) async fn return_space(&self, _limit: usize) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+}

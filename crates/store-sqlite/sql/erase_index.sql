@@ -1,0 +1,1 @@
+DELETE FROM execution_index WHERE execution_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM log_total WHERE execution_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM replay_fold WHERE execution_id = ?1

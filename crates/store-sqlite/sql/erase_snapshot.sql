@@ -1,0 +1,1 @@
+DELETE FROM snapshot WHERE execution_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM execution WHERE execution_id = ?1

@@ -1,0 +1,1 @@
+SELECT body FROM keep_mark WHERE execution_id = ?1

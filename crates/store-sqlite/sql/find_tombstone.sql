@@ -1,0 +1,1 @@
+SELECT body FROM tombstone WHERE execution_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM keep_mark WHERE execution_id = ?1
