@@ -59,8 +59,8 @@ pub use execute::{
 };
 pub use executions::{
     CancelAnswer, CancelRequest, CancellationCheck, CleanupAnswer, CleanupRequest, EventPage,
-    ExecutionDetail, ExecutionItem, ExecutionState, FinalizeAnswer, FinalizeRequest, Pagination,
-    Progress,
+    ExecutionDetail, ExecutionItem, ExecutionState, FinalizeAnswer, FinalizeRequest, KeepAnswer,
+    KeepRequest, Pagination, Progress, TombstoneView,
 };
 pub use feeds::{
     FeedAck, FeedDeliveryView, FeedEvent, FeedEvents, FeedFilter, FeedList, FeedSeek, FeedView,

@@ -18,6 +18,7 @@ use crate::message_intake::{BrokerUrl, Intake};
 use crate::notifications::{NoticeCounters, NoticeCounts, NoticeTransport};
 use crate::positions::LogFolds;
 use crate::replay::LargeReplays;
+use crate::retention::RetentionRules;
 use crate::sealed_inputs::VaultSealer;
 use crate::secret_lookup::SecretLookup;
 use crate::step_logs::{LogSettings, StepLogState};
@@ -55,6 +56,8 @@ pub struct AppSettings {
     pub replay_alone_from: usize,
     /// Limits and retention of the output of tools.
     pub logs: LogSettings,
+    /// How long ended executions are kept.
+    pub retention: RetentionRules,
     /// The settings of the process, for display.
     pub in_force: Vec<SettingInForce>,
     /// The protections of the steps that this process runs, for display.
@@ -108,6 +111,7 @@ impl AppSettings {
             replay_saved_every: REPLAY_SAVED_EVERY,
             replay_alone_from: REPLAY_ALONE_FROM,
             logs: LogSettings::default(),
+            retention: RetentionRules::default(),
             in_force: Vec::new(),
             step_protections: Vec::new(),
         }

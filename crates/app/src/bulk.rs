@@ -1,4 +1,4 @@
-//! Bulk jobs: cancel, retry or rerun many executions, selected by a filter or by their ids.
+//! Bulk jobs: cancel, retry, rerun or delete many executions, selected by a filter or by their ids.
 //!
 //! A job is stored before it acts. It fixes its set by an upper bound of ids, names its next
 //! executions in the store, acts on them and stores their results, page after page. Each action is
@@ -21,6 +21,7 @@ use noetl_store::{
 use crate::app::App;
 use crate::start::{StartKeyError, checked_key};
 pub use run::run_bulk_jobs;
+pub(crate) use select::path_matches;
 
 /// Maximum number of executions of one job.
 const EXECUTIONS_MAX: u64 = 20_000;

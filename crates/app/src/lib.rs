@@ -32,6 +32,7 @@ mod record_cleanup;
 mod refreshed;
 mod replay;
 mod results;
+mod retention;
 mod round_times;
 mod schedules;
 mod sealed_inputs;
@@ -52,6 +53,7 @@ pub use approvals::{
     APPROVALS_MAX, ApprovalError, ApprovalQuery, ApprovalTicket, DecideError, LINK_VALID_MAX,
     LinkError, OpenApprovals,
 };
+pub(crate) use bulk::path_matches;
 pub use bulk::{BulkChoice, BulkError, BulkRequest, run_bulk_jobs};
 pub use catalog::{
     CatalogEntries, CatalogError, EntryChoice, EntryPath, InvalidVersion, check_document,
@@ -92,6 +94,10 @@ pub use replay::{
     ReplayedProjections,
 };
 pub use results::{NewResult, ResultError};
+pub use retention::{
+    BadRetentionRule, DeleteError, RetentionPeriod, RetentionProgress, RetentionRound,
+    RetentionRule, RetentionRules,
+};
 pub use round_times::ROUND_TIMES;
 pub use schedules::BackfillMode;
 pub use secret_lookup::{FoundSecret, SecretError, SecretLookup, SenderSecretError};
@@ -113,9 +119,10 @@ pub use workers::{WorkerError, WorkerFilter};
 pub use noetl_store::{
     AuditEntry, AuditFilter, BulkAction, BulkFilter, BulkOutcome, CatalogEntry, CatalogQuery,
     ConnectionFigures, Credential, CredentialFilter, EntryContents, EntryState, ExecutionFilter,
-    FEED_READ_MAX, FORKS_MAX, KeychainEntry, LeasedCommand, LogLimits, NamedResult, NoResultRef,
-    Object, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, ResultRef, ScheduleRow, SealedTable, Sent,
-    StoreError, SubscriptionRow, Tables, Variable, WriteFault,
+    FEED_READ_MAX, FORKS_MAX, KeepMark, KeepReason, KeychainEntry, LeasedCommand, LogLimits,
+    NamedResult, NoResultRef, Object, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, ResultRef,
+    ScheduleRow, SealedTable, Sent, StoreError, SubscriptionRow, Tables, Tombstone, Variable,
+    WriteFault,
 };
 
 /// A run of a step on the critical path.

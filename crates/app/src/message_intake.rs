@@ -304,6 +304,7 @@ impl Intake {
                 | StartError::AmbiguousName(_)
                 | StartError::Submit(SubmitError::Load(
                     LoadError::NotFound(_)
+                    | LoadError::Deleted { .. }
                     | LoadError::NotNative { .. }
                     | LoadError::Rewound { .. }
                     | LoadError::Corrupt { .. },

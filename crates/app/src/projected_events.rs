@@ -50,7 +50,7 @@ pub struct EnvelopePage {
 pub struct PurgeAges {
     /// Time since the last heartbeat of a registered worker or runtime.
     pub runtimes: Option<Duration>,
-    /// Age of events of other programs, and of the months whose executions are dropped.
+    /// Age of events of other programs, and time since the end of executions.
     pub events: Option<Duration>,
 }
 
@@ -116,7 +116,7 @@ impl App {
         }
         if let Some(before) = ages.events.map(|age| self.time_ago(age)) {
             purged.events = self.purge_envelopes(before).await?;
-            purged.months = Some(self.records().expire(before).await?);
+            purged.months = Some(self.delete_before(before).await?);
         }
         Ok(purged)
     }
@@ -139,14 +139,7 @@ impl App {
     }
 
     async fn purge_runtimes(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let epoch = Timestamp::from_micros(0);
-        let horizon = Horizon {
-            expired: epoch,
-            payloads: epoch,
-            keychain: epoch,
-            runtimes: before,
-            audit: epoch,
-        };
+        let horizon = Horizon { runtimes: before, ..Horizon::nothing() };
         let mut purged = 0;
         for _ in 0..PURGES_MAX {
             let collected = self.records().collect(&horizon, PAGE_MAX).await?;

@@ -23,6 +23,11 @@ const RUNTIME_KEPT: Duration = Duration::from_secs(60 * 60);
 /// Retention of the audit log of accesses to secrets.
 const AUDIT_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
+/// Retention of places of the event feed: a reader that is further behind misses events.
+const FEED_KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// Retention of events of schedules, and of deactivated subscriptions.
+const HISTORY_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+
 /// Retention of a bulk job after its end.
 const BULK_JOB_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -68,6 +73,8 @@ async fn collect(
         keychain: ago(EXPIRED_KNOWN),
         runtimes: ago(RUNTIME_KEPT),
         audit: ago(AUDIT_KEPT),
+        feed: ago(FEED_KEPT),
+        history: ago(HISTORY_KEPT),
     };
     let mut total = records.collect_blobs(first, ago(PAYLOAD_KEPT)).await?;
     total += records.forget_bulk_jobs(ago(BULK_JOB_KEPT), BATCH_MAX).await?;

@@ -57,8 +57,8 @@ pub(crate) use events::{
 use events::{FEED_EXAMPLES, OUTBOX_EXAMPLES, SUBSCRIPTION_EXAMPLES};
 use executions::EXECUTIONS_EXAMPLES;
 pub(crate) use executions::{
-    CancelArgs, EventsArgs, ExecutionsCommand, GetArgs, ListArgs, LogsArgs, RerunArgs, ResumeArgs,
-    SignalArgs,
+    CancelArgs, DeleteArgs, EventsArgs, ExecutionsCommand, GetArgs, KeepArgs, ListArgs, LogsArgs,
+    RerunArgs, ResumeArgs, SignalArgs,
 };
 pub(crate) use holds::{
     CallerArgs, CatalogPauseArgs, HoldListArgs, LimitArgs, LimitListArgs, LimitsCommand, PauseArgs,

@@ -13,6 +13,7 @@ mod outbox;
 mod pages;
 mod reader;
 pub(crate) mod remote;
+mod retention;
 mod schedules;
 pub(crate) mod step_logs;
 mod subscriptions;
@@ -43,6 +44,7 @@ pub(crate) use notifications::{NotificationChange, Notifications};
 pub(crate) use outbox::Outbox;
 pub(crate) use pages::{answers, execution_page, page_of};
 pub(crate) use reader::{BackendReader, PlaybookDocument, Started, Which};
+pub(crate) use retention::KeepMarks;
 pub(crate) use schedules::Schedules;
 pub(crate) use subscriptions::{Subscriptions, subscription_id};
 
@@ -62,6 +64,7 @@ pub(crate) trait Backend:
     + BulkOperations
     + Credentials
     + Feeds
+    + KeepMarks
     + Outbox
     + Schedules
     + Subscriptions

@@ -126,6 +126,8 @@ async fn of_executions(
         ExecutionsCommand::Events(args) => executions::events(args, config, terminal).await,
         ExecutionsCommand::Timeline(args) => executions::timeline(args, config, terminal).await,
         ExecutionsCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
+        ExecutionsCommand::Delete(args) => executions::delete(args, config, terminal).await,
+        ExecutionsCommand::Keep(args) => executions::keep(args, config, terminal).await,
         ExecutionsCommand::Pause(args) => {
             holds::execution(args, HoldAction::Pause, config, terminal).await
         }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use noetl_app::{LogLimits, LogSettings};
+use noetl_app::{LogLimits, LogSettings, RetentionRules};
 use noetl_app::{SettingInForce, SettingSource};
 use noetl_control::NotificationSender;
 use noetl_isolation::{IsolationMode, StepLimits};
@@ -399,6 +399,18 @@ impl Config {
     /// limit.
     pub(crate) fn backlog_max(&self) -> Option<u64> {
         Some(self.number(Setting::BacklogMax)).filter(|max| *max > 0)
+    }
+
+    /// Returns how long ended executions are kept.
+    pub(crate) fn retention(&self) -> Result<RetentionRules, Failure> {
+        let Some(rules) = self.text(Setting::Retention) else {
+            return Ok(RetentionRules::default());
+        };
+        let rules = rules.parse::<RetentionRules>();
+        rules.map_err(|error| {
+            let error = anyhow!(error).context("`executions.retention` is not valid");
+            Failure::bad_input(error).help("write rules such as `keep path=audit/*; 30d`")
+        })
     }
 
     /// Returns the limits and the retention of the output of steps.

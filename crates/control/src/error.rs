@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use noetl_engine::{Illegal, Refusal};
-use noetl_model::{CatalogId, Digest, ExecutionId, LogOrigin, Seq};
+use noetl_model::{CatalogId, Digest, ExecutionId, LogOrigin, Seq, Timestamp};
 use noetl_playbook::{InputProblems, Problems};
 use noetl_store::{KeyHolder, StoreError};
 use thiserror::Error;
@@ -15,6 +15,11 @@ use thiserror::Error;
 pub enum LoadError {
     #[error("there is no execution {0}")]
     NotFound(ExecutionId),
+    /// The execution was deleted, on request or by the retention settings.
+    #[error(
+        "execution {execution} was deleted at {at}; its tombstone has the digest of its last event"
+    )]
+    Deleted { execution: ExecutionId, at: Timestamp },
     /// The engine does not run the execution.
     #[error(
         "execution {execution} is not run by this engine ({origin}): it can be read, replayed and \
@@ -129,6 +134,7 @@ impl SubmitError {
             | SubmitError::Stopped => true,
             SubmitError::Load(
                 LoadError::NotFound(_)
+                | LoadError::Deleted { .. }
                 | LoadError::NotNative { .. }
                 | LoadError::Rewound { .. }
                 | LoadError::Corrupt { .. },

@@ -90,6 +90,9 @@ const READ_POSTS: &[&str] = &[
 /// Ends of the paths that only read although they are called with POST.
 const READ_POST_ENDS: &[&str] = &["/position/evaluate"];
 
+/// Paths that end or delete executions by hand.
+const BY_HAND_POSTS: &[&str] = &["/api/executions/cleanup", "/api/executions/bulk/delete"];
+
 /// Prefixes of the paths for writing playbooks and for stopping bulk jobs, for every method.
 const WRITE_PREFIXES: &[&str] =
     &["/api/catalog/playbook", "/api/playbook-tests/", "/api/executions/bulk/"];
@@ -121,7 +124,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
     if WORK_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) {
         return Some(if is_read { &[Scope::Work, Scope::Read] } else { &[Scope::Work] });
     }
-    let by_hand = path.ends_with("/finalize") || path == "/api/executions/cleanup";
+    let by_hand = path.ends_with("/finalize") || BY_HAND_POSTS.contains(&path);
     Some(match *method {
         _ if is_read => &[Scope::Read],
         Method::POST if READ_POSTS.contains(&path) => &[Scope::Read],
@@ -384,6 +387,9 @@ mod tests {
     fn ending_by_hand_needs_admin() {
         check(Method::POST, "/api/executions/1/finalize", &[Scope::Admin]);
         check(Method::POST, "/api/executions/cleanup", &[Scope::Admin]);
+        check(Method::POST, "/api/executions/bulk/delete", &[Scope::Admin]);
+        check(Method::DELETE, "/api/executions/1", &[Scope::Admin]);
+        check(Method::PUT, "/api/executions/1/keep", &[Scope::Admin]);
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod proof;
 mod remote;
 mod replay;
 mod results;
+mod retention;
 mod round_trips;
 mod schedules;
 mod seed_differences;

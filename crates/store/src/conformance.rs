@@ -214,6 +214,7 @@ macro_rules! conformance {
             retention::a_payload_goes_with_the_last_execution_that_refers_to_it,
             retention::a_marked_execution_is_kept_until_the_mark_is_removed,
             retention::rows_of_deleted_executions_go_in_batches,
+            retention::old_histories_and_places_of_the_feed_are_collected,
             records::variables_are_set_anew_listed_by_name_and_counted,
             records::variables_of_other_executions_are_left_alone,
             records::a_runtime_registers_beats_and_leaves,

@@ -23,7 +23,7 @@ pub use bulk::{
     BULK_MESSAGE_MAX, BulkAction, BulkCounts, BulkFilter, BulkItem, BulkItemPage, BulkJob, BulkKey,
     BulkOutcome, BulkSelection, BulkState, UnknownBulkOutcome,
 };
-pub use cleanup::{Collected, Horizon};
+pub use cleanup::{Collected, Horizon, SCHEDULE_EVENTS_KEPT};
 pub use credentials::{Credential, CredentialFilter, CredentialKey};
 pub use failed_messages::{FailedMark, FailedMessage, FailedStanding, REASON_MAX};
 pub use keychain::KeychainEntry;

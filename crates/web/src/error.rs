@@ -184,6 +184,10 @@ impl From<LoadError> for PageError {
             LoadError::NotFound(id) => {
                 Self::not_found("error.no_execution", vec![("execution", id.to_string())])
             }
+            LoadError::Deleted { execution, at } => Self::not_found(
+                "error.deleted_execution",
+                vec![("execution", execution.to_string()), ("at", at.to_string())],
+            ),
             LoadError::NotNative { execution, .. } => {
                 Self::refused("error.not_native", vec![("execution", execution.to_string())])
             }

@@ -192,6 +192,41 @@ pub struct FinalizeAnswer {
     pub message: String,
 }
 
+/// The record that remains of a deleted execution.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct TombstoneView {
+    pub execution_id: AnyId,
+    pub path: String,
+    pub version: u32,
+    pub status: String,
+    /// The number of events.
+    pub events: u64,
+    /// The digest of the last event.
+    pub head: Option<String>,
+    pub started_at: String,
+    pub ended_at: Option<String>,
+    pub deleted_at: String,
+    /// The person or program that requested the deletion; null for the retention settings.
+    pub deleted_by: Option<String>,
+}
+
+/// A mark that protects an execution from deletion.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct KeepRequest {
+    /// At most 1000 bytes.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct KeepAnswer {
+    pub execution_id: AnyId,
+    pub is_kept: bool,
+    pub since: Option<String>,
+    pub reason: Option<String>,
+    pub actor: Option<String>,
+}
+
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct CleanupRequest {
     /// Selects executions that were started more than this long ago.

@@ -14,6 +14,7 @@ use serde_json::Map;
 
 use crate::app::App;
 use crate::executions::EndError;
+use crate::retention::DeleteError;
 
 /// Retention of the key under which a job starts an execution; longer than a job runs.
 const KEY_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -41,6 +42,7 @@ impl App {
             BulkAction::Cancel => self.cancel_in_bulk(job, execution).await.map(|()| None),
             BulkAction::Retry => self.retry_in_bulk(job, execution).await.map(Some),
             BulkAction::Rerun => self.rerun_in_bulk(job, execution).await.map(Some),
+            BulkAction::Delete => self.delete_in_bulk(job, execution).await.map(|()| None),
         };
         let item = |outcome, started, message: Option<String>| {
             let message = message.map(|text| text.chars().take(BULK_MESSAGE_MAX).collect());
@@ -114,6 +116,17 @@ impl App {
         }
     }
 
+    async fn delete_in_bulk(&self, job: &BulkJob, execution: ExecutionId) -> Result<(), NoEffect> {
+        match self.delete_execution(execution, job.actor.clone()).await {
+            // Deleted by an earlier try of this job, or by somebody else meanwhile.
+            Ok(_) | Err(DeleteError::Load(LoadError::Deleted { .. })) => Ok(()),
+            Err(error @ DeleteError::Kept { .. }) => Err(NoEffect::Unchanged(chain(&error))),
+            Err(error @ DeleteError::ReasonTooLong) => Err(NoEffect::Failed(chain(&error))),
+            Err(DeleteError::Load(error)) => Err(of_load(&error)),
+            Err(DeleteError::Store(error)) => Err(of_store(&error)),
+        }
+    }
+
     /// Refuses an execution to which the action of the job does not apply.
     async fn check_applies(&self, job: &BulkJob, execution: ExecutionId) -> Result<(), NoEffect> {
         let summary = self.execution(execution).await.map_err(|error| of_load(&error))?;
@@ -163,6 +176,7 @@ fn of_load(error: &LoadError) -> NoEffect {
     match error {
         LoadError::Unavailable(_) => NoEffect::Later(chain(error)),
         LoadError::NotFound(_)
+        | LoadError::Deleted { .. }
         | LoadError::NotNative { .. }
         | LoadError::Rewound { .. }
         | LoadError::Corrupt { .. } => NoEffect::Failed(chain(error)),

@@ -123,7 +123,7 @@ fn oldest(filter: &BulkFilter) -> ExecutionId {
 fn is_selected(action: BulkAction, filter: &BulkFilter, summary: &Summary) -> bool {
     let path = &summary.playbook.path;
     action.applies_to(summary.status)
-        && filter.path.as_ref().is_none_or(|wanted| matches(wanted, path))
+        && filter.path.as_ref().is_none_or(|wanted| path_matches(wanted, path))
         && filter
             .path_part
             .as_ref()
@@ -133,7 +133,7 @@ fn is_selected(action: BulkAction, filter: &BulkFilter, summary: &Summary) -> bo
 }
 
 /// True if a path is the wanted one; a trailing `*` matches any rest.
-fn matches(wanted: &str, path: &str) -> bool {
+pub(crate) fn path_matches(wanted: &str, path: &str) -> bool {
     match wanted.strip_suffix(ANY_REST) {
         Some(start) => path.starts_with(start),
         None => path == wanted,
@@ -146,11 +146,11 @@ mod tests {
 
     #[test]
     fn a_path_matches_exactly_or_by_its_beginning() {
-        assert!(matches("team/*", "team/a/b"));
-        assert!(!matches("team/*", "my/team/a"));
-        assert!(matches("team/a", "team/a"));
-        assert!(!matches("team/a", "team/ab"));
-        assert!(matches("*", "anything"));
+        assert!(path_matches("team/*", "team/a/b"));
+        assert!(!path_matches("team/*", "my/team/a"));
+        assert!(path_matches("team/a", "team/a"));
+        assert!(!path_matches("team/a", "team/ab"));
+        assert!(path_matches("*", "anything"));
     }
 
     #[test]

@@ -234,14 +234,26 @@ impl App {
     ) -> Result<KnownExecution, LoadError> {
         let found = self.find_known(execution).await;
         let found = found.map_err(|error| LoadError::of_store(execution, error))?;
-        found.ok_or(LoadError::NotFound(execution))
+        match found {
+            Some(found) => Ok(found),
+            None => Err(self.missing(execution).await),
+        }
+    }
+
+    /// Returns the error for an execution that no log has: it was deleted, or it never existed.
+    async fn missing(&self, execution: ExecutionId) -> LoadError {
+        match self.store().tombstone(execution).await {
+            Ok(Some(tombstone)) => LoadError::Deleted { execution, at: tombstone.deleted_at },
+            Ok(None) => LoadError::NotFound(execution),
+            Err(error) => LoadError::of_store(execution, error),
+        }
     }
 
     /// Returns the error for an execution that the engine does not know.
     pub(crate) async fn not_native(&self, execution: ExecutionId) -> LoadError {
         match self.logs().find_foreign(execution).await {
             Ok(Some(KnownExecution { origin, .. })) => LoadError::NotNative { execution, origin },
-            Ok(None) => LoadError::NotFound(execution),
+            Ok(None) => self.missing(execution).await,
             Err(error) => LoadError::of_store(execution, error),
         }
     }

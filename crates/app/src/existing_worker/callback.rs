@@ -38,7 +38,11 @@ impl App {
         for _ in 0..COMMANDS_TRIED_MAX {
             let state = match self.control().state(execution, Cutoff::Latest).await {
                 Ok(state) => state,
-                Err(error @ (LoadError::NotFound(_) | LoadError::NotNative { .. })) => {
+                Err(
+                    error @ (LoadError::NotFound(_)
+                    | LoadError::Deleted { .. }
+                    | LoadError::NotNative { .. }),
+                ) => {
                     return Ok(CallbackAnswer::AcceptedStale { reason: error.to_string() });
                 }
                 Err(

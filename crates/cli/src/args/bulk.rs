@@ -31,7 +31,7 @@ pub(crate) struct BulkArgs {
 }
 
 /// Parses conditions such as `status=FAILED path=team/*`.
-fn parse_conditions(text: &str) -> Result<BulkFilter, String> {
+pub(super) fn parse_conditions(text: &str) -> Result<BulkFilter, String> {
     let mut filter = BulkFilter::default();
     for condition in text.split_whitespace() {
         let (name, value) = condition

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
+use noetl_app::BulkFilter;
 use noetl_model::{
     Actor, CatalogId, ExecutionId, ExecutionStatus, Label, Seq, SignalKey, Timestamp,
 };
@@ -77,6 +78,22 @@ Examples:
   noetl executions cancel --where 'status=RUNNING part=import' --yes
   noetl executions cancel --where 'label=team:ops label=env:test'";
 
+const DELETE_EXAMPLES: &str = "\
+Events, payloads and output are deleted. The path, status, times and the digest of the last event
+remain (`GET /api/executions/ID/tombstone`). Running executions are left, and those that are still
+needed: parents and children of running ones, origins of forks, and executions marked by
+`noetl executions keep`.
+Exit codes: 0 all done, 1 some failed, 2 not confirmed.
+
+Examples:
+  noetl executions delete 380247909993574400 --yes
+  noetl executions delete --where 'status=COMPLETED path=team/* until=2026-01-31T00:00:00Z'";
+
+const KEEP_EXAMPLES: &str = "\
+Examples:
+  noetl executions keep last --reason 'audit 2026'
+  noetl executions keep 380247909993574400 --end";
+
 const RERUN_EXAMPLES: &str = "\
 Examples:
   noetl executions rerun last
@@ -104,6 +121,10 @@ pub(crate) enum ExecutionsCommand {
     Timeline(TimelineArgs),
     /// Cancel an execution, its running steps and its children
     Cancel(CancelArgs),
+    /// Delete ended executions; a record of each remains
+    Delete(DeleteArgs),
+    /// Keep an execution, whatever the retention settings say
+    Keep(KeepArgs),
     /// Let running commands of an execution end, and start nothing new
     Pause(PauseArgs),
     /// Let a paused execution go on
@@ -209,6 +230,48 @@ pub(crate) struct CancelArgs {
     /// Do not cancel its child executions
     #[arg(long)]
     pub(crate) no_cascade: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DELETE_EXAMPLES)]
+pub(crate) struct DeleteArgs {
+    /// Ids of executions
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "conditions",
+        conflicts_with = "conditions",
+        add = ArgValueCandidates::new(candidates::executions)
+    )]
+    pub(crate) executions: Vec<ExecutionId>,
+    /// Instead of ids: all ended executions that match, such as 'status=COMPLETED path=team/*'
+    #[arg(
+        long = "where",
+        value_name = "CONDITIONS",
+        value_parser = super::bulk::parse_conditions,
+        add = ArgValueCandidates::new(candidates::conditions)
+    )]
+    pub(crate) conditions: Option<BulkFilter>,
+    /// Do not ask before deleting
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = KEEP_EXAMPLES)]
+pub(crate) struct KeepArgs {
+    /// Id of an execution, or `last`
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) execution: Chosen,
+    /// Reason, shown to others
+    #[arg(long, conflicts_with = "end")]
+    pub(crate) reason: Option<String>,
+    /// Remove the mark
+    #[arg(long)]
+    pub(crate) end: bool,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }

@@ -7,7 +7,7 @@ use noetl_api::AnyId;
 use noetl_api::wire::{
     BulkBody, BulkFilterBody, BulkItemList, BulkItemView, BulkJobView, BulkPreview,
 };
-use noetl_app::{BulkChoice, BulkError, BulkOutcome, BulkRequest};
+use noetl_app::{BulkAction, BulkChoice, BulkError, BulkOutcome, BulkRequest};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -81,7 +81,11 @@ impl BulkOperations for Remote {
     }
 
     async fn create_bulk(&self, request: &BulkRequest) -> Result<BulkJobView, Failure> {
-        self.post("api/executions/bulk", &json!(body_of(request))).await
+        let path = match request.action {
+            BulkAction::Cancel | BulkAction::Retry | BulkAction::Rerun => "api/executions/bulk",
+            BulkAction::Delete => "api/executions/bulk/delete",
+        };
+        self.post(path, &json!(body_of(request))).await
     }
 
     async fn advance_bulk(&self, job: &str) -> Result<BulkJobView, Failure> {

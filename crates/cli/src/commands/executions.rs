@@ -8,6 +8,7 @@ mod get;
 mod list;
 mod rerun;
 mod resume;
+mod retention;
 mod timeline;
 
 pub(crate) use cancel::cancel;
@@ -17,4 +18,5 @@ pub(crate) use get::get;
 pub(crate) use list::list;
 pub(crate) use rerun::rerun;
 pub(crate) use resume::resume;
+pub(crate) use retention::{delete, keep};
 pub(crate) use timeline::timeline;

@@ -106,6 +106,9 @@ pub(super) async fn serve_beside(
     let delivering =
         tokio::spawn(deliver_feeds(state.app().clone(), holder.to_string(), stop.clone()));
     let acting = tokio::spawn(run_bulk_jobs(state.app().clone(), holder.to_string(), stop.clone()));
+    let (app, of_retention) = (state.app().clone(), stop.clone());
+    let retaining =
+        tokio::spawn(async move { app.run_retention(holder.to_string(), of_retention).await });
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
     if state.shows_pages() {
         terminal.say(format!("web interface: {base}/ui/"));
@@ -121,6 +124,7 @@ pub(super) async fn serve_beside(
     };
     delivering.abort();
     acting.abort();
+    retaining.abort();
     Box::new(session).close().await;
     drop(announced);
     served.map(|()| Exit::Completed)

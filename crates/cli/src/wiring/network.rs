@@ -70,6 +70,7 @@ pub(crate) fn app_settings(config: &Config) -> Result<AppSettings, Failure> {
     Ok(AppSettings {
         feed_prefix: feed_prefix(config)?,
         logs: config.step_logs(),
+        retention: config.retention()?,
         in_force: config.settings_in_force(),
         ..AppSettings::new(LEASE)
     })

@@ -161,7 +161,9 @@ async fn judge(
         verdict.head = reader.auditor.state().map(Execution::head);
         read?;
         let Some(summary) = store.summary(execution).await? else {
-            return if reader.events == 0 { Ok(false) } else { Err(Fault::Half.into()) };
+            // The events of a deleted execution go after its summary.
+            let is_absent = reader.events == 0 || store.tombstone(execution).await?.is_some();
+            return if is_absent { Ok(false) } else { Err(Fault::Half.into()) };
         };
         let work = store.open_work(execution).await?;
         let again = store.summary(execution).await?;

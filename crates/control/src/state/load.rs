@@ -75,6 +75,11 @@ impl StateCache {
 }
 
 impl Control {
+    /// Drops the cached state of an execution that was deleted.
+    pub fn forget(&self, execution: ExecutionId) {
+        self.parts.states.forget(execution);
+    }
+
     /// Returns the state of an execution at a cutoff.
     pub async fn state(
         &self,

@@ -68,9 +68,10 @@ impl From<LoadError> for BatchError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Unavailable(source) => Self::Unanswered(source),
-            LoadError::NotFound(_) | LoadError::NotNative { .. } | LoadError::Rewound { .. } => {
-                Self::Permanent(error.into())
-            }
+            LoadError::NotFound(_)
+            | LoadError::Deleted { .. }
+            | LoadError::NotNative { .. }
+            | LoadError::Rewound { .. } => Self::Permanent(error.into()),
             LoadError::Corrupt { .. } => {
                 tracing::error!(error = &error as &dyn std::error::Error, "execution cannot go on");
                 Self::Permanent(error.into())
@@ -261,6 +262,7 @@ impl Control {
                 Err(LoadError::Unavailable(source)) => return Err(BatchError::Unanswered(source)),
                 Err(
                     error @ (LoadError::NotFound(_)
+                    | LoadError::Deleted { .. }
                     | LoadError::NotNative { .. }
                     | LoadError::Rewound { .. }
                     | LoadError::Corrupt { .. }),

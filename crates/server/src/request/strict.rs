@@ -7,7 +7,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use noetl_api::wire::{
     Backfill, BulkBody, BulkFilterBody, CancelRequest, DeadChoice, ExecuteBatch, ExecuteRequest,
-    FeedAck, FeedSeek, ForkBody, NewFeed, ScheduleChoice,
+    FeedAck, FeedSeek, ForkBody, KeepRequest, NewFeed, ScheduleChoice,
 };
 use noetl_playbook::nearest;
 use serde::de::value::Error as AnyError;
@@ -55,6 +55,8 @@ impl Strict for ExecuteBatch {
 }
 
 impl Strict for BulkFilterBody {}
+
+impl Strict for KeepRequest {}
 
 impl Strict for BulkBody {
     fn check(body: &Map<String, Value>) -> Result<(), ApiError> {

@@ -207,6 +207,11 @@ impl From<LoadError> for ApiError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::NotFound(_) => Self::not_found("unknown-execution", error.to_string()),
+            LoadError::Deleted { execution, at } => {
+                Self::new(StatusCode::GONE, "execution-deleted", error.to_string())
+                    .with("execution_id", json!(execution.to_string()))
+                    .with("deleted_at", json!(at.to_string()))
+            }
             LoadError::NotNative { origin, .. } => {
                 let code = match origin {
                     LogOrigin::Native => "unknown-execution",

@@ -11,6 +11,7 @@ mod list;
 mod logs;
 mod look;
 mod position;
+mod retention;
 mod signal;
 mod tree;
 mod verify;
@@ -40,6 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(logs::routes())
         .merge(tree::routes())
         .merge(end::routes())
+        .merge(retention::routes())
         .merge(signal::routes())
         .merge(verify::routes())
         .merge(fork::routes())

@@ -226,6 +226,7 @@ contract! {
     projector::posted_events_are_kept_and_nothing_follows,
     projector::folds_are_saved_on_request_and_what_cannot_be_is_named,
     projector::old_events_are_purged_on_request_and_no_others,
+    retention::a_deleted_execution_answers_410_and_its_tombstone_remains,
     intake::a_message_starts_one_execution_however_often_it_is_handed_in,
     intake::a_message_is_a_signal_once_however_often_it_is_handed_in,
     intake::a_key_is_known_within_its_window_where_that_is_asked_for,

@@ -26,7 +26,8 @@ const EMPTY: &str = "
             WHERE relnamespace = 'noetl'::regnamespace AND relkind IN ('r', 'p')
                 AND NOT relispartition
                 AND relname NOT IN (
-                    'partitioned', 'resource', 'schema_migration', 'feed_shift', 'public_event_name'
+                    'partitioned', 'resource', 'schema_migration', 'feed_shift', 'public_event_name',
+                    'reference_start'
                 )
         LOOP
             EXECUTE format('DELETE FROM noetl.%I', name);

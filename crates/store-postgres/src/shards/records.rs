@@ -40,6 +40,8 @@ impl Shards {
             keychain: sum.keychain + it.keychain,
             runtimes: sum.runtimes + it.runtimes,
             audit: sum.audit + it.audit,
+            feed: sum.feed + it.feed,
+            history: sum.history + it.history,
         }))
     }
 

@@ -30,7 +30,7 @@ const EMPTY: &str = "
                 relnamespace = 'noetl'::regnamespace
                 AND relkind IN ('r', 'p')
                 AND NOT relispartition
-                AND relname NOT IN ('schema_migration', 'partitioned', 'feed_shift')
+                AND relname NOT IN ('schema_migration', 'partitioned', 'feed_shift', 'reference_start')
         LOOP
             EXECUTE format('DELETE FROM noetl.%I', name);
         END LOOP;

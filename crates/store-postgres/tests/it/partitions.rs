@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use noetl_model::{
-    Digest, Event, EventId, ExecutionId, ExecutionStatus, ForkPoint, Payload, PayloadRef,
-    Seq, Timestamp,
+    Digest, Event, EventId, ExecutionId, ExecutionStatus, ForkPoint, Payload, PayloadRef, Seq,
+    Timestamp,
 };
 use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{at, events_after};
@@ -178,7 +178,8 @@ async fn a_month_with_a_payload_that_another_execution_refers_to_stays() {
     let digest = Digest::of(&body);
     let refers = |mut append: Append| {
         let reference = PayloadRef { digest, size: 3 };
-        append.events[0].event = Event::ExecutionCompleted { output: Payload::Ref(reference), actor: None };
+        append.events[0].event =
+            Event::ExecutionCompleted { output: Payload::Ref(reference), actor: None };
         append
     };
     let owner = refers(started_on(3, ExecutionStatus::Completed));
@@ -190,13 +191,7 @@ async fn a_month_with_a_payload_that_another_execution_refers_to_stays() {
     assert_eq!(store.drop_expired(day(FEBRUARY)).await.unwrap(), ["2025_12"]);
     assert!(store.payload(&digest).await.unwrap().is_some());
     assert_eq!(erase(&store, user.execution).await, EraseAnswer::Erased);
-    let horizon = Horizon {
-        expired: day(0),
-        payloads: day(APRIL),
-        keychain: day(0),
-        runtimes: day(0),
-        audit: day(0),
-    };
+    let horizon = Horizon { payloads: day(APRIL), ..Horizon::nothing() };
     store.collect(&horizon, 100).await.unwrap();
     assert_eq!(store.payload(&digest).await.unwrap(), None);
     assert_eq!(store.drop_expired(day(FEBRUARY)).await.unwrap(), ["2026_01"]);

@@ -222,8 +222,14 @@ pub async fn expired_records_are_collected_and_no_others(subject: Subject) {
     let horizon = horizon(50);
     let collect = async |limit| records.collect(&horizon, limit).await.expect(SAYS);
     assert_eq!(collect(0).await, Collected::default());
-    let expected =
-        Collected { results: 1, payloads: 1, objects: 1, keychain: 0, runtimes: 1, audit: 1 };
+    let expected = Collected {
+        results: 1,
+        payloads: 1,
+        objects: 1,
+        runtimes: 1,
+        audit: 1,
+        ..Collected::default()
+    };
     assert_eq!(collect(10).await, expected);
     assert_eq!(collect(10).await, Collected::default());
     let left = records.runtimes("worker_pool").await.expect(SAYS);
@@ -235,7 +241,15 @@ pub async fn expired_records_are_collected_and_no_others(subject: Subject) {
 /// Returns a horizon that expires everything before a second.
 fn horizon(second: u64) -> Horizon {
     let end = at(second);
-    Horizon { expired: end, payloads: end, keychain: end, runtimes: end, audit: end }
+    Horizon {
+        expired: end,
+        payloads: end,
+        keychain: end,
+        runtimes: end,
+        audit: end,
+        feed: end,
+        history: end,
+    }
 }
 
 pub async fn a_value_goes_with_its_last_name_unless_a_log_refers_to_it(subject: Subject) {

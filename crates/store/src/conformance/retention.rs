@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use noetl_model::{
-    Actor, CommandId, Digest, Event, ExecutionId, ExecutionStatus, ForkPoint, Parent, Payload,
-    PayloadRef, Seq,
+    Actor, CatalogId, CommandId, Digest, Event, EventId, ExecutionId, ExecutionStatus, ForkPoint,
+    Parent, Payload, PayloadRef, ScheduleEvent, ScheduleState, ScheduleStatus, Seq,
+    SubscriptionEvent,
 };
 
 use super::Subject;
 use super::given::{A, B, C, add, at, event, events_after, recorded, start};
 use crate::{
     Append, EraseAnswer, ExecutionFilter, Horizon, KeepMark, KeepReason, NamedResult, ReplayBound,
-    ResultRef, SavedReplay, Snapshot, Tombstone, Variable, VariableType,
+    ResultRef, SCHEDULE_EVENTS_KEPT, SavedReplay, ScheduleRow, Snapshot, SubscriptionRow,
+    Tombstone, Variable, VariableType,
 };
 
 const SAYS: &str = "the store answers";
@@ -148,9 +150,8 @@ pub async fn what_is_still_needed_is_kept(subject: Subject) {
 }
 
 pub async fn a_payload_goes_with_the_last_execution_that_refers_to_it(subject: Subject) {
-    let [own, shared, named] = ["[1,1]", "[2,2]", "[3,3]"].map(|body| {
-        (Digest::of(body.as_bytes()), Arc::new(body.as_bytes().to_vec()))
-    });
+    let [own, shared, named] = ["[1,1]", "[2,2]", "[3,3]"]
+        .map(|body| (Digest::of(body.as_bytes()), Arc::new(body.as_bytes().to_vec())));
     // B refers to a value that only A has stored.
     let first = referring(ended(A), shared.0, 5);
     let payloads = vec![own.clone(), shared.clone(), named.clone()];
@@ -168,13 +169,7 @@ pub async fn a_payload_goes_with_the_last_execution_that_refers_to_it(subject: S
 
     let stored = async |digest: &Digest| subject.store.payload(digest).await.expect(SAYS).is_some();
     let collect = async || {
-        let horizon = Horizon {
-            expired: at(0),
-            payloads: at(1_000_000),
-            keychain: at(0),
-            runtimes: at(0),
-            audit: at(0),
-        };
+        let horizon = Horizon { payloads: at(1_000_000), ..Horizon::nothing() };
         subject.records.collect(&horizon, 100).await.expect(SAYS);
     };
     assert_eq!(erase(&subject, A).await, EraseAnswer::Erased);
@@ -222,4 +217,65 @@ pub async fn rows_of_deleted_executions_go_in_batches(subject: Subject) {
     assert_eq!(subject.read(A).await, []);
     assert_eq!(subject.read(B).await, []);
     assert_eq!(subject.store.erase_rows(4).await.expect(SAYS), 0);
+}
+
+pub async fn old_histories_and_places_of_the_feed_are_collected(subject: Subject) {
+    let of_schedule = |seq: u64| ScheduleRow {
+        path: "s".to_owned(),
+        seq: Seq(seq),
+        standing: ScheduleStatus {
+            catalog_id: CatalogId(7),
+            state: ScheduleState::Active,
+            reached: at(seq),
+            queued: None,
+            last: None,
+            trouble: None,
+        },
+        playbook: "p".to_owned(),
+        timing: "every 1m".to_owned(),
+        next_at: None,
+        updated_at: at(seq),
+    };
+    let event = ScheduleEvent::Registered { catalog_id: CatalogId(7) };
+    let total = SCHEDULE_EVENTS_KEPT + 3;
+    for seq in 1..=total {
+        let stored = subject.store.record_schedule(&of_schedule(seq), &event).await;
+        assert!(stored.expect(SAYS));
+    }
+    let of_subscription = |id, path: &str, seq, last_event| SubscriptionRow {
+        id,
+        path: path.to_owned(),
+        catalog_id: CatalogId(7),
+        seq: Seq(seq),
+        last_event,
+        updated_at: at(seq),
+    };
+    for (number, row) in (1..).zip([
+        of_subscription(A, "old", 1, SubscriptionEvent::Registered),
+        of_subscription(A, "old", 2, SubscriptionEvent::Deactivated),
+        of_subscription(B, "live", 1, SubscriptionEvent::Registered),
+    ]) {
+        assert!(subject.store.record(&row, EventId(9000 + number)).await.expect(SAYS));
+    }
+    subject.at(0);
+    subject.append(start(C)).await.expect("C starts");
+
+    let collect =
+        async |horizon: Horizon| subject.records.collect(&horizon, 100).await.expect(SAYS);
+    assert_eq!(collect(Horizon::nothing()).await.total(), 0);
+    let horizon = Horizon { history: at(3), ..Horizon::nothing() };
+    assert_eq!(collect(horizon).await.history, 3, "two events and a subscription");
+    let horizon = Horizon { history: at(9_999), ..Horizon::nothing() };
+    assert_eq!(collect(horizon).await.history, 1, "the last events are kept");
+    assert_eq!(collect(horizon).await.history, 0);
+    let left = subject.store.schedule_events("s", Some(Seq(6)), 10).await.expect(SAYS);
+    assert_eq!(left.iter().map(|it| it.seq.0).collect::<Vec<_>>(), [5, 4]);
+    assert_eq!(subject.store.subscription(A).await.expect(SAYS), None);
+    assert_eq!(subject.store.subscription_events(A, Seq::ZERO).await.expect(SAYS), []);
+    assert!(subject.store.subscription(B).await.expect(SAYS).is_some());
+
+    let horizon = Horizon { feed: at(1), ..Horizon::nothing() };
+    assert_eq!(collect(horizon).await.feed, 1);
+    assert_eq!(collect(horizon).await.feed, 0);
+    assert_eq!(subject.read(C).await.len(), 1, "the log stays");
 }

@@ -7,7 +7,7 @@ use noetl_model::{ExecutionId, Seq, Timestamp};
 use super::MemoryStore;
 use crate::{
     FEED_READ_MAX, FeedCursor, FeedDelivery, FeedItem, FeedPage, FeedPlace, FeedPoint, NamedFeed,
-    PageSpace, StoreError, json_len,
+    PAGE_MAX, PageSpace, StoreError, json_len,
 };
 
 #[derive(Clone, Default)]
@@ -28,6 +28,14 @@ impl FeedTable {
         if !places.is_empty() {
             self.batches.push(Batch { written_at, places });
         }
+    }
+
+    /// Empties batches of places that are older than an instant. Returns their number. A batch keeps
+    /// its number.
+    pub(super) fn forget(&mut self, before: Timestamp, limit: usize) -> u64 {
+        let old = self.batches.iter_mut().filter(|it| it.written_at < before);
+        let old = old.filter(|it| !it.places.is_empty()).take(limit.min(PAGE_MAX));
+        old.map(|batch| batch.places.clear()).count() as u64
     }
 
     /// Returns the events after a place, each with its own place.

@@ -50,6 +50,11 @@ pub(super) struct RecordTables {
 }
 
 impl RecordTables {
+    /// Deletes the failed messages of subscriptions.
+    pub(super) fn forget_failed_messages(&mut self, subscriptions: &[ExecutionId]) {
+        self.failed_messages.retain(|(subscription, _), _| !subscriptions.contains(subscription));
+    }
+
     /// Deletes the variables and the named results of executions.
     pub(super) fn forget_executions(&mut self, executions: &BTreeSet<ExecutionId>) {
         self.variables.retain(|(execution, _), _| !executions.contains(execution));

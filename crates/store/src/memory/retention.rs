@@ -129,7 +129,8 @@ impl MemoryStore {
         let mut tables = self.lock();
         let MemoryTables { erasure, places, children, snapshots, replays, step_logs, .. } =
             &mut *tables;
-        let open: BTreeSet<_> = erasure.references.iter().map(|(execution, _)| *execution).collect();
+        let open: BTreeSet<_> =
+            erasure.references.iter().map(|(execution, _)| *execution).collect();
         let done: BTreeSet<_> = erasure.pending.difference(&open).copied().collect();
         erasure.pending.retain(|execution| !done.contains(execution));
         places.retain(|_, (execution, _)| !done.contains(execution));
@@ -154,7 +155,10 @@ impl MemoryStore {
         Ok(())
     }
 
-    pub(crate) async fn remove_keep_mark(&self, execution: ExecutionId) -> Result<bool, StoreError> {
+    pub(crate) async fn remove_keep_mark(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<bool, StoreError> {
         Ok(self.lock().erasure.marks.remove(&execution).is_some())
     }
 

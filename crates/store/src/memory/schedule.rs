@@ -6,7 +6,9 @@ use std::ops::Bound;
 use noetl_model::{ScheduleEvent, Seq, Timestamp};
 
 use super::MemoryStore;
-use crate::{PAGE_MAX, READ_EVENTS_MAX, ScheduleRecord, ScheduleRow, StoreError};
+use crate::{
+    PAGE_MAX, READ_EVENTS_MAX, SCHEDULE_EVENTS_KEPT, ScheduleRecord, ScheduleRow, StoreError,
+};
 
 #[derive(Clone, Default)]
 pub(super) struct ScheduleTable {
@@ -14,6 +16,22 @@ pub(super) struct ScheduleTable {
 }
 
 impl ScheduleTable {
+    /// Deletes old events, except the last ones of each schedule. Returns their number.
+    pub(super) fn forget(&mut self, before: Timestamp, limit: usize) -> u64 {
+        let mut left = limit.min(PAGE_MAX);
+        let mut forgotten = 0;
+        for (row, events) in self.rows.values_mut() {
+            let kept_from = row.seq.0.saturating_sub(SCHEDULE_EVENTS_KEPT);
+            events.retain(|event| {
+                let is_old = event.at < before && event.seq.0 <= kept_from && left > 0;
+                left -= usize::from(is_old);
+                forgotten += u64::from(is_old);
+                !is_old
+            });
+        }
+        forgotten
+    }
+
     /// Returns the schedules after a path.
     fn after(&self, path: Option<&str>) -> impl Iterator<Item = &ScheduleRow> {
         let from = path.map_or(Bound::Unbounded, Bound::Excluded);

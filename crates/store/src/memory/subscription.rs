@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use noetl_model::{EventId, ExecutionId, Seq, SubscriptionState};
+use noetl_model::{EventId, ExecutionId, Seq, SubscriptionState, Timestamp};
 
-use super::MemoryStore;
+use super::{MemoryStore, MemoryTables};
 use crate::{PAGE_MAX, READ_EVENTS_MAX, StoreError, SubscriptionRecord, SubscriptionRow};
 
 #[derive(Clone, Default)]
@@ -20,6 +20,18 @@ impl SubscriptionTable {
     /// Returns the subscriptions of a path, newest first.
     fn at<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a SubscriptionRow> {
         self.rows.values().rev().map(|(row, _)| row).filter(move |row| row.path == path)
+    }
+}
+
+impl MemoryTables {
+    /// Deletes subscriptions that were deactivated before an instant. Returns their number.
+    pub(super) fn forget_subscriptions(&mut self, before: Timestamp, limit: usize) -> u64 {
+        let rows = self.subscriptions.rows.values().map(|(row, _)| row);
+        let old = rows.filter(|row| !is_live(row) && row.updated_at < before).map(|row| row.id);
+        let old: Vec<ExecutionId> = old.take(limit.min(PAGE_MAX)).collect();
+        self.subscriptions.rows.retain(|id, _| !old.contains(id));
+        self.records.forget_failed_messages(&old);
+        old.len() as u64
     }
 }
 

@@ -23,6 +23,8 @@ pub enum BulkAction {
     Retry,
     /// Starts the same version of the same playbook with the same workload.
     Rerun,
+    /// Deletes ended executions; their tombstones remain.
+    Delete,
 }
 
 impl BulkAction {
@@ -31,6 +33,7 @@ impl BulkAction {
             Self::Cancel => "cancel",
             Self::Retry => "retry",
             Self::Rerun => "rerun",
+            Self::Delete => "delete",
         }
     }
 
@@ -40,7 +43,7 @@ impl BulkAction {
             (Self::Cancel, ExecutionStatus::Running)
             | (Self::Retry, ExecutionStatus::Failed | ExecutionStatus::Cancelled)
             | (
-                Self::Rerun,
+                Self::Rerun | Self::Delete,
                 ExecutionStatus::Completed | ExecutionStatus::Failed | ExecutionStatus::Cancelled,
             ) => true,
             (
@@ -48,7 +51,7 @@ impl BulkAction {
                 ExecutionStatus::Completed | ExecutionStatus::Failed | ExecutionStatus::Cancelled,
             )
             | (Self::Retry, ExecutionStatus::Running | ExecutionStatus::Completed)
-            | (Self::Rerun, ExecutionStatus::Running) => false,
+            | (Self::Rerun | Self::Delete, ExecutionStatus::Running) => false,
         }
     }
 }

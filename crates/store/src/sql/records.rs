@@ -11,7 +11,7 @@ use crate::from_row::{self, Columns as _};
 use crate::to_row::at_most;
 use crate::{
     Collected, Horizon, NamedResult, Object, ObjectKey, PAGE_MAX, RUNTIMES_MAX, ResultRef, Runtime,
-    RuntimeKey, StoreError, VARIABLES_MAX, Variable, remove_all_but,
+    RuntimeKey, SCHEDULE_EVENTS_KEPT, StoreError, VARIABLES_MAX, Variable, remove_all_but,
 };
 
 pub async fn put_variables<D: SqlDatabase>(
@@ -169,7 +169,7 @@ pub async fn collect<D: SqlDatabase>(
     let remove = async |statement: &NamedStatement, before: Timestamp| {
         database.write(statement, &[before.into(), at_most(limit, PAGE_MAX).into()]).await
     };
-    let Horizon { expired, payloads, keychain, runtimes, audit } = *horizon;
+    let Horizon { expired, payloads, keychain, runtimes, audit, feed, history } = *horizon;
     let sql = database.sql();
     Ok(Collected {
         results: remove(&sql.collect_results, expired).await?,
@@ -178,6 +178,15 @@ pub async fn collect<D: SqlDatabase>(
         keychain: remove(&sql.collect_keychain, keychain).await?,
         runtimes: remove(&sql.collect_runtimes, runtimes).await?,
         audit: remove(&sql.collect_accesses, audit).await?,
+        feed: remove(&sql.collect_feed_batches, feed).await?,
+        history: {
+            remove(&sql.collect_failed_messages, history).await?;
+            remove(&sql.collect_subscription_events, history).await?;
+            let arguments =
+                [history.into(), at_most(limit, PAGE_MAX).into(), SCHEDULE_EVENTS_KEPT.into()];
+            database.write(&sql.collect_schedule_events, &arguments).await?
+                + remove(&sql.collect_subscriptions, history).await?
+        },
     })
 }
 

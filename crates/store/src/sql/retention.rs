@@ -87,10 +87,7 @@ pub async fn tombstone<D: SqlDatabase>(
     first_of(database, &database.sql().find_tombstone, &[execution.into()], read).await
 }
 
-pub async fn erase_payloads<D: SqlDatabase>(
-    database: &D,
-    limit: usize,
-) -> Result<u64, StoreError> {
+pub async fn erase_payloads<D: SqlDatabase>(database: &D, limit: usize) -> Result<u64, StoreError> {
     erase_payloads_in(&[database], limit).await
 }
 
@@ -118,13 +115,13 @@ pub async fn erase_payloads_in<D: SqlDatabase>(
     for database in databases {
         let arguments = [SqlArgument::Rows(vec![SqlColumn::Digests(&digests)])];
         let statement = &database.sql().find_referred_payloads;
-        referred.extend(all_of(*database, statement, &arguments, |row| row.digest("sha256")).await?);
+        referred
+            .extend(all_of(*database, statement, &arguments, |row| row.digest("sha256")).await?);
     }
     let loose: Vec<Digest> = digests.into_iter().filter(|it| !referred.contains(it)).collect();
     for (database, erased) in databases.iter().zip(&erased) {
         if !loose.is_empty() {
-            let arguments =
-                [SqlArgument::Now, SqlArgument::Rows(vec![SqlColumn::Digests(&loose)])];
+            let arguments = [SqlArgument::Now, SqlArgument::Rows(vec![SqlColumn::Digests(&loose)])];
             database.write(&database.sql().loosen_payloads, &arguments).await?;
         }
         let of_erased: Vec<Digest> = erased.iter().map(|(_, digest)| *digest).collect();
@@ -164,12 +161,9 @@ pub async fn erase_rows<D: SqlDatabase>(database: &D, limit: usize) -> Result<u6
 async fn finish<D: SqlDatabase>(database: &D, execution: ExecutionId) -> Result<u64, StoreError> {
     let sql = database.sql();
     let mut transaction = database.begin(TransactionKind::Durable).await?;
-    for statement in [
-        &sql.erase_log_totals,
-        &sql.erase_snapshot,
-        &sql.erase_replay_folds,
-        &sql.erase_results,
-    ] {
+    for statement in
+        [&sql.erase_log_totals, &sql.erase_snapshot, &sql.erase_replay_folds, &sql.erase_results]
+    {
         transaction.rows(statement, &[execution.into()]).await?;
     }
     transaction.rows(&sql.forget_log_sources, &[SqlArgument::ids(&[execution.0])]).await?;

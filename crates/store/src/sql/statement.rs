@@ -29,11 +29,16 @@ macro_rules! each_statement {
             Write check_writable;
             Claim claim_messages;
             Lazy collect_accesses;
+            Lazy collect_failed_messages;
+            Lazy collect_feed_batches;
             Lazy collect_keychain;
             Lazy collect_objects;
             Lazy collect_payloads;
             Lazy collect_results;
             Lazy collect_runtimes;
+            Lazy collect_schedule_events;
+            Lazy collect_subscription_events;
+            Lazy collect_subscriptions;
             Read count_by_time;
             Read count_by_time_of_catalog;
             Read count_by_time_of_parent;

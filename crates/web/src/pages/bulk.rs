@@ -80,8 +80,14 @@ impl ChosenExecutions {
     }
 }
 
+/// Returns an action that a form can ask for. Deletion needs the permission of an administrator and
+/// is requested by the API or the command line.
 fn action_of(name: &str) -> Option<BulkAction> {
-    [BulkAction::Cancel, BulkAction::Retry, BulkAction::Rerun]
+    named_action(name).filter(|action| *action != BulkAction::Delete)
+}
+
+fn named_action(name: &str) -> Option<BulkAction> {
+    [BulkAction::Cancel, BulkAction::Retry, BulkAction::Rerun, BulkAction::Delete]
         .into_iter()
         .find(|action| action.as_str() == name)
 }

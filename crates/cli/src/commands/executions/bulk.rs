@@ -38,8 +38,20 @@ pub(super) async fn bulk(
 ) -> Result<Exit, Failure> {
     let choice = BulkChoice::Filter(args.conditions.clone().unwrap_or_default());
     let request = BulkRequest { action, choice, reason: reason.map(str::to_owned) };
+    act(&request, args.yes, client, config, terminal).await
+}
+
+/// Counts the executions of a request, asks unless it is confirmed, and carries it out.
+pub(super) async fn act(
+    request: &BulkRequest,
+    is_confirmed: bool,
+    client: &ClientArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let action = request.action;
     backend::with(client, config, async |backend| {
-        let preview = backend.count_bulk(&request).await?;
+        let preview = backend.count_bulk(request).await?;
         if preview.is_too_many {
             let error = anyhow!("more than {} executions match", preview.count_max);
             return Err(Failure::bad_input(error).help("narrow the conditions, or name a time"));
@@ -49,10 +61,10 @@ pub(super) async fn bulk(
             return Ok(Exit::Completed);
         }
         let question = format!("{} {}", action.as_str(), counted(preview.count));
-        if !args.yes && !confirmed(&question, terminal)? {
+        if !is_confirmed && !confirmed(&question, terminal)? {
             return Ok(Exit::Cancelled);
         }
-        let job = carried_out(backend, &request, terminal).await?;
+        let job = carried_out(backend, request, terminal).await?;
         let failed = match job.progress.failed {
             0 => Vec::new(),
             _ => backend.failed_in_bulk(&job.job_id).await?,
@@ -113,6 +125,7 @@ fn told(
         BulkAction::Cancel => "cancelled",
         BulkAction::Retry => "retried",
         BulkAction::Rerun => "reran",
+        BulkAction::Delete => "deleted",
     };
     let counts = &job.progress;
     terminal.say(format!(

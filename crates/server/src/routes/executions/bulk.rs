@@ -1,4 +1,4 @@
-//! Bulk jobs: cancel, retry or rerun many executions.
+//! Bulk jobs: cancel, retry, rerun or delete many executions.
 
 use axum::Json;
 use axum::extract::State;
@@ -27,6 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create_bulk_job, list_bulk_jobs))
         .routes(routes!(count_bulk))
+        .routes(routes!(delete_in_bulk))
         .routes(routes!(show_bulk_job, stop_bulk_job))
         .routes(routes!(list_bulk_items))
 }
@@ -63,8 +64,40 @@ async fn create_bulk_job(
     RequestActor(actor): RequestActor,
     StrictBody(body): StrictBody<BulkBody>,
 ) -> Result<(StatusCode, Json<BulkJobView>), ApiError> {
+    let request = request_of(body)?;
+    if request.action == BulkAction::Delete {
+        let detail = "deletion needs the scope `admin`: use /api/executions/bulk/delete";
+        return Err(ApiError::invalid("invalid-action", detail));
+    }
     let key = idempotency_key(&headers)?;
-    let job = state.app().create_bulk(&request_of(body)?, key.as_deref(), actor).await?;
+    let job = state.app().create_bulk(&request, key.as_deref(), actor).await?;
+    Ok((StatusCode::ACCEPTED, Json(job)))
+}
+
+/// Creates a job that deletes many ended executions. Running ones, parents and children of running
+/// ones, origins of forks and executions that are marked to be kept are left. A tombstone of each
+/// deleted execution remains.
+#[utoipa::path(
+    post, path = "/api/executions/bulk/delete", tag = "executions", request_body = BulkBody,
+    params(("Idempotency-Key" = Option<String>, Header,
+        description = "The same request again gets the same job, another is refused")),
+    responses(
+        (status = 202, body = BulkJobView),
+        (status = 422, description = "the request is not valid, too many executions match, or the key was used"),
+    )
+)]
+async fn delete_in_bulk(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    RequestActor(actor): RequestActor,
+    StrictBody(body): StrictBody<BulkBody>,
+) -> Result<(StatusCode, Json<BulkJobView>), ApiError> {
+    let request = request_of(body)?;
+    if request.action != BulkAction::Delete {
+        return Err(ApiError::invalid("invalid-action", "`action` is delete for this path"));
+    }
+    let key = idempotency_key(&headers)?;
+    let job = state.app().create_bulk(&request, key.as_deref(), actor).await?;
     Ok((StatusCode::ACCEPTED, Json(job)))
 }
 
@@ -160,8 +193,9 @@ fn request_of(body: BulkBody) -> Result<BulkRequest, ApiError> {
         "cancel" => BulkAction::Cancel,
         "retry" => BulkAction::Retry,
         "rerun" => BulkAction::Rerun,
+        "delete" => BulkAction::Delete,
         other => {
-            let detail = format!("`action` is cancel, retry or rerun, not `{other}`");
+            let detail = format!("`action` is cancel, retry, rerun or delete, not `{other}`");
             return Err(ApiError::invalid("invalid-action", detail));
         }
     };

@@ -25,13 +25,17 @@ impl MemoryStore {
         let over = payloads.iter().filter(|(digest, kept)| is_over(digest, kept));
         let over: Vec<Digest> = over.map(|(digest, _)| *digest).take(limit).collect();
         over.iter().for_each(|digest| drop(payloads.remove(digest)));
+        let payloads = over.len() as u64;
         Ok(Collected {
             results,
-            payloads: over.len() as u64,
+            payloads,
             objects: drain(&mut records.objects, limit, |it| ended(it.expires_at)),
             keychain: drain(&mut records.keychain, limit, |it| it.expires_at < horizon.keychain),
             runtimes: drain(&mut records.runtimes, limit, |it| it.heartbeat < horizon.runtimes),
             audit: drain(&mut records.audit, limit, |it| it.at < horizon.audit),
+            feed: tables.feed.forget(horizon.feed, limit),
+            history: tables.schedules.forget(horizon.history, limit)
+                + tables.forget_subscriptions(horizon.history, limit),
         })
     }
 

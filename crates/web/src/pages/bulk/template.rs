@@ -217,11 +217,12 @@ const fn title(action: BulkAction) -> &'static str {
         BulkAction::Cancel => "bulk.cancel",
         BulkAction::Retry => "bulk.retry",
         BulkAction::Rerun => "bulk.rerun",
+        BulkAction::Delete => "bulk.delete",
     }
 }
 
 fn title_named(action: &str) -> &'static str {
-    super::action_of(action).map_or("bulk.title", title)
+    super::named_action(action).map_or("bulk.title", title)
 }
 
 const fn applies(action: BulkAction) -> &'static str {
@@ -229,6 +230,7 @@ const fn applies(action: BulkAction) -> &'static str {
         BulkAction::Cancel => "bulk.cancel_applies",
         BulkAction::Retry => "bulk.retry_applies",
         BulkAction::Rerun => "bulk.rerun_applies",
+        BulkAction::Delete => "bulk.delete_applies",
     }
 }
 
@@ -237,6 +239,7 @@ const fn count_of(action: BulkAction) -> &'static str {
         BulkAction::Cancel => "bulk.cancel_count",
         BulkAction::Retry => "bulk.retry_count",
         BulkAction::Rerun => "bulk.rerun_count",
+        BulkAction::Delete => "bulk.delete_count",
     }
 }
 
