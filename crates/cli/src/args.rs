@@ -6,6 +6,7 @@ mod approvals;
 mod bulk;
 mod client;
 mod credential;
+mod db;
 mod events;
 mod executions;
 mod fork;
@@ -49,6 +50,8 @@ pub(crate) use client::{
     CatalogArchiveArgs, CatalogCommand, CatalogGetArgs, CatalogListArgs, ClientArgs, ConfigCommand,
     ConfigShowArgs, ConfigTrustArgs, RegisterArgs, StatusArgs,
 };
+use db::DB_EXAMPLES;
+pub(crate) use db::{BackupArgs, CheckArgs, DbCommand, RestoreArgs};
 pub(crate) use events::{
     DeadChoiceArgs, DeadCommand, FeedAddArgs, FeedCommand, FeedListArgs, FeedReadArgs,
     FeedSeekArgs, OutboxChoiceArgs, OutboxCommand, OutboxListArgs, SubscriptionArgs,
@@ -208,6 +211,9 @@ pub(crate) enum CliCommand {
     Schema(SchemaArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
+    /// Back up, restore and check the embedded database
+    #[command(subcommand, after_help = DB_EXAMPLES)]
+    Db(DbCommand),
     /// Check that everything noetl needs is present, or that a server is healthy
     Doctor(DoctorArgs),
     /// Show the settings, trust the settings file of a project

@@ -6,6 +6,7 @@ mod completions;
 mod conclude;
 mod config;
 mod credential;
+mod db;
 mod demo;
 mod dev;
 mod diff;
@@ -107,6 +108,7 @@ pub(crate) async fn dispatch(
         CliCommand::Credential(command) => credential::credential(command, config, terminal).await,
         CliCommand::Schema(_) => schema::schema(terminal),
         CliCommand::Completions(args) => completions::completions(args, terminal),
+        CliCommand::Db(command) => db::db(command, config, terminal).await,
         CliCommand::Doctor(args) => doctor::doctor(args, config, terminal).await,
         CliCommand::Config(command) => match command {
             ConfigCommand::Show(args) => config::show(args, config, terminal),
@@ -182,6 +184,7 @@ fn needs_settings(command: &CliCommand) -> bool {
         CliCommand::Run(_)
         | CliCommand::Lint(_)
         | CliCommand::Verify(_)
+        | CliCommand::Db(_)
         | CliCommand::Executions(_)
         | CliCommand::Status(_)
         | CliCommand::Cancel(_)

@@ -10,6 +10,7 @@
 //! transaction stay valid until its end.
 
 mod append;
+mod backup;
 mod database;
 mod encode;
 mod integrity;
@@ -22,5 +23,6 @@ mod row;
 mod script;
 mod store;
 
+pub use backup::{ExistingDatabase, RestoreError};
 pub use open::OpenError;
 pub use store::SqliteStore;

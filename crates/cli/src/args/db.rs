@@ -1,0 +1,56 @@
+//! The arguments of `noetl db`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::DatabaseArgs;
+
+pub(super) const DB_EXAMPLES: &str = "\
+A backup is a directory with the database (`noetl.db`) and its large values (`payloads`). The encryption
+key of credentials is not part of it.
+
+Examples:
+  noetl db backup /backups/2026-01-31
+  noetl db check /backups/2026-01-31
+  noetl db restore /backups/2026-01-31 --replace";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Copy the embedded database and its large values, also while a server uses them
+    Backup(BackupArgs),
+    /// Put a backup in the place of the embedded database, which nothing may use
+    Restore(RestoreArgs),
+    /// Check the pages and large values of the embedded database or of a backup
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// Directory of the backup, which must not exist
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Directory of the backup
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Replace an existing database; its files are renamed to `….replaced`
+    #[arg(long)]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Directory of a backup [default: the embedded database]
+    #[arg(value_name = "DIR", conflicts_with = "db")]
+    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
