@@ -39,7 +39,7 @@ pub enum RestoreError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExistingDatabase {
     Refuse,
-    /// Its files are renamed to `….replaced`.
+    /// Renames the files of the existing database to `….replaced`.
     MoveAside,
 }
 

@@ -210,7 +210,7 @@ macro_rules! conformance {
             secrets::keychain_entries_are_listed_by_playbook_version,
             secrets::accesses_are_listed_newest_first_by_what_they_are_about,
             retention::an_ended_execution_is_deleted_and_its_tombstone_remains,
-            retention::what_is_still_needed_is_kept,
+            retention::an_execution_that_is_still_needed_is_kept,
             retention::a_payload_goes_with_the_last_execution_that_refers_to_it,
             retention::a_marked_execution_is_kept_until_the_mark_is_removed,
             retention::rows_of_deleted_executions_go_in_batches,

@@ -70,7 +70,7 @@ pub enum KeepReason {
     RunningChild(ExecutionId),
     #[error("its parent {0} is running")]
     RunningParent(ExecutionId),
-    /// Its log has grown since the summary was read.
+    /// The log has grown since the summary was read.
     #[error("it has changed meanwhile")]
     Changed,
 }

@@ -14,6 +14,7 @@ const EDGES: &[&str] = &["crates/server", "crates/web", "crates/cli"];
 /// a fault until it is removed here.
 const WIRING: &[&str] = &[
     "crates/cli/src/commands/doctor/clock.rs",
+    "crates/cli/src/commands/db.rs",
     "crates/cli/src/commands/doctor/database.rs",
     "crates/cli/src/commands/doctor/machine.rs",
     "crates/cli/src/wiring/database.rs",

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use noetl_app::{App, AppSettings, BrokerUrl, deliver_feeds, run_bulk_jobs};
 use noetl_server::{AppState, serve};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::stopped;
@@ -103,12 +104,7 @@ pub(super) async fn serve_beside(
         state = state.with_statements(Arc::new(SqlByHand::on(dsn, tools)));
     }
     let stop = stopped()?;
-    let delivering =
-        tokio::spawn(deliver_feeds(state.app().clone(), holder.to_string(), stop.clone()));
-    let acting = tokio::spawn(run_bulk_jobs(state.app().clone(), holder.to_string(), stop.clone()));
-    let (app, of_retention) = (state.app().clone(), stop.clone());
-    let retaining =
-        tokio::spawn(async move { app.run_retention(holder.to_string(), of_retention).await });
+    let loops = app_loops(state.app(), &holder.to_string(), &stop);
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
     if state.shows_pages() {
         terminal.say(format!("web interface: {base}/ui/"));
@@ -122,12 +118,22 @@ pub(super) async fn serve_beside(
         }
         Err(failure) => Err(failure),
     };
-    delivering.abort();
-    acting.abort();
-    retaining.abort();
+    loops.iter().for_each(JoinHandle::abort);
     Box::new(session).close().await;
     drop(announced);
     served.map(|()| Exit::Completed)
+}
+
+/// Starts the loops of the application: feeds, bulk jobs and retention. `holder` identifies this
+/// server to others.
+fn app_loops(app: &App, holder: &str, stop: &CancellationToken) -> [JoinHandle<()>; 3] {
+    let owned = || (app.clone(), holder.to_owned(), stop.clone());
+    let (of_feeds, of_jobs, (retaining, holder, stop)) = (owned(), owned(), owned());
+    [
+        tokio::spawn(deliver_feeds(of_feeds.0, of_feeds.1, of_feeds.2)),
+        tokio::spawn(run_bulk_jobs(of_jobs.0, of_jobs.1, of_jobs.2)),
+        tokio::spawn(async move { retaining.run_retention(holder, stop).await }),
+    ]
 }
 
 /// Returns the address at which this machine reaches a server that listens at `address`.

@@ -103,7 +103,7 @@ fn kept(answer: EraseAnswer, reason: KeepReason) {
     assert_eq!(answer, EraseAnswer::Kept(reason));
 }
 
-pub async fn what_is_still_needed_is_kept(subject: Subject) {
+pub async fn an_execution_that_is_still_needed_is_kept(subject: Subject) {
     // A has a running child B; A also is the origin of the fork C.
     subject.append(ended(A)).await.expect("A starts");
     let mut child = start(B);
