@@ -23,6 +23,7 @@ use crate::sealed_inputs::VaultSealer;
 use crate::secret_lookup::SecretLookup;
 use crate::step_logs::{LogSettings, StepLogState};
 use crate::store_condition::StoreCondition;
+use crate::tokens::KnownTokens;
 use crate::unserved_pools::UnservedPools;
 
 /// The control plane, the storage and the bus that the operations use.
@@ -140,6 +141,7 @@ struct Parts {
     notice_transport: OnceLock<Arc<dyn NoticeTransport>>,
     notice_counters: NoticeCounters,
     step_logs: StepLogState,
+    tokens: KnownTokens,
 }
 
 impl App {
@@ -162,6 +164,7 @@ impl App {
             notice_transport: OnceLock::new(),
             notice_counters: NoticeCounters::default(),
             step_logs: StepLogState::default(),
+            tokens: KnownTokens::default(),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -275,6 +278,10 @@ impl App {
     /// Returns the counters of the output of tools, and its waiting readers.
     pub(crate) fn step_log_state(&self) -> &StepLogState {
         &self.parts.step_logs
+    }
+
+    pub(crate) fn known_tokens(&self) -> &KnownTokens {
+        &self.parts.tokens
     }
 
     pub(crate) fn condition(&self) -> &StoreCondition {

@@ -42,6 +42,7 @@ mod step_logs;
 mod store_condition;
 mod store_reader;
 mod subscriptions;
+mod tokens;
 mod unserved_pools;
 mod variables;
 mod verification;
@@ -111,6 +112,7 @@ pub use step_logs::{
 };
 pub use store_condition::MessageBacklog;
 pub use store_reader::{ReadValueError, StoreReader};
+pub use tokens::{IssuedToken, NewToken, TokenError, TokensUnavailable};
 pub use unserved_pools::{DeclaredWait, Ordinal, UnservedWait, WaitHint};
 pub use variables::{ExecutionVariable, NewVariable, VariableError};
 pub use workers::{WorkerError, WorkerFilter};
@@ -121,8 +123,8 @@ pub use noetl_store::{
     ConnectionFigures, Credential, CredentialFilter, EntryContents, EntryState, ExecutionFilter,
     FEED_READ_MAX, FORKS_MAX, KeepMark, KeepReason, KeychainEntry, LeasedCommand, LogLimits,
     NamedResult, NoResultRef, Object, PAGE_MAX, Page, PathFilter, READ_EVENTS_MAX, ResultRef,
-    ScheduleRow, SealedTable, Sent, StoreError, SubscriptionRow, Tables, Tombstone, Variable,
-    WriteFault,
+    ScheduleRow, SealedTable, Sent, StoreError, StoredToken, SubscriptionRow, Tables, Tombstone,
+    Variable, WriteFault,
 };
 
 /// A run of a step on the critical path.

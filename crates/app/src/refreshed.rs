@@ -16,6 +16,8 @@ pub(crate) struct Refreshed<T> {
 struct State<T> {
     last: Option<RefreshedValue<T>>,
     is_refreshing: bool,
+    /// The number of times the value was discarded; a refresh that began before has no effect.
+    discards: u64,
 }
 
 /// A value and the time it was computed.
@@ -27,7 +29,7 @@ pub(crate) struct RefreshedValue<T> {
 
 impl<T> Default for Refreshed<T> {
     fn default() -> Self {
-        Self { state: watch::Sender::new(State { last: None, is_refreshing: false }) }
+        Self { state: watch::Sender::new(State { last: None, is_refreshing: false, discards: 0 }) }
     }
 }
 
@@ -35,6 +37,14 @@ impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
     /// True if there is a last value and it passes a test.
     pub(crate) fn last_is(&self, test: impl Fn(&T) -> bool) -> bool {
         self.state.borrow().last.as_ref().is_some_and(|last| test(&last.value))
+    }
+
+    /// Discards the value, because what it is computed from has changed.
+    pub(crate) fn discard(&self) {
+        self.state.send_modify(|state| {
+            let discards = state.discards + 1;
+            *state = State { last: None, is_refreshing: false, discards };
+        });
     }
 
     /// Returns the value, refreshed if it is older than `age_max` and if that takes at most
@@ -47,7 +57,9 @@ impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
         refresh: impl Future<Output = Option<T>> + Send + 'static,
     ) -> Option<RefreshedValue<T>> {
         let mut changes = self.state.subscribe();
+        let mut discards = 0;
         let is_begun = self.state.send_if_modified(|state| {
+            discards = state.discards;
             let is_due = state.last.as_ref().is_none_or(|last| last.at.elapsed() >= age_max);
             let begins = is_due && !state.is_refreshing;
             state.is_refreshing |= begins;
@@ -59,11 +71,15 @@ impl<T: Clone + Send + Sync + 'static> Refreshed<T> {
             let refresh = tokio::spawn(refresh);
             drop(tokio::spawn(async move {
                 let value = refresh.await.ok().flatten();
-                this.state.send_modify(|state| {
-                    state.is_refreshing = false;
-                    if let Some(value) = value {
-                        state.last = Some(RefreshedValue { value, at: Instant::now() });
+                this.state.send_if_modified(|state| {
+                    let is_current = state.discards == discards;
+                    if is_current {
+                        state.is_refreshing = false;
+                        if let Some(value) = value {
+                            state.last = Some(RefreshedValue { value, at: Instant::now() });
+                        }
                     }
+                    is_current
                 });
             }));
         }
@@ -104,6 +120,20 @@ mod tests {
         let known =
             value.get(Duration::ZERO, SECOND, async { Some(2) }).await.expect("it is there");
         assert_eq!(known.value, 1, "the first look is still under way");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_began_before_the_value_was_discarded_is_not_the_last() {
+        let value = Arc::new(Refreshed::default());
+        let (send, late) = tokio::sync::oneshot::channel();
+        value.get(SECOND, Duration::ZERO, async { late.await.ok() }).await;
+        value.discard();
+        let known = value.get(SECOND, SECOND, async { Some(2) }).await.expect("it is there");
+        assert_eq!(known.value, 2);
+        send.send(1).expect("the first look waits");
+        tokio::task::yield_now().await;
+        let known = value.get(SECOND, SECOND, async { Some(3) }).await.expect("it is there");
+        assert_eq!(known.value, 2);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,10 +1,13 @@
 //! Authentication and authorization: one check at the root of the app, before routing.
 //!
 //! Invariants: a path is public only if it is listed here; a path without a rule needs the widest
-//! scope; tokens are compared in constant time.
+//! permission; tokens are compared in constant time; a token whose roles are restricted to paths is
+//! refused by every route without a rule for paths.
 
 mod browser;
+mod caller;
 mod records;
+mod restricted;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -13,7 +16,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use noetl_model::{Actor, Digest};
+use noetl_app::TokensUnavailable;
+use noetl_model::{Digest, Permission, PermittedPaths, Role};
 
 use crate::listen::rate::Limiter;
 use crate::listen::serve::Peer;
@@ -22,6 +26,9 @@ use crate::request::actor::TokenName;
 use crate::response::error::ApiError;
 use crate::state::{AppState, ServerSettings};
 use crate::tokens::{Scope, Token};
+
+use caller::settings_tokens;
+pub(crate) use caller::{KnownToken, known_token};
 
 /// The authentication that the server requires.
 #[derive(Debug, Clone)]
@@ -68,10 +75,11 @@ const PUBLIC_PATHS: &[&str] = &[
 const INTERNAL_PREFIX: &str = "/api/internal/";
 
 /// Paths that need the admin scope, for every method.
-const ADMIN_PATHS: &[&str] = &["/api/postgres/execute", "/api/db/init", "/api/db/validate"];
+const ADMIN_PATHS: &[&str] =
+    &["/api/postgres/execute", "/api/db/init", "/api/db/validate", "/api/tokens", "/api/audit"];
 
-/// Prefixes of paths that change how the server itself runs.
-const ADMIN_PREFIXES: &[&str] = &["/api/profiler/memory/"];
+/// Prefixes of paths that change how the server itself runs, and for whom.
+const ADMIN_PREFIXES: &[&str] = &["/api/profiler/memory/", "/api/tokens/"];
 
 /// Paths that only read although they are called with POST.
 const READ_POSTS: &[&str] = &[
@@ -93,9 +101,22 @@ const READ_POST_ENDS: &[&str] = &["/position/evaluate"];
 /// Paths that end or delete executions by hand.
 const BY_HAND_POSTS: &[&str] = &["/api/executions/cleanup", "/api/executions/bulk/delete"];
 
-/// Prefixes of the paths for writing playbooks and for stopping bulk jobs, for every method.
-const WRITE_PREFIXES: &[&str] =
-    &["/api/catalog/playbook", "/api/playbook-tests/", "/api/executions/bulk/"];
+/// Prefixes of the paths for writing playbooks, for `PUT` and `DELETE`.
+const WRITE_PREFIXES: &[&str] = &["/api/catalog/playbook", "/api/playbook-tests/"];
+
+/// Paths that register, archive or restore documents.
+const WRITE_POSTS: &[&str] = &[
+    "/api/catalog/register",
+    "/api/catalog/register/batch",
+    "/api/catalog/delete",
+    "/api/catalog/restore",
+    "/api/subscriptions",
+    "/api/subscriptions/register",
+    "/api/feeds",
+];
+
+/// Prefix of the paths of bulk jobs, which `DELETE` stops.
+const BULK_PREFIX: &str = "/api/executions/bulk/";
 
 /// Prefixes of the paths for workers.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];
@@ -103,36 +124,42 @@ const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events"
 /// Prefix of the paths that messages are posted to; their senders are authenticated by signature.
 const INGRESS_PREFIX: &str = "/ingress/";
 
-/// Returns the scopes of which a request needs one; `None` if the request is public.
-pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Scope]> {
+/// Returns the permissions of which a request needs one; `None` if the request is public.
+pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Permission]> {
     if PUBLIC_PATHS.contains(&path) {
         return None;
     }
     if *method == Method::POST && path.starts_with(INGRESS_PREFIX) {
         return None;
     }
-    if let Some(scopes) = records::needed(method, path, "") {
-        return Some(scopes);
+    if let Some(permissions) = records::needed(method, path, "") {
+        return Some(permissions);
     }
     if path.starts_with(INTERNAL_PREFIX) {
-        return Some(&[Scope::Internal]);
+        return Some(&[Permission::Internal]);
     }
     if ADMIN_PATHS.contains(&path) || ADMIN_PREFIXES.iter().any(|it| path.starts_with(it)) {
-        return Some(&[Scope::Admin]);
+        return Some(&[Permission::Administer]);
     }
     let is_read = [Method::GET, Method::HEAD].contains(method);
     if WORK_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) {
-        return Some(if is_read { &[Scope::Work, Scope::Read] } else { &[Scope::Work] });
+        return Some(if is_read {
+            &[Permission::Work, Permission::Read]
+        } else {
+            &[Permission::Work]
+        });
     }
     let by_hand = path.ends_with("/finalize") || BY_HAND_POSTS.contains(&path);
     Some(match *method {
-        _ if is_read => &[Scope::Read],
-        Method::POST if READ_POSTS.contains(&path) => &[Scope::Read],
-        Method::POST if READ_POST_ENDS.iter().any(|end| path.ends_with(end)) => &[Scope::Read],
-        Method::POST if by_hand => &[Scope::Admin],
-        Method::POST => &[Scope::Run],
-        _ if WRITE_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) => &[Scope::Run],
-        _ => &[Scope::Admin],
+        _ if is_read => &[Permission::Read],
+        Method::POST if READ_POSTS.contains(&path) => &[Permission::Read],
+        Method::POST if READ_POST_ENDS.iter().any(|end| path.ends_with(end)) => &[Permission::Read],
+        Method::POST if by_hand => &[Permission::Administer],
+        Method::POST if WRITE_POSTS.contains(&path) => &[Permission::Write],
+        Method::POST => &[Permission::Operate],
+        Method::DELETE if path.starts_with(BULK_PREFIX) => &[Permission::Operate],
+        _ if WRITE_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) => &[Permission::Write],
+        _ => &[Permission::Administer],
     })
 }
 
@@ -164,97 +191,166 @@ impl ClientLimits {
     }
 }
 
+/// The result of a successful check.
+struct Admitted {
+    /// The request's token; `None` if the request needs none.
+    token: Option<KnownToken>,
+    paths: PermittedPaths,
+}
+
 /// Passes a request on if it is allowed; otherwise answers with the refusal.
 pub(crate) async fn admit(
     State(state): State<AppState>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let is_page = pages::is_page(state.settings(), request.uri().path());
-    match check(&state, &request, is_page) {
-        Ok(token) if is_page => {
-            let address = address_of(&request);
-            pages::add_visitor(&state, &mut request, token.as_ref(), address);
-            Ok(next.run(request).await)
-        }
-        Ok(token) => {
-            if let Some(name) = token_name(state.settings(), token.as_ref()) {
-                request.extensions_mut().insert(TokenName(name.clone()));
-            }
-            Ok(next.run(request).await)
-        }
-        Err(error) if is_page => Ok(pages::refused(&state, request, &error)),
-        Err(error) => Err(error),
+    let (mut request, admitted) = match check(&state, request, is_page).await {
+        Ok(checked) => checked,
+        Err((request, error)) if is_page => return Ok(pages::refused(&state, request, &error)),
+        Err((_, error)) => return Err(error),
+    };
+    if let Some(KnownToken::Stored(token)) = &admitted.token {
+        state.app().note_token_use(token);
+    }
+    if is_page {
+        let address = address_of(&request);
+        pages::add_visitor(&state, &mut request, admitted.token.as_ref(), address);
+    } else if let Some(name) = admitted.token.as_ref().and_then(KnownToken::name) {
+        request.extensions_mut().insert(TokenName(name.clone()));
+    }
+    Ok(next.run(request).await)
+}
+
+/// Checks that a request is allowed.
+async fn check(
+    state: &AppState,
+    request: Request,
+    is_page: bool,
+) -> Result<(Request, Admitted), (Request, ApiError)> {
+    let asked = match check_sender(state, &request, is_page) {
+        Ok(Some(asked)) => asked,
+        Ok(None) => return Ok((request, Admitted { token: None, paths: PermittedPaths::None })),
+        Err(error) => return Err((request, error)),
+    };
+    let needed = asked.needed;
+    let identity = match identify(state, asked).await {
+        Ok(identity) => identity,
+        Err(error) => return Err((request, error)),
+    };
+    match check_client(state, &request, identity, needed, is_page) {
+        Ok(admitted) => Ok((request, admitted)),
+        Err(error) => Err((request, error)),
     }
 }
 
-/// Returns the name of the token with a digest.
-pub(crate) fn token_name<'a>(
-    settings: &'a ServerSettings,
-    given: Option<&Digest>,
-) -> Option<&'a Actor> {
-    match &settings.access {
-        Authentication::Open => None,
-        Authentication::Tokens(tokens) => {
-            tokens.iter().find(|token| given.is_some_and(|given| token.is(given)))?.name()
-        }
-    }
+/// The permissions of which a request needs one, and the secret that it brings.
+struct AskedAccess {
+    needed: &'static [Permission],
+    secret: GivenSecret,
 }
 
-/// Checks that a request is allowed; returns the digest of its token.
-fn check(state: &AppState, request: &Request, is_page: bool) -> Result<Option<Digest>, ApiError> {
+enum GivenSecret {
+    None,
+    Bearer(Digest),
+    /// A cookie of pages.
+    Session(String),
+}
+
+/// Checks the host and the page that send a request. Returns the access that it asks for, unless it
+/// is public.
+fn check_sender(
+    state: &AppState,
+    request: &Request,
+    is_page: bool,
+) -> Result<Option<AskedAccess>, ApiError> {
     let settings = state.settings();
     check_host(settings, request)?;
     browser::check_origin(settings, request)?;
-    let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
-    let scopes = match is_page {
+    let (method, path) = (request.method(), request.uri().path());
+    let query = request.uri().query().unwrap_or_default();
+    let needed = match is_page {
         true => {
             browser::check_form(settings, request)?;
-            pages::scopes(request.method(), path)
+            pages::needed_permissions(method, path)
         }
-        false => records::needed(request.method(), path, query)
-            .or_else(|| needed(request.method(), path)),
+        false => records::needed(method, path, query).or_else(|| needed(method, path)),
     };
-    let secret = bearer(request.headers());
-    let given = secret.map(|secret| Digest::of(secret.as_bytes()));
-    let Some(scopes) = scopes else { return Ok(given) };
-    let given = match given {
-        None if pages::takes_session(request.method(), path, scopes) => {
-            pages::session_token(state, request.headers())
-        }
-        given => given,
-    };
-    check_client(state, request, given.as_ref(), scopes)?;
-    if !is_page {
-        browser::check_type(settings, request)?;
+    let Some(needed) = needed else { return Ok(None) };
+    if !has_own_token(settings, needed) {
+        browser::check_direct(settings, request.headers())?;
     }
-    Ok(given)
+    let secret = match bearer(request.headers()) {
+        Some(secret) => GivenSecret::Bearer(Digest::of(secret.as_bytes())),
+        None if pages::takes_session(method, path, needed) => {
+            let cookie = pages::session_cookie(request.headers());
+            cookie.map_or(GivenSecret::None, |it| GivenSecret::Session(it.to_owned()))
+        }
+        None => GivenSecret::None,
+    };
+    Ok(Some(AskedAccess { needed, secret }))
 }
 
-/// Checks the token of a request and the rate of its client.
+/// The sender of a request.
+enum Identity {
+    /// No token is required here. The digest is that of a token that was sent nevertheless.
+    Anybody(Option<Digest>),
+    NoToken,
+    UnknownToken,
+    Token(Digest, KnownToken),
+}
+
+async fn identify(state: &AppState, asked: AskedAccess) -> Result<Identity, ApiError> {
+    let settings = state.settings();
+    let is_open = match settings.access {
+        Authentication::Open => !has_own_token(settings, asked.needed),
+        Authentication::Tokens(_) => false,
+    };
+    let unavailable = |error: TokensUnavailable| ApiError::unavailable(&error);
+    let given = match asked.secret {
+        GivenSecret::None if is_open => return Ok(Identity::Anybody(None)),
+        GivenSecret::Session(_) if is_open => return Ok(Identity::Anybody(None)),
+        GivenSecret::Bearer(given) if is_open => return Ok(Identity::Anybody(Some(given))),
+        GivenSecret::None => return Ok(Identity::NoToken),
+        GivenSecret::Bearer(given) => given,
+        GivenSecret::Session(cookie) => {
+            match pages::session_token(state, &cookie).await.map_err(unavailable)? {
+                Some(given) => given,
+                None => return Ok(Identity::NoToken),
+            }
+        }
+    };
+    let known = known_token(state, &given).await.map_err(unavailable)?;
+    Ok(known.map_or(Identity::UnknownToken, |token| Identity::Token(given, token)))
+}
+
+/// Checks the permissions of a request and the rate of its client.
 fn check_client(
     state: &AppState,
     request: &Request,
-    given: Option<&Digest>,
-    scopes: &[Scope],
-) -> Result<(), ApiError> {
+    identity: Identity,
+    needed: &[Permission],
+    is_page: bool,
+) -> Result<Admitted, ApiError> {
     let settings = state.settings();
-    if !has_own_token(settings, scopes) {
-        browser::check_direct(settings, request.headers())?;
-    }
     let address = address_of(request);
-    check_token(settings, given, scopes).map_err(|refusal| match refusal {
-        Denial::Unknown(error) => {
-            state.client_limits().refused(address).map_or_else(too_many_refusals, |()| error)
-        }
-        Denial::Unable(error) => error,
-    })?;
+    let (given, admitted) =
+        check_identity(state, identity, needed).map_err(|refusal| match refusal {
+            Denial::Unknown(error) => {
+                state.client_limits().refused(address).map_or_else(too_many_refusals, |()| error)
+            }
+            Denial::Unable(error) => error,
+        })?;
     let client =
         given.map_or(ClientAddress::Address(address), |it| ClientAddress::Token(*it.as_bytes()));
     if let Some(requests) = &state.client_limits().requests {
         requests.take(client).map_err(too_many_requests)?;
     }
-    Ok(())
+    restricted::check(&admitted.paths, is_page)?;
+    if !is_page {
+        browser::check_type(settings, request)?;
+    }
+    Ok(admitted)
 }
 
 fn address_of(request: &Request) -> IpAddr {
@@ -262,8 +358,8 @@ fn address_of(request: &Request) -> IpAddr {
 }
 
 /// True if the route needs the internal token, even on a server that requires no other token.
-fn has_own_token(settings: &ServerSettings, needed: &[Scope]) -> bool {
-    needed == [Scope::Internal] && settings.internal.is_some()
+fn has_own_token(settings: &ServerSettings, needed: &[Permission]) -> bool {
+    needed == [Permission::Internal] && settings.internal.is_some()
 }
 
 /// Address of requests that did not arrive over a network.
@@ -287,41 +383,64 @@ enum Denial {
     Unable(ApiError),
 }
 
-fn check_token(
-    settings: &ServerSettings,
-    given: Option<&Digest>,
-    needed: &[Scope],
-) -> Result<(), Denial> {
-    let is_internal = needed == [Scope::Internal];
-    let tokens = match (&settings.access, &settings.internal) {
-        (Authentication::Open, Some(_)) if is_internal => &[][..],
-        (Authentication::Open, _) => return Ok(()),
-        (Authentication::Tokens(tokens), _) => &tokens[..],
-    };
-    let known = || tokens.iter().chain(&settings.internal);
-    let is_enough = |token: &Token| needed.iter().any(|needed| token.covers(*needed));
-    if is_internal && !known().any(is_enough) {
+fn check_identity(
+    state: &AppState,
+    identity: Identity,
+    needed: &[Permission],
+) -> Result<(Option<Digest>, Admitted), Denial> {
+    let is_internal = needed == [Permission::Internal];
+    let includes = |token: &Token| needed.iter().any(|it| token.includes(*it));
+    let no_token_is_good = || {
         let detail = "no token is good for internal routes; set NOETL_INTERNAL_API_TOKEN";
-        let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no-internal-token", detail);
-        return Err(Denial::Unable(error));
-    }
-    // Existing parts of the system expect 403 for a missing or wrong token.
-    let (status, code) = match is_internal {
-        true => (StatusCode::FORBIDDEN, "forbidden"),
-        false => (StatusCode::UNAUTHORIZED, "unauthorized"),
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no-internal-token", detail)
     };
-    let refused = |detail| Denial::Unknown(ApiError::new(status, code, detail));
-    let given = given.ok_or_else(|| refused("send a token: Authorization: Bearer <token>"))?;
-    // All tokens are compared, so that the duration does not reveal a near match.
-    let known =
-        known().fold(None, |known, token| if token.is(given) { Some(token) } else { known });
-    let known = known.ok_or_else(|| refused("this token is not known"))?;
-    if is_enough(known) {
-        return Ok(());
+    let refused = |detail| {
+        // Existing parts of the system expect 403 for a missing or wrong token.
+        let (status, code) = match is_internal {
+            true => (StatusCode::FORBIDDEN, "forbidden"),
+            false => (StatusCode::UNAUTHORIZED, "unauthorized"),
+        };
+        Denial::Unknown(ApiError::new(status, code, detail))
+    };
+    match identity {
+        Identity::Anybody(given) => {
+            Ok((given, Admitted { token: None, paths: PermittedPaths::All }))
+        }
+        Identity::Token(given, token) if token.paths(needed) != PermittedPaths::None => {
+            let paths = token.paths(needed);
+            Ok((Some(given), Admitted { token: Some(token), paths }))
+        }
+        Identity::NoToken | Identity::UnknownToken | Identity::Token(..)
+            if is_internal && !settings_tokens(state).any(includes) =>
+        {
+            Err(Denial::Unable(no_token_is_good()))
+        }
+        Identity::NoToken => Err(refused("send a token: Authorization: Bearer <token>")),
+        Identity::UnknownToken => Err(refused("this token is not known")),
+        Identity::Token(_, token) => {
+            let detail = lacking(&token, needed);
+            Err(Denial::Unable(ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail)))
+        }
     }
-    let needed: Vec<&str> = needed.iter().map(|scope| scope.name()).collect();
-    let detail = format!("this token lacks the scope `{}`", needed.join("` or `"));
-    Err(Denial::Unable(ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail)))
+}
+
+/// Returns the reason why a token does not permit a request.
+fn lacking(token: &KnownToken, needed: &[Permission]) -> String {
+    match token {
+        KnownToken::Settings(_) => {
+            format!("this token lacks the scope `{}`", scope_names(needed).join("` or `"))
+        }
+        KnownToken::Stored(_) => {
+            let roles = Role::ALL.iter().filter(|role| needed.iter().any(|it| role.includes(*it)));
+            let roles: Vec<&str> = roles.map(|role| role.as_str()).collect();
+            format!("this token lacks the role `{}`", roles.join("` or `"))
+        }
+    }
+}
+
+/// Returns the names of the scopes of which a request needs one.
+pub(crate) fn scope_names(needed: &[Permission]) -> Vec<&'static str> {
+    needed.iter().map(|it| Scope::of(*it).name()).collect()
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -360,7 +479,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(method: Method, path: &str, expected: &[Scope]) {
+    fn check(method: Method, path: &str, expected: &[Permission]) {
         assert_eq!(needed(&method, path).unwrap_or_default(), expected, "{method} {path}");
     }
 
@@ -372,51 +491,51 @@ mod tests {
 
     #[test]
     fn a_path_that_only_begins_like_a_public_one_is_not_public() {
-        check(Method::GET, "/health/../api/executions", &[Scope::Read]);
-        check(Method::GET, "/healthz", &[Scope::Read]);
+        check(Method::GET, "/health/../api/executions", &[Permission::Read]);
+        check(Method::GET, "/healthz", &[Permission::Read]);
     }
 
     #[test]
     fn looking_needs_read_and_starting_needs_run() {
-        check(Method::GET, "/api/executions", &[Scope::Read]);
-        check(Method::POST, "/api/catalog/list", &[Scope::Read]);
-        check(Method::POST, "/api/execute", &[Scope::Run]);
+        check(Method::GET, "/api/executions", &[Permission::Read]);
+        check(Method::POST, "/api/catalog/list", &[Permission::Read]);
+        check(Method::POST, "/api/execute", &[Permission::Operate]);
     }
 
     #[test]
     fn ending_by_hand_needs_admin() {
-        check(Method::POST, "/api/executions/1/finalize", &[Scope::Admin]);
-        check(Method::POST, "/api/executions/cleanup", &[Scope::Admin]);
-        check(Method::POST, "/api/executions/bulk/delete", &[Scope::Admin]);
-        check(Method::DELETE, "/api/executions/1", &[Scope::Admin]);
-        check(Method::PUT, "/api/executions/1/keep", &[Scope::Admin]);
+        check(Method::POST, "/api/executions/1/finalize", &[Permission::Administer]);
+        check(Method::POST, "/api/executions/cleanup", &[Permission::Administer]);
+        check(Method::POST, "/api/executions/bulk/delete", &[Permission::Administer]);
+        check(Method::DELETE, "/api/executions/1", &[Permission::Administer]);
+        check(Method::PUT, "/api/executions/1/keep", &[Permission::Administer]);
     }
 
     #[test]
     fn commands_and_events_are_for_workers() {
-        check(Method::POST, "/api/commands/1/claim", &[Scope::Work]);
-        check(Method::POST, "/api/events/batch", &[Scope::Work]);
-        check(Method::DELETE, "/api/worker/pool/deregister", &[Scope::Work]);
+        check(Method::POST, "/api/commands/1/claim", &[Permission::Work]);
+        check(Method::POST, "/api/events/batch", &[Permission::Work]);
+        check(Method::DELETE, "/api/worker/pool/deregister", &[Permission::Work]);
     }
 
     #[test]
     fn internal_paths_and_the_database_are_not_for_everybody_who_reads_or_runs() {
-        check(Method::GET, "/api/internal/objects/a", &[Scope::Internal]);
-        check(Method::POST, "/api/internal/outbox/claim", &[Scope::Internal]);
-        check(Method::POST, "/api/postgres/execute", &[Scope::Admin]);
-        check(Method::GET, "/api/db/validate", &[Scope::Admin]);
+        check(Method::GET, "/api/internal/objects/a", &[Permission::Internal]);
+        check(Method::POST, "/api/internal/outbox/claim", &[Permission::Internal]);
+        check(Method::POST, "/api/postgres/execute", &[Permission::Administer]);
+        check(Method::GET, "/api/db/validate", &[Permission::Administer]);
     }
 
     #[test]
     fn senders_are_known_by_their_signature_and_not_by_a_token() {
         check(Method::POST, "/ingress/orders", &[]);
-        check(Method::GET, "/ingress/orders", &[Scope::Read]);
-        check(Method::POST, "/ingress", &[Scope::Run]);
+        check(Method::GET, "/ingress/orders", &[Permission::Read]);
+        check(Method::POST, "/ingress", &[Permission::Operate]);
     }
 
     #[test]
     fn large_values_are_for_workers_and_for_readers() {
-        check(Method::GET, "/api/payloads/1", &[Scope::Work, Scope::Read]);
+        check(Method::GET, "/api/payloads/1", &[Permission::Work, Permission::Read]);
     }
 
     #[test]

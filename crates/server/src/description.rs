@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use utoipa::OpenApi as _;
 use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 
-use crate::access::needed;
+use crate::access::{needed, scope_names};
 use crate::routes::UnroutedOperations;
 
 /// Returns the OpenAPI document as JSON.
@@ -47,10 +47,9 @@ fn complete(method: &Method, path: &str, operation: &mut Value) {
     });
     match needed(method, path) {
         None => operation["security"] = json!([]),
-        Some(scopes) => {
-            let names: Vec<&str> = scopes.iter().map(|scope| scope.name()).collect();
+        Some(needed) => {
             operation["security"] = json!([{ "token": [] }]);
-            operation["x-scopes"] = json!(names);
+            operation["x-scopes"] = json!(scope_names(needed));
         }
     }
 }

@@ -6,21 +6,23 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 use axum::{Router, http::Uri};
-use noetl_model::Digest;
+use noetl_app::TokensUnavailable;
+use noetl_model::{Digest, Permission};
 use noetl_web::{
     LoginError, LoginGate, PageScope, Permissions, SESSION_COOKIE, SessionKey, SignIn, Visitor,
     WebState, Wire, needed,
 };
 
-use crate::access::{Authentication, token_name};
+use crate::access::{Authentication, KnownToken, known_token};
 use crate::response::error::{self, ApiError};
 use crate::state::{AppState, Pages, ServerSettings};
-use crate::tokens::{Scope, Token};
+use crate::tokens::Token;
 
 /// Prefix of the paths of pages.
 pub(crate) const PREFIX: &str = "/ui/";
@@ -67,11 +69,14 @@ async fn first_page(headers: HeaderMap) -> Response {
 /// Checks the token of a login, and counts the failures of an address.
 struct Gate(AppState);
 
+#[async_trait]
 impl LoginGate for Gate {
-    fn log_in(&self, token: &str, address: IpAddr) -> Result<Digest, LoginError> {
+    async fn log_in(&self, token: &str, address: IpAddr) -> Result<Digest, LoginError> {
         let given = Digest::of(token.as_bytes());
-        if tokens(self.0.settings()).any(|known| known.is(&given)) {
-            return Ok(given);
+        match known_token(&self.0, &given).await {
+            Ok(Some(_)) => return Ok(given),
+            Ok(None) => {}
+            Err(TokensUnavailable) => return Err(LoginError::Unavailable),
         }
         match self.0.client_limits().refused(address) {
             Ok(()) => Err(LoginError::UnknownToken),
@@ -87,25 +92,32 @@ fn tokens(settings: &ServerSettings) -> impl Iterator<Item = &Token> {
     }
 }
 
-/// Returns the scopes of which a request for a page needs one; `None` if the page is public.
-pub(crate) fn scopes(method: &Method, path: &str) -> Option<&'static [Scope]> {
+/// Returns the permissions of which a request for a page needs one; `None` if the page is public.
+pub(crate) fn needed_permissions(method: &Method, path: &str) -> Option<&'static [Permission]> {
     match needed(method, path) {
         PageScope::Public => None,
-        PageScope::Read => Some(&[Scope::Read]),
-        PageScope::Run => Some(&[Scope::Run]),
-        PageScope::Admin => Some(&[Scope::Admin]),
+        PageScope::Read => Some(&[Permission::Read]),
+        PageScope::Run => Some(&[Permission::Operate]),
+        PageScope::Write => Some(&[Permission::Write]),
+        PageScope::Admin => Some(&[Permission::Administer]),
     }
 }
 
-/// Returns the token that a request's session stands for.
-pub(crate) fn session_token(state: &AppState, headers: &HeaderMap) -> Option<Digest> {
-    let cookie = session_cookie(headers)?;
+/// Returns the token that a session stands for.
+pub(crate) async fn session_token(
+    state: &AppState,
+    cookie: &str,
+) -> Result<Option<Digest>, TokensUnavailable> {
     let (key, now) = (SessionKey::of(state.vault()), state.now());
     let mut known = tokens(state.settings()).map(Token::digest);
-    known.find(|token| key.admits(cookie, token, now)).copied()
+    if let Some(token) = known.find(|token| key.admits(cookie, token, now)) {
+        return Ok(Some(*token));
+    }
+    let stored = state.app().token_digests().await?;
+    Ok(stored.into_iter().find(|token| key.admits(cookie, token, now)))
 }
 
-fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
     let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|it| it.to_str().ok());
     let mut pairs =
         lines.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
@@ -113,27 +125,31 @@ fn session_cookie(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// True if a session may stand for a token: for pages, and for reading.
-pub(crate) fn takes_session(method: &Method, path: &str, scopes: &[Scope]) -> bool {
+pub(crate) fn takes_session(method: &Method, path: &str, needed: &[Permission]) -> bool {
     path.starts_with(PREFIX)
-        || ([Method::GET, Method::HEAD].contains(method) && scopes.contains(&Scope::Read))
+        || ([Method::GET, Method::HEAD].contains(method) && needed.contains(&Permission::Read))
 }
 
 /// Adds the visitor to a request for a page.
 pub(crate) fn add_visitor(
     state: &AppState,
     request: &mut Request,
-    token: Option<&Digest>,
+    token: Option<&KnownToken>,
     address: IpAddr,
 ) {
     let may = match &state.settings().access {
         Authentication::Open => Permissions::ALL,
-        Authentication::Tokens(tokens) => {
-            let known = token.and_then(|given| tokens.iter().find(|it| it.is(given)));
-            let may = |scope| known.is_some_and(|token| token.covers(scope));
-            Permissions { read: may(Scope::Read), run: may(Scope::Run), admin: may(Scope::Admin) }
+        Authentication::Tokens(_) => {
+            let may = |permission| token.is_some_and(|it| it.permits_everywhere(permission));
+            Permissions {
+                read: may(Permission::Read),
+                run: may(Permission::Operate),
+                write: may(Permission::Write),
+                admin: may(Permission::Administer),
+            }
         }
     };
-    let actor = token_name(state.settings(), token).cloned();
+    let actor = token.and_then(KnownToken::name).cloned();
     request.extensions_mut().insert(Visitor { address, may, actor });
 }
 

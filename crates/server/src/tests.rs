@@ -56,6 +56,7 @@ mod stream;
 mod subscriptions;
 mod system;
 mod tamper;
+mod tokens;
 mod upgrade;
 mod vars;
 mod waited;

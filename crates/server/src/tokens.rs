@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use noetl_model::{Actor, Digest};
+use noetl_model::{Actor, Digest, Permission};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 
@@ -27,11 +27,26 @@ impl Scope {
     pub const ALL: &'static [Scope] =
         &[Scope::Read, Scope::Run, Scope::Work, Scope::Internal, Scope::Admin];
 
-    pub(crate) fn covers(self, needed: Scope) -> bool {
+    pub(crate) fn includes(self, permission: Permission) -> bool {
         match self {
             Scope::Admin => true,
-            Scope::Run => matches!(needed, Scope::Run | Scope::Read),
-            Scope::Read | Scope::Work | Scope::Internal => self == needed,
+            Scope::Run => {
+                matches!(permission, Permission::Read | Permission::Operate | Permission::Write)
+            }
+            Scope::Read => permission == Permission::Read,
+            Scope::Work => permission == Permission::Work,
+            Scope::Internal => permission == Permission::Internal,
+        }
+    }
+
+    /// Returns the narrowest scope that includes a permission.
+    pub(crate) fn of(permission: Permission) -> Scope {
+        match permission {
+            Permission::Read => Scope::Read,
+            Permission::Operate | Permission::Write => Scope::Run,
+            Permission::Work => Scope::Work,
+            Permission::Internal => Scope::Internal,
+            Permission::Administer => Scope::Admin,
         }
     }
 
@@ -129,8 +144,8 @@ impl Token {
         &self.digest
     }
 
-    pub(crate) fn covers(&self, needed: Scope) -> bool {
-        self.scopes.iter().any(|scope| scope.covers(needed))
+    pub(crate) fn includes(&self, permission: Permission) -> bool {
+        self.scopes.iter().any(|scope| scope.includes(permission))
     }
 }
 

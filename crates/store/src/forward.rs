@@ -258,7 +258,7 @@ macro_rules! each_port {
         Tokens {
             async {
                 Write cluster shared add_token(token: &StoredToken) -> bool;
-                Read cluster shared tokens() -> Vec<StoredToken>;
+                Read cluster shared tokens(after: &str, limit: usize) -> Vec<StoredToken>;
                 Write cluster shared touch_token(id: i64, at: Timestamp) -> ();
                 Write cluster shared remove_token(name: &str) -> bool;
             }

@@ -81,8 +81,7 @@ pub use records::{
     FailedStanding, Horizon, ImportFold, ImportedExecution, KeychainEntry, NamedResult,
     NoResultRef, Object, ObjectKey, PROJECT_MAX, ProjectedEvent, ProjectedOnto, REASON_MAX,
     RUNTIMES_MAX, ResultRef, Rewrap, Runtime, RuntimeKey, SCHEDULE_EVENTS_KEPT, Sealed, SealedRow,
-    SealedTable, StoredToken, TOKENS_MAX, TRAIL_APPEND_MAX, TrailSpan, UnknownBulkOutcome,
-    VARIABLES_MAX, Variable, VariableType,
+    SealedTable, StoredToken, TrailSpan, UnknownBulkOutcome, VARIABLES_MAX, Variable, VariableType,
 };
 pub use retention::{ERASE_MAX, EraseAnswer, KeepMark, KeepReason, Tombstone};
 pub use room::{PageSpace, READ_BYTES_MAX, json_len};

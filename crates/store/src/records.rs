@@ -35,6 +35,7 @@ pub use projected::{
 pub use results::{NamedResult, NoResultRef, ResultRef};
 pub use runtimes::{RUNTIMES_MAX, Runtime, RuntimeKey};
 pub use sealed::{Rewrap, Sealed, SealedRow, SealedTable};
-pub use tokens::{StoredToken, TOKENS_MAX};
-pub use trail::{TRAIL_APPEND_MAX, TrailSpan};
+pub use tokens::StoredToken;
+pub(crate) use trail::TRAIL_ROWS_MAX;
+pub use trail::TrailSpan;
 pub use variables::{VARIABLES_MAX, Variable, VariableType};

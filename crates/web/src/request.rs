@@ -6,6 +6,7 @@ use noetl_app::App;
 use noetl_model::{Actor, Timestamp};
 
 use crate::cookies::cookie;
+use crate::error::PageError;
 use crate::preferences::Preferences;
 use crate::session::{BROWSER_COOKIE, random_name};
 use crate::state::{SignIn, WebState};
@@ -60,6 +61,17 @@ impl PageRequest {
     /// Returns the name of the visitor, for the events of a form.
     pub(crate) fn actor(&self) -> Option<Actor> {
         self.visitor.actor.clone()
+    }
+
+    /// Fails if the visitor may not write playbooks.
+    pub(crate) fn must_write(&self) -> Result<(), PageError> {
+        match self.visitor.may.write {
+            true => Ok(()),
+            false => {
+                let reason = "this token may not write playbooks".to_owned();
+                Err(PageError::Denied { status: 403, reason })
+            }
+        }
     }
 
     /// True if visitors log in with a token.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use noetl_app::App;
 use noetl_model::{Digest, Timestamp};
 use tokio_util::sync::CancellationToken;
@@ -14,14 +15,17 @@ use crate::session::SessionKey;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginError {
     UnknownToken,
+    /// The stored tokens cannot be read.
+    Unavailable,
     /// Too many logins from this address have failed; try again after this time.
     TooMany(Duration),
 }
 
 /// Checks the token of a login.
+#[async_trait]
 pub trait LoginGate: Send + Sync {
     /// Returns the digest of a token that the server knows.
-    fn log_in(&self, token: &str, address: IpAddr) -> Result<Digest, LoginError>;
+    async fn log_in(&self, token: &str, address: IpAddr) -> Result<Digest, LoginError>;
 }
 
 /// The identification that pages ask for.

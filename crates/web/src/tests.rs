@@ -44,8 +44,9 @@ impl Clock for PausedClock {
 /// A gate that knows one token.
 struct OneToken;
 
+#[async_trait::async_trait]
 impl LoginGate for OneToken {
-    fn log_in(&self, token: &str, _: IpAddr) -> Result<Digest, LoginError> {
+    async fn log_in(&self, token: &str, _: IpAddr) -> Result<Digest, LoginError> {
         match token {
             "right" => Ok(Digest::of(b"right")),
             _ => Err(LoginError::UnknownToken),

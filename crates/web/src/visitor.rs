@@ -11,6 +11,8 @@ pub enum PageScope {
     Public,
     Read,
     Run,
+    /// Writing playbooks.
+    Write,
     Admin,
 }
 
@@ -19,12 +21,14 @@ pub enum PageScope {
 pub struct Permissions {
     pub read: bool,
     pub run: bool,
+    /// May write playbooks.
+    pub write: bool,
     pub admin: bool,
 }
 
 impl Permissions {
-    pub const ALL: Self = Self { read: true, run: true, admin: true };
-    pub const NONE: Self = Self { read: false, run: false, admin: false };
+    pub const ALL: Self = Self { read: true, run: true, write: true, admin: true };
+    pub const NONE: Self = Self { read: false, run: false, write: false, admin: false };
 }
 
 /// The sender of a request, as the server has authenticated it.
@@ -51,6 +55,9 @@ const LINKS: &str = "/ui/decide/";
 /// Prefixes of paths whose forms need the permission of an administrator.
 const ADMIN_FORMS: &[&str] = &["/ui/credentials", "/ui/feeds"];
 
+/// Prefixes of paths whose forms register documents.
+const WRITE_FORMS: &[&str] = &["/ui/playbooks/new"];
+
 /// Returns the permission that a request for a path below `/ui/` needs.
 pub fn needed(method: &Method, path: &str) -> PageScope {
     let is_read = [Method::GET, Method::HEAD].contains(method);
@@ -61,6 +68,7 @@ pub fn needed(method: &Method, path: &str) -> PageScope {
         true => PageScope::Read,
         false if path == "/ui/logout" => PageScope::Public,
         false if ADMIN_FORMS.iter().any(|prefix| path.starts_with(prefix)) => PageScope::Admin,
+        false if WRITE_FORMS.iter().any(|prefix| path.starts_with(prefix)) => PageScope::Write,
         false => PageScope::Run,
     }
 }
@@ -79,6 +87,7 @@ mod tests {
         check(Method::GET, "/ui/", PageScope::Read);
         check(Method::GET, "/ui/credentials", PageScope::Read);
         check(Method::POST, "/ui/executions/1/cancel", PageScope::Run);
+        check(Method::POST, "/ui/playbooks/new", PageScope::Write);
         check(Method::POST, "/ui/credentials", PageScope::Admin);
     }
 

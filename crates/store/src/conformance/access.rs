@@ -32,7 +32,7 @@ async fn add(subject: &Subject, token: &StoredToken) -> bool {
 }
 
 async fn listed(subject: &Subject) -> Vec<StoredToken> {
-    subject.records.tokens().await.expect(SAYS)
+    subject.records.tokens("", PAGE_MAX).await.expect(SAYS)
 }
 
 pub async fn a_token_is_listed_by_name_until_it_is_removed(subject: Subject) {
@@ -44,6 +44,20 @@ pub async fn a_token_is_listed_by_name_until_it_is_removed(subject: Subject) {
     assert!(subject.records.remove_token("backup").await.expect(SAYS));
     assert!(!subject.records.remove_token("backup").await.expect(SAYS));
     assert_eq!(listed(&subject).await, [plain]);
+}
+
+pub async fn tokens_are_read_page_by_page(subject: Subject) {
+    for (id, name) in [(1, "b"), (2, "ä"), (3, "a"), (4, "B")] {
+        assert!(add(&subject, &token(id, name)).await);
+    }
+    let page = async |after: &str, limit| {
+        let page = subject.records.tokens(after, limit).await.expect(SAYS);
+        page.iter().map(|it| it.name.to_string()).collect::<Vec<String>>().join(" ")
+    };
+    assert_eq!(page("", 2).await, "B a");
+    assert_eq!(page("a", 2).await, "b ä");
+    assert_eq!(page("ä", 2).await, "");
+    assert_eq!(page("", PAGE_MAX + 1).await, "B a b ä");
 }
 
 pub async fn a_name_and_a_digest_belong_to_one_token(subject: Subject) {
@@ -108,6 +122,21 @@ pub async fn the_trail_is_a_chain_in_order(subject: Subject) {
     assert_eq!(checked(&whole, span(&subject).await), 3);
     assert_eq!(trail(&subject, 1, 1).await, whole[1..2]);
     assert_eq!(trail(&subject, 3, PAGE_MAX + 1).await, []);
+}
+
+pub async fn no_fact_of_a_long_append_is_lost(subject: Subject) {
+    let facts: Vec<TrailFact> = (0..2 * PAGE_MAX as u64 + 1).map(|it| fact("a", it)).collect();
+    append(&subject, &facts).await;
+    let mut whole = Vec::new();
+    loop {
+        let page = trail(&subject, whole.len() as u64, PAGE_MAX).await;
+        if page.is_empty() {
+            break;
+        }
+        whole.extend(page);
+    }
+    assert_eq!(checked(&whole, span(&subject).await), facts.len());
+    assert!(whole.iter().map(|entry| &entry.fact).eq(&facts));
 }
 
 pub async fn concurrent_appends_to_the_trail_follow_each_other(subject: Subject) {

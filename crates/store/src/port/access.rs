@@ -10,8 +10,9 @@ pub trait Tokens: Send + Sync {
     /// Stores a token. Returns false if its name or its digest is taken.
     async fn add_token(&self, token: &StoredToken) -> Result<bool, StoreError>;
 
-    /// Lists the tokens, ordered by name, at most [`TOKENS_MAX`](crate::TOKENS_MAX).
-    async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
+    /// Lists the tokens whose name follows `after`, ordered by name, at most `limit` (and at most
+    /// `PAGE_MAX`).
+    async fn tokens(&self, after: &str, limit: usize) -> Result<Vec<StoredToken>, StoreError>;
 
     /// Records the last use of a token; an earlier time changes nothing.
     async fn touch_token(&self, id: i64, at: Timestamp) -> Result<(), StoreError>;
@@ -23,8 +24,8 @@ pub trait Tokens: Send + Sync {
 /// The audit trail.
 #[async_trait]
 pub trait AuditTrail: Send + Sync {
-    /// Appends facts, at most [`TRAIL_APPEND_MAX`](crate::TRAIL_APPEND_MAX), in order. Appends of
-    /// several processes follow each other.
+    /// Appends facts in order, all or none of them. Appends of several processes follow each
+    /// other.
     async fn append_trail(&self, facts: &[TrailFact]) -> Result<(), StoreError>;
 
     /// Returns the entries after a number, in order, at most `limit` (and at most `PAGE_MAX`).

@@ -2,9 +2,6 @@
 
 use noetl_model::{Actor, Digest, RoleGrant, Timestamp};
 
-/// The maximum number of tokens that are stored.
-pub const TOKENS_MAX: usize = 10_000;
-
 /// A token with the digest of its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredToken {

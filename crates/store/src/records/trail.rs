@@ -2,8 +2,8 @@
 
 use noetl_model::TrailPlace;
 
-/// The maximum number of facts that one append writes.
-pub const TRAIL_APPEND_MAX: usize = 500;
+/// The maximum number of entries that one statement writes.
+pub(crate) const TRAIL_ROWS_MAX: usize = 500;
 
 /// The ends of the audit trail: which entries it must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

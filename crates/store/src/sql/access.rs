@@ -8,8 +8,9 @@ use super::{
     is_written, maybe_cow,
 };
 use crate::from_row::{Columns, corrupt};
+use crate::records::TRAIL_ROWS_MAX;
 use crate::to_row::{at_most, stored, to_json};
-use crate::{PAGE_MAX, StoreError, StoredToken, TOKENS_MAX, TRAIL_APPEND_MAX, TrailSpan};
+use crate::{PAGE_MAX, StoreError, StoredToken, TrailSpan};
 
 /// The stored form of what no statement compares.
 #[derive(Serialize, Deserialize)]
@@ -40,8 +41,12 @@ pub async fn add_token<D: SqlDatabase>(
     is_written(database, &database.sql().put_token, &arguments).await
 }
 
-pub async fn tokens<D: SqlDatabase>(database: &D) -> Result<Vec<StoredToken>, StoreError> {
-    let arguments = [at_most(TOKENS_MAX, TOKENS_MAX).into()];
+pub async fn tokens<D: SqlDatabase>(
+    database: &D,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<StoredToken>, StoreError> {
+    let arguments = [after.into(), at_most(limit, PAGE_MAX).into()];
     all_of(database, &database.sql().list_tokens, &arguments, token_row).await
 }
 
@@ -86,13 +91,15 @@ pub async fn append_trail<D: SqlDatabase>(
     // Other appends wait here.
     let locked = transaction.rows(&sql.lock_trail, &[]).await?;
     let mut place = locked.first().map_or(Ok(SPAN_START), span_row)?.last;
-    let mut entries = Vec::with_capacity(facts.len());
-    for fact in facts.iter().take(TRAIL_APPEND_MAX) {
-        let entry = place.followed_by(fact.clone());
-        place = entry.place();
-        entries.push(entry);
+    for facts in facts.chunks(TRAIL_ROWS_MAX) {
+        let mut entries = Vec::with_capacity(facts.len());
+        for fact in facts {
+            let entry = place.followed_by(fact.clone());
+            place = entry.place();
+            entries.push(entry);
+        }
+        transaction.rows(&sql.put_trail, &[trail_rows(&entries)]).await?;
     }
-    transaction.rows(&sql.put_trail, &[trail_rows(&entries)]).await?;
     let arguments = [stored(place.number).into(), (&place.digest).into()];
     transaction.rows(&sql.move_trail, &arguments).await?;
     transaction.commit().await

@@ -124,6 +124,9 @@ fn answer(page: &PageRequest, status: StatusCode, view: &EditorView) -> axum::re
 async fn act(page: &PageRequest, document: EditedDocument, form: &SignedForm) -> PageResult {
     // A browser sends the lines of a text with two characters at their ends.
     let content = form.get("content").replace("\r\n", "\n");
+    if form.get("action") != "check" {
+        page.must_write()?;
+    }
     let done = match form.get("action") {
         "check" => Ok(None),
         "save" => save(page, &document, &content).await.map(Some),

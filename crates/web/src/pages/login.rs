@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::components::duration::short;
 use crate::components::error::error_line;
 use crate::cookies::stored;
+use crate::error::PageError;
 use crate::form::SignedForm;
 use crate::layout::{NavPlace, PageHead, form_fields};
 use crate::request::PageRequest;
@@ -35,7 +36,7 @@ pub(super) async fn show(page: PageRequest, Query(query): Query<LoginQuery>) -> 
 pub(super) async fn log_in(page: PageRequest, form: SignedForm) -> PageResult {
     let next = form.get("next");
     let SignIn::Token(gate) = &page.state.sign_in else { return Ok(see(next)) };
-    match gate.log_in(form.get("token").trim(), page.visitor.address) {
+    match gate.log_in(form.get("token").trim(), page.visitor.address).await {
         Ok(token) => {
             let session = page.state.key.session(&token, page.now);
             let cookie = stored(SESSION_COOKIE, &session, SESSION_LASTS, page.state.wire);
@@ -45,6 +46,7 @@ pub(super) async fn log_in(page: PageRequest, form: SignedForm) -> PageResult {
             let message = page.t("login.unknown").to_owned();
             Ok(drawn(&page, StatusCode::UNAUTHORIZED, next, Some(&message)))
         }
+        Err(LoginError::Unavailable) => Err(PageError::Unavailable),
         Err(LoginError::TooMany(wait)) => {
             let message = page.words.fill("login.too_many", &[("wait", &short(page.words, wait))]);
             Ok(drawn(&page, StatusCode::TOO_MANY_REQUESTS, next, Some(&message)))

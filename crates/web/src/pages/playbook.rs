@@ -62,6 +62,7 @@ pub(super) async fn act(
     match form.get("action") {
         "run" => run(&page, &path, &form).await,
         "archive" => {
+            page.must_write()?;
             page.app().archive(&choice).await?;
             Ok(see(&playbook_address(&path)))
         }
@@ -74,6 +75,7 @@ pub(super) async fn act(
             Ok(see(&playbook_address(&path)))
         }
         "restore" => {
+            page.must_write()?;
             page.app().restore(&choice).await?;
             Ok(see(&playbook_address(&path)))
         }

@@ -3,7 +3,7 @@
 use noetl_model::{Timestamp, TrailEntry, TrailFact, TrailPlace};
 
 use super::super::MemoryStore;
-use crate::{PAGE_MAX, StoreError, StoredToken, TOKENS_MAX, TrailSpan};
+use crate::{PAGE_MAX, StoreError, StoredToken, TrailSpan};
 
 /// The audit trail, and the place of the last deleted entry.
 #[derive(Clone)]
@@ -35,8 +35,14 @@ impl MemoryStore {
         Ok(!is_taken)
     }
 
-    pub(crate) async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
-        Ok(self.lock().records.tokens.values().take(TOKENS_MAX).cloned().collect())
+    pub(crate) async fn tokens(
+        &self,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<StoredToken>, StoreError> {
+        let tables = self.lock();
+        let tokens = tables.records.tokens.iter().filter(|(name, _)| name.as_str() > after);
+        Ok(tokens.take(limit.min(PAGE_MAX)).map(|(_, token)| token.clone()).collect())
     }
 
     pub(crate) async fn touch_token(&self, id: i64, at: Timestamp) -> Result<(), StoreError> {

@@ -44,14 +44,14 @@ pub(super) fn editor(page: &PageRequest, view: &EditorView) -> Markup {
                     (editor_field(page, &field))
                     div.editor-actions {
                         button type="submit" name="action" value="check" { (page.t("editor.check")) }
-                        @if page.visitor.may.run {
+                        @if page.visitor.may.write {
                             button.main type="submit" name="action" value="save" { (page.t("editor.save")) }
                         }
                     }
                 }
                 div {
                     @if let Some(run) = &view.run { (following(page, run)) }
-                    @if page.visitor.may.run { (run_part(page, view)) }
+                    @if page.visitor.may.write { (run_part(page, view)) }
                     section {
                         div.section-head { h2 { (page.t("playbook.graph")) } }
                         div #editor-graph { (graph(page, &view.content, StepLinks::Editor)) }

@@ -73,11 +73,15 @@ fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
                 (time(view.entry.created_at)) }
             @if view.is_playbook() && page.visitor.may.run {
                 div.end {
-                    a.button href=(edit_address(view)) { (page.t("editor.edit")) }
+                    @if page.visitor.may.write {
+                        a.button href=(edit_address(view)) { (page.t("editor.edit")) }
+                    }
                     (action(page, &pause))
-                    @match view.entry.archived_at {
-                        None => (confirmed_action(page, &change, page.t("playbook.archive_question"))),
-                        Some(_) => (action(page, &change)),
+                    @if page.visitor.may.write {
+                        @match view.entry.archived_at {
+                            None => (confirmed_action(page, &change, page.t("playbook.archive_question"))),
+                            Some(_) => (action(page, &change)),
+                        }
                     }
                 }
             }

@@ -16,7 +16,7 @@ pub(super) fn playbooks(page: &PageRequest, view: &PlaybooksView) -> Markup {
     let is_narrow = !filter.q.is_empty() || filter.archived == "on";
     html! {
         header.page-head { h1 { (page.t("nav.playbooks")) }
-            @if page.visitor.may.run {
+            @if page.visitor.may.write {
                 div.end { a.button href=(NEW) { (page.t("editor.new")) } }
             }
         }
