@@ -17,6 +17,7 @@ const LENT_MAX: i64 = 200;
 
 /// Empties a used test database quickly.
 const EMPTY: &str = "
+    SET session_replication_role = replica;
     TRUNCATE noetl.command, noetl.timer, noetl.outbox, noetl.catalog, noetl.start_key, noetl.feed_batch,
         noetl.feed, noetl.subscription, noetl.subscription_event, noetl.failed_message, noetl.turn,
         noetl.projected_event, noetl.schedule, noetl.schedule_event RESTART IDENTITY;
@@ -35,7 +36,8 @@ const EMPTY: &str = "
             EXECUTE format('DELETE FROM noetl.%I', name);
         END LOOP;
     END
-    $$";
+    $$;
+    RESET session_replication_role";
 
 /// A database that no other test uses.
 pub(crate) struct Database {
