@@ -3,6 +3,7 @@
 //! Invariant: ids are accepted as text and as numbers, and written in the form each client expects.
 
 mod approvals;
+mod audit;
 mod bulk;
 mod catalog;
 mod change;
@@ -26,6 +27,7 @@ mod signal;
 mod step_logs;
 mod stored;
 mod subscriptions;
+mod tokens;
 mod verification;
 mod window;
 mod workers;
@@ -34,6 +36,7 @@ pub use approvals::{
     ApprovalDecisionView, ApprovalLink, ApprovalLinkBody, ApprovalList, ApprovalView,
     ApprovalsQuery, DecisionBody, VerdictWord,
 };
+pub use audit::{AuditEntryView, AuditPage, AuditVerification};
 pub use bulk::{
     BulkBody, BulkFilterBody, BulkItemList, BulkItemView, BulkJobList, BulkJobView, BulkPreview,
     BulkProgress,
@@ -105,6 +108,7 @@ pub use stored::{LogQuery, LogReply, SummariesQuery, SummariesReply, SummaryRepl
 pub use subscriptions::{
     SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,
 };
+pub use tokens::{CreateToken, CreatedToken, TokenList, TokenView};
 pub use verification::{Verification, VerificationQuery};
 pub use window::{
     LiveUpdate, LogAxis, LogBucket, LogDensity, LogMark, LogMarkKind, TimelineActivity,

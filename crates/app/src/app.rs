@@ -12,6 +12,7 @@ use noetl_secrets::Vault;
 use noetl_store::{Records, Store};
 use tokio::sync::Notify;
 
+use crate::audit::AuditWriter;
 use crate::feeds::SubjectPrefix;
 use crate::listeners::Listeners;
 use crate::message_intake::{BrokerUrl, Intake};
@@ -142,12 +143,15 @@ struct Parts {
     notice_counters: NoticeCounters,
     step_logs: StepLogState,
     tokens: KnownTokens,
+    audit: AuditWriter,
 }
 
 impl App {
     pub fn new(services: Services, settings: AppSettings) -> Self {
         let secrets = SecretLookup::of(&services);
         services.control.seal_with(Arc::new(VaultSealer(services.vault.clone())));
+        let audit = AuditWriter::new(services.records.clone());
+        services.vault.log_to(Arc::new(audit.clone()));
         let intake = Intake::new(&services, settings.broker_url.clone());
         let parts = Parts {
             services,
@@ -165,6 +169,7 @@ impl App {
             notice_counters: NoticeCounters::default(),
             step_logs: StepLogState::default(),
             tokens: KnownTokens::default(),
+            audit,
         };
         Self { parts: Arc::new(parts) }
     }
@@ -278,6 +283,10 @@ impl App {
     /// Returns the counters of the output of tools, and its waiting readers.
     pub(crate) fn step_log_state(&self) -> &StepLogState {
         &self.parts.step_logs
+    }
+
+    pub(crate) fn audit_writer(&self) -> &AuditWriter {
+        &self.parts.audit
     }
 
     pub(crate) fn known_tokens(&self) -> &KnownTokens {

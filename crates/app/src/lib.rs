@@ -8,6 +8,7 @@
 
 mod app;
 mod approvals;
+mod audit;
 mod bulk;
 mod catalog;
 mod credentials;
@@ -24,6 +25,7 @@ mod message_intake;
 mod notifications;
 mod objects;
 mod outbox;
+mod permitted;
 mod pool_queues;
 mod positions;
 mod projected_events;
@@ -54,6 +56,7 @@ pub use approvals::{
     APPROVALS_MAX, ApprovalError, ApprovalQuery, ApprovalTicket, DecideError, LINK_VALID_MAX,
     LinkError, OpenApprovals,
 };
+pub use audit::AuditQuery;
 pub(crate) use bulk::path_matches;
 pub use bulk::{BulkChoice, BulkError, BulkRequest, run_bulk_jobs};
 pub use catalog::{

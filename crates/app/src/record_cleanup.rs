@@ -20,7 +20,7 @@ const BATCHES_MAX: usize = 100;
 const EXPIRED_KNOWN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time for which a silent runtime is still listed.
 const RUNTIME_KEPT: Duration = Duration::from_secs(60 * 60);
-/// Retention of the audit log of accesses to secrets.
+/// Retention of the audit log, and of the list of accesses to secrets.
 const AUDIT_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// Retention of places of the event feed: a reader that is further behind misses events.
@@ -81,10 +81,24 @@ async fn collect(
     if let Some(kept) = logs_kept {
         total += forget_logs(records, ago(kept)).await?;
     }
+    total += forget_audit(records, ago(AUDIT_KEPT)).await?;
     for _ in 0..BATCHES_MAX {
         let collected = records.collect(&horizon, BATCH_MAX).await?.total();
         total += collected;
         if collected == 0 {
+            break;
+        }
+    }
+    Ok(total)
+}
+
+/// Deletes old entries from the beginning of the audit log.
+async fn forget_audit(records: &dyn Records, before: Timestamp) -> Result<u64, StoreError> {
+    let mut total = 0;
+    for _ in 0..BATCHES_MAX {
+        let forgotten = records.forget_trail(before, BATCH_MAX).await?;
+        total += forgotten;
+        if forgotten < BATCH_MAX as u64 {
             break;
         }
     }

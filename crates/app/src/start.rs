@@ -8,7 +8,7 @@ use futures::future::join_all;
 use noetl_api::wire::ExecuteRequest;
 use noetl_control::{Admission, LoadError, PlaybookChoice, StartError, StartRequest};
 use noetl_model::{Actor, Event, ExecutionId, Origin, Pool, Seq, Summary};
-use noetl_store::{KeyHolder, READ_EVENTS_MAX, StartKey};
+use noetl_store::{KeyHolder, READ_EVENTS_MAX, StartKey, StoreError};
 use serde_json::{Map, Value};
 
 use crate::app::App;
@@ -46,6 +46,11 @@ pub enum ExecuteError {
     /// An earlier request with the same idempotency key has started this execution.
     #[error("this key was used for another request; take a new key for a new request")]
     KeyReused(ExecutionId),
+    /// The same, for a caller who may not see the execution.
+    #[error("this key was used for another request; take a new key for a new request")]
+    KeyTaken,
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error(transparent)]
     Start(#[from] StartError),
 }

@@ -48,6 +48,10 @@ impl StoreReader {
         Self { store: store.clone(), records: store }
     }
 
+    pub(crate) fn records(&self) -> &dyn Records {
+        &*self.records
+    }
+
     fn logs(&self) -> KnownLogs<'_> {
         KnownLogs { store: &*self.store, records: &*self.records }
     }
@@ -208,6 +212,12 @@ impl StoreReader {
     pub async fn feed_names(&self) -> Result<Vec<String>, StoreError> {
         let feeds = self.store.list_feeds().await?;
         Ok(feeds.into_iter().map(|feed| feed.name).collect())
+    }
+
+    /// Lists the names of the first tokens.
+    pub async fn token_names(&self) -> Result<Vec<String>, StoreError> {
+        let tokens = self.records.tokens("", PAGE_MAX).await?;
+        Ok(tokens.into_iter().map(|token| token.name.into()).collect())
     }
 
     /// Lists the newest subscriptions.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use noetl_api::wire::TokenView;
 use noetl_model::{Actor, Digest, GRANTS_MAX, RoleGrant, Timestamp};
 use noetl_store::{PAGE_MAX, Records, StoreError, StoredToken};
 use tokio::time::timeout;
@@ -137,6 +138,20 @@ impl App {
         limit: usize,
     ) -> Result<Vec<StoredToken>, StoreError> {
         self.records().tokens(after, limit.clamp(1, PAGE_MAX)).await
+    }
+
+    /// Converts a token for clients.
+    pub fn token_view(&self, token: &StoredToken) -> TokenView {
+        TokenView {
+            name: token.name.to_string(),
+            owner: token.owner.clone(),
+            roles: token.grants.iter().map(RoleGrant::to_string).collect(),
+            created_by: token.created_by.as_ref().map(Actor::to_string),
+            created_at: token.created_at.to_string(),
+            expires_at: token.expires_at.map(|at| at.to_string()),
+            is_expired: token.expires_at.is_some_and(|at| at <= self.now()),
+            used_at: token.used_at.map(|at| at.to_string()),
+        }
     }
 
     /// Revokes a token: requests with it are refused from now on.

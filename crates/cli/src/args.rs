@@ -3,6 +3,7 @@
 //! Invariant: the help of every command ends with examples that can be pasted.
 
 mod approvals;
+mod audit;
 mod bulk;
 mod client;
 mod credential;
@@ -17,6 +18,7 @@ mod notifications;
 mod replay;
 mod schedule;
 mod test;
+mod token;
 mod verify;
 
 use std::path::PathBuf;
@@ -78,8 +80,12 @@ pub(crate) use schedule::{
     BackfillArgs, ScheduleArgs, ScheduleCommand, ScheduleListArgs, ScheduleNextArgs,
 };
 
+pub(crate) use audit::AuditArgs;
 use test::TEST_EXAMPLES;
 pub(crate) use test::{TestArgs, TestCommand, TestFormat, TestRecordArgs, TestReplayArgs};
+pub(crate) use token::{
+    TokenCommand, TokenCreateArgs, TokenExpiry, TokenListArgs, TokenRevokeArgs,
+};
 
 /// Run playbooks: workflows in YAML, recorded as events so that they survive crashes and can be
 /// replayed.
@@ -207,6 +213,11 @@ pub(crate) enum CliCommand {
         after_help = credential::CREDENTIAL_EXAMPLES
     )]
     Credential(CredentialCommand),
+    /// Create, list and revoke the tokens that clients of a server send
+    #[command(subcommand, visible_alias = "tokens", after_help = token::TOKEN_EXAMPLES)]
+    Token(TokenCommand),
+    /// Print the audit log: who changed what, from where, with which outcome
+    Audit(AuditArgs),
     /// Print the JSON Schema of playbooks, for editors
     Schema(SchemaArgs),
     /// Print the completion script of a shell

@@ -17,6 +17,7 @@ mod retention;
 mod schedules;
 pub(crate) mod step_logs;
 mod subscriptions;
+mod tokens;
 mod url;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ pub(crate) use reader::{BackendReader, PlaybookDocument, Started, Which};
 pub(crate) use retention::KeepMarks;
 pub(crate) use schedules::Schedules;
 pub(crate) use subscriptions::{Subscriptions, subscription_id};
+pub(crate) use tokens::{StoredTokens, TokenRequest};
 
 /// The place where the history of executions is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +73,7 @@ pub(crate) trait Backend:
     + Send
     + Holds
     + Notifications
+    + StoredTokens
     + Sync
 {
     fn reader(&self) -> &dyn BackendReader;

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod approvals;
+mod audit;
 mod catalog;
 mod completions;
 mod conclude;
@@ -34,6 +35,7 @@ mod signal;
 mod status;
 mod subscription;
 mod test;
+mod token;
 mod tools;
 mod ui;
 mod validate;
@@ -96,6 +98,8 @@ pub(crate) async fn dispatch(
         CliCommand::Notifications(command) => {
             notifications::notifications(command, config, terminal).await
         }
+        CliCommand::Audit(args) => audit::audit(args, config, terminal).await,
+        CliCommand::Token(command) => token::token(command, config, terminal).await,
         CliCommand::Outbox(command) => outbox::outbox(command, config, terminal).await,
         CliCommand::Feed(command) => feed::feed(command, config, terminal).await,
         CliCommand::Subscription(command) => {
@@ -204,6 +208,8 @@ fn needs_settings(command: &CliCommand) -> bool {
         | CliCommand::Limits(_)
         | CliCommand::Notifications(_)
         | CliCommand::Outbox(_)
+        | CliCommand::Token(_)
+        | CliCommand::Audit(_)
         | CliCommand::Feed(_)
         | CliCommand::Subscription(_)
         | CliCommand::Schedule(_)

@@ -16,6 +16,7 @@ pub use delivery::{DeliveryError, DeliveryKey, SealedEnvelope, seal_for};
 pub use envelope::DecryptError;
 pub use key::{EncryptionKey, KeyError, Keyring};
 pub use vault::{
-    DATA_MAX, ExternalCredentials, Identifier, KeychainSecret, NewCredential, NewKeychainSecret,
-    Rotation, RotationProgress, SecretAccess, SecretOperation, Vault, VaultError,
+    AccessLog, DATA_MAX, ExternalCredentials, Identifier, KeychainSecret, NewCredential,
+    NewKeychainSecret, Rotation, RotationProgress, SecretAccess, SecretOperation, Vault,
+    VaultError,
 };

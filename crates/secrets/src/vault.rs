@@ -4,9 +4,9 @@ mod inputs;
 mod keychain;
 mod rotation;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use noetl_model::{ExecutionId, IdGenerator, Timestamp};
+use noetl_model::{ExecutionId, IdGenerator, Timestamp, TrailFact, TrailOutcome};
 use noetl_store::{
     AuditEntry, Clock, Credential, CredentialFilter, CredentialKey, PAGE_MAX, Records, SealedTable,
     StoreError,
@@ -85,6 +85,12 @@ pub struct SecretAccess {
     pub parent_execution: Option<ExecutionId>,
 }
 
+/// The audit log, as far as accesses to secrets are concerned.
+pub trait AccessLog: Send + Sync {
+    /// Takes a fact that is stored soon; the caller does not wait.
+    fn note_access(&self, fact: TrailFact);
+}
+
 /// Returns the fields of a credential that the process received from outside the store.
 pub type ExternalCredentials = Arc<dyn Fn(&str) -> Option<Map<String, Value>> + Send + Sync>;
 
@@ -95,6 +101,7 @@ pub struct Vault {
     ids: Arc<IdGenerator>,
     clock: Arc<dyn Clock>,
     given: Option<ExternalCredentials>,
+    log: OnceLock<Arc<dyn AccessLog>>,
 }
 
 impl Vault {
@@ -104,13 +111,18 @@ impl Vault {
         ids: Arc<IdGenerator>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { records, keyring, ids, clock, given: None }
+        Self { records, keyring, ids, clock, given: None, log: OnceLock::new() }
     }
 
     /// Adds a source of credentials outside the store; keychain entries may refer to them.
     #[must_use]
     pub fn with_given(self, given: ExternalCredentials) -> Self {
         Self { given: Some(given), ..self }
+    }
+
+    /// Sets the audit log; only the first call has an effect.
+    pub fn log_to(&self, log: Arc<dyn AccessLog>) {
+        let _set_before = self.log.set(log);
     }
 
     /// Returns a credential from outside the store.
@@ -220,6 +232,9 @@ impl Vault {
         access: &SecretAccess,
     ) -> Result<(), VaultError> {
         let at = self.now();
+        if let Some(log) = self.log.get() {
+            log.note_access(fact_of(name, operation, outcome, access, at));
+        }
         let entry = AuditEntry {
             id: self.ids.next(at),
             at,
@@ -233,6 +248,28 @@ impl Vault {
             notes: None,
         };
         Ok(self.records.note_access(&entry).await?)
+    }
+}
+
+/// Returns the fact of an access to a secret.
+fn fact_of(
+    name: &str,
+    operation: SecretOperation,
+    outcome: &str,
+    access: &SecretAccess,
+    at: Timestamp,
+) -> TrailFact {
+    let worker = access.worker.as_ref().map(|worker| format!("worker {worker}"));
+    let execution = access.execution.map(|execution| format!("execution {execution}"));
+    let source: Vec<String> = worker.into_iter().chain(execution).collect();
+    TrailFact {
+        at,
+        actor: None,
+        action: format!("secret.{}", operation.as_str()),
+        subject: Some(name.to_owned()),
+        source: (!source.is_empty()).then(|| source.join(", ")),
+        outcome: if outcome == "ok" { TrailOutcome::Done } else { TrailOutcome::Failed },
+        detail: (outcome != "ok").then(|| outcome.to_owned()),
     }
 }
 

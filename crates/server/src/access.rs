@@ -4,29 +4,34 @@
 //! permission; tokens are compared in constant time; a token whose roles are restricted to paths is
 //! refused by every route without a rule for paths.
 
+mod audited;
 mod browser;
 mod caller;
 mod records;
 mod restricted;
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use noetl_app::TokensUnavailable;
-use noetl_model::{Digest, Permission, PermittedPaths, Role};
+use noetl_model::{Actor, Digest, Permission, PermittedPaths, Role};
+use noetl_web::Visitor;
 
 use crate::listen::rate::Limiter;
 use crate::listen::serve::Peer;
 use crate::pages;
-use crate::request::actor::TokenName;
+use crate::request::actor::{RequestActor, TokenName};
 use crate::response::error::ApiError;
 use crate::state::{AppState, ServerSettings};
 use crate::tokens::{Scope, Token};
 
+use audited::AuditedRequest;
 use caller::settings_tokens;
 pub(crate) use caller::{KnownToken, known_token};
 
@@ -79,7 +84,7 @@ const ADMIN_PATHS: &[&str] =
     &["/api/postgres/execute", "/api/db/init", "/api/db/validate", "/api/tokens", "/api/audit"];
 
 /// Prefixes of paths that change how the server itself runs, and for whom.
-const ADMIN_PREFIXES: &[&str] = &["/api/profiler/memory/", "/api/tokens/"];
+const ADMIN_PREFIXES: &[&str] = &["/api/profiler/memory/", "/api/tokens/", "/api/audit/"];
 
 /// Paths that only read although they are called with POST.
 const READ_POSTS: &[&str] = &[
@@ -191,10 +196,39 @@ impl ClientLimits {
     }
 }
 
+/// The paths of playbooks for which a request is permitted; none if it did not pass the guard.
+pub(crate) struct CallerPaths(pub(crate) PermittedPaths);
+
+impl<S: Send + Sync> FromRequestParts<S> for CallerPaths {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        let admitted = parts.extensions.get::<Admitted>();
+        Ok(Self(admitted.map_or(PermittedPaths::None, |it| it.paths.clone())))
+    }
+}
+
+/// The paths of playbooks that the sender of a request may write.
+pub(crate) struct WritablePaths(pub(crate) PermittedPaths);
+
+impl<S: Send + Sync> FromRequestParts<S> for WritablePaths {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        let paths = match parts.extensions.get::<Admitted>() {
+            Some(Admitted { token: Some(token), .. }) => token.paths(&[Permission::Write]),
+            Some(Admitted { token: None, paths }) => paths.clone(),
+            None => PermittedPaths::None,
+        };
+        Ok(Self(paths))
+    }
+}
+
 /// The result of a successful check.
-struct Admitted {
+#[derive(Clone)]
+pub(crate) struct Admitted {
     /// The request's token; `None` if the request needs none.
-    token: Option<KnownToken>,
+    pub(crate) token: Option<KnownToken>,
     paths: PermittedPaths,
 }
 
@@ -205,10 +239,18 @@ pub(crate) async fn admit(
     next: Next,
 ) -> Result<Response, ApiError> {
     let is_page = pages::is_page(state.settings(), request.uri().path());
+    let audited = AuditedRequest::of(&request, is_page);
     let (mut request, admitted) = match check(&state, request, is_page).await {
         Ok(checked) => checked,
-        Err((request, error)) if is_page => return Ok(pages::refused(&state, request, &error)),
-        Err((_, error)) => return Err(error),
+        Err(Refused { request, error, actor }) => {
+            if let Some(audited) = audited {
+                audited.record(&state, actor, error.status()).await;
+            }
+            return match is_page {
+                true => Ok(pages::refused(&state, request, &error)),
+                false => Err(error),
+            };
+        }
     };
     if let Some(KnownToken::Stored(token)) = &admitted.token {
         state.app().note_token_use(token);
@@ -219,7 +261,36 @@ pub(crate) async fn admit(
     } else if let Some(name) = admitted.token.as_ref().and_then(KnownToken::name) {
         request.extensions_mut().insert(TokenName(name.clone()));
     }
-    Ok(next.run(request).await)
+    let paths = admitted.paths.clone();
+    request.extensions_mut().insert(admitted);
+    let (actor, request) = match &audited {
+        Some(_) => stated_actor(request).await,
+        None => (None, request),
+    };
+    let answer = match restricted::check_object(&state, request, &paths).await {
+        Ok(request) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    if let Some(audited) = audited {
+        audited.record(&state, actor, answer.status()).await;
+    }
+    Ok(answer)
+}
+
+/// Returns the actor that a request names; none if the name is not valid.
+async fn stated_actor(request: Request) -> (Option<Actor>, Request) {
+    let (mut parts, body) = request.into_parts();
+    let actor = RequestActor::from_request_parts(&mut parts, &()).await;
+    let of_page = parts.extensions.get::<Visitor>().and_then(|visitor| visitor.actor.clone());
+    let actor = of_page.or(actor.ok().and_then(|RequestActor(actor)| actor));
+    (actor, Request::from_parts(parts, body))
+}
+
+/// A request that was refused, with the name of its token.
+struct Refused {
+    request: Request,
+    error: ApiError,
+    actor: Option<Actor>,
 }
 
 /// Checks that a request is allowed.
@@ -227,20 +298,34 @@ async fn check(
     state: &AppState,
     request: Request,
     is_page: bool,
-) -> Result<(Request, Admitted), (Request, ApiError)> {
+) -> Result<(Request, Admitted), Refused> {
     let asked = match check_sender(state, &request, is_page) {
         Ok(Some(asked)) => asked,
         Ok(None) => return Ok((request, Admitted { token: None, paths: PermittedPaths::None })),
-        Err(error) => return Err((request, error)),
+        Err(error) => return Err(Refused { request, error, actor: None }),
     };
     let needed = asked.needed;
     let identity = match identify(state, asked).await {
         Ok(identity) => identity,
-        Err(error) => return Err((request, error)),
+        Err(error) => return Err(Refused { request, error, actor: None }),
+    };
+    let actor = match &identity {
+        Identity::Token(_, token) => token.name().cloned(),
+        Identity::Anybody(_) | Identity::NoToken | Identity::UnknownToken => None,
     };
     match check_client(state, &request, identity, needed, is_page) {
         Ok(admitted) => Ok((request, admitted)),
-        Err(error) => Err((request, error)),
+        Err(error) => Err(Refused { request, error, actor }),
+    }
+}
+
+/// Returns the permissions of which a request needs one; `None` if it is public.
+fn needed_by(request: &Request, is_page: bool) -> Option<&'static [Permission]> {
+    let (method, path) = (request.method(), request.uri().path());
+    let query = request.uri().query().unwrap_or_default();
+    match is_page {
+        true => pages::needed_permissions(method, path),
+        false => records::needed(method, path, query).or_else(|| needed(method, path)),
     }
 }
 
@@ -267,16 +352,11 @@ fn check_sender(
     let settings = state.settings();
     check_host(settings, request)?;
     browser::check_origin(settings, request)?;
+    if is_page {
+        browser::check_form(settings, request)?;
+    }
+    let Some(needed) = needed_by(request, is_page) else { return Ok(None) };
     let (method, path) = (request.method(), request.uri().path());
-    let query = request.uri().query().unwrap_or_default();
-    let needed = match is_page {
-        true => {
-            browser::check_form(settings, request)?;
-            pages::needed_permissions(method, path)
-        }
-        false => records::needed(method, path, query).or_else(|| needed(method, path)),
-    };
-    let Some(needed) = needed else { return Ok(None) };
     if !has_own_token(settings, needed) {
         browser::check_direct(settings, request.headers())?;
     }
@@ -346,7 +426,7 @@ fn check_client(
     if let Some(requests) = &state.client_limits().requests {
         requests.take(client).map_err(too_many_requests)?;
     }
-    restricted::check(&admitted.paths, is_page)?;
+    restricted::check(request, &admitted.paths, is_page)?;
     if !is_page {
         browser::check_type(settings, request)?;
     }

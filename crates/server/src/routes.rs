@@ -1,6 +1,7 @@
 //! The HTTP routes, one file per resource.
 
 mod approvals;
+mod audit;
 mod callback;
 mod catalog;
 mod commands;
@@ -35,6 +36,7 @@ mod stored;
 mod stream;
 mod subscriptions;
 mod system;
+mod tokens;
 mod ui_schema;
 mod vars;
 mod wallet;
@@ -90,6 +92,8 @@ pub(crate) fn all(figures: MetricsRoute) -> OpenApiRouter<AppState> {
         .merge(credentials::routes())
         .merge(keychain::routes())
         .merge(wallet::routes())
+        .merge(tokens::routes())
+        .merge(audit::routes())
 }
 
 /// Returns the maximum size of a route's request body, if the route has its own.

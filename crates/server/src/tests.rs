@@ -4,6 +4,7 @@
 mod abuse;
 mod access;
 mod approvals;
+mod audit;
 mod bulk;
 mod callback;
 mod catalog;

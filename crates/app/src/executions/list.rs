@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use noetl_model::{ExecutionId, Summary, Timestamp, first_id_at};
+use noetl_model::{ExecutionId, PermittedPaths, Summary, Timestamp, first_id_at};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, StoreError};
 
 use super::KnownExecution;
@@ -74,10 +74,11 @@ impl ExecutionQuery {
 }
 
 impl App {
-    /// Lists executions, newest first.
+    /// Lists executions with permitted paths, newest first.
     pub async fn list_executions(
         &self,
         query: &ExecutionQuery,
+        paths: &PermittedPaths,
     ) -> Result<ExecutionList, ListError> {
         if query.offset > LOOKED_AT_MAX {
             return Err(ListError::OffsetTooLarge);
@@ -90,9 +91,10 @@ impl App {
         let mut left_out = query.offset;
         let mut before = query.cursor.into_iter().chain(query.newest()).min();
         for _page in 0..LOOKED_AT_MAX / PAGE_MAX {
-            // The filter by time is applied here, so the number of rows to read is not known in
+            // The filters by time and by permitted paths are applied here, so the number of rows to read is not known in
             // advance.
-            let needed = if query.admits_all() { limit + left_out } else { PAGE_MAX };
+            let is_unbounded = query.admits_all() && *paths == PermittedPaths::All;
+            let needed = if is_unbounded { limit + left_out } else { PAGE_MAX };
             let page = Page { before, limit: PAGE_MAX.min(needed) };
             let listed = self.known_page(&query.filter, page).await?;
             let is_last = listed.len() < page.limit;
@@ -102,7 +104,7 @@ impl App {
                     return Ok(ExecutionList { executions, next: None });
                 }
                 before = Some(summary.execution);
-                if !query.admits(summary) {
+                if !query.admits(summary) || !paths.include(&summary.playbook.path) {
                     continue;
                 }
                 if left_out > 0 {

@@ -29,7 +29,7 @@ pub(crate) struct VerifyArgs {
         add = ArgValueCandidates::new(candidates::executions)
     )]
     pub(crate) execution: Option<Chosen>,
-    /// Verify all executions
+    /// Verify all executions and the audit log
     #[arg(long)]
     pub(crate) all: bool,
     /// Digest that the last event must have

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::PublicEvent;
-use noetl_api::wire::Verification;
+use noetl_api::wire::{AuditPage, AuditVerification, Verification};
 use noetl_app::{
-    EntryState, ExecutionFilter, FORKS_MAX, KnownExecution, LogFilter, PAGE_MAX, Page,
+    AuditQuery, EntryState, ExecutionFilter, FORKS_MAX, KnownExecution, LogFilter, PAGE_MAX, Page,
 };
 use noetl_compat::{Projection, ReplayState};
 use noetl_control::LoadError;
@@ -86,6 +86,12 @@ pub(crate) trait BackendReader: Send + Sync {
         expected: Option<Digest>,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Verification, Failure>;
+
+    /// Verifies the audit log; `None` if the server does not permit it.
+    async fn verify_audit(&self) -> Result<Option<AuditVerification>, Failure>;
+
+    /// Returns a page of the audit log, oldest entry first.
+    async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Failure>;
 
     /// Lists the playbooks whose path contains a text, each at its newest version, sorted by path.
     async fn playbooks(

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use noetl_api::wire::Verification;
+use noetl_api::wire::{AuditVerification, Verification};
 use noetl_app::{ExecutionFilter, PAGE_MAX, Page};
 use noetl_model::{Digest, ExecutionId, LogOrigin};
 
@@ -84,6 +84,7 @@ async fn all(
             }
         }
     }
+    let is_audit_valid = audit_log(reader, args, terminal).await?;
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &documents))?,
         None => {
@@ -94,7 +95,31 @@ async fn all(
             terminal.data(&format!("{checked} executions checked, {wrong} wrong{unproven}"))?;
         }
     }
-    Ok(exit(wrong == 0))
+    Ok(exit(wrong == 0 && is_audit_valid))
+}
+
+/// Verifies the audit log; false if it was changed.
+async fn audit_log(
+    reader: &dyn BackendReader,
+    args: &VerifyArgs,
+    terminal: &mut Terminal,
+) -> Result<bool, Failure> {
+    let Some(found) = reader.verify_audit().await? else {
+        terminal.say("audit log not verified: this needs a token of an administrator");
+        return Ok(true);
+    };
+    let AuditVerification { valid, entries, last: _, head, fault } = found;
+    let text = match (fault, head) {
+        (Some(fault), _) => format!("audit log {} {fault}", paint(BAD, "wrong:")),
+        (None, Some(head)) => format!("audit log verified: {entries} entries, head {head}"),
+        (None, None) => "audit log verified: no entries".to_owned(),
+    };
+    match args.output.document() {
+        // The document lists executions.
+        Some(_) => terminal.say(text),
+        None => terminal.data(&text)?,
+    }
+    Ok(valid)
 }
 
 fn text(found: &Verification) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap_complete::CompletionCandidate;
 use noetl_app::{CatalogQuery, ExecutionFilter, KnownExecution, Page, StoreReader};
-use noetl_model::ExecutionStatus;
+use noetl_model::{ExecutionStatus, Role};
 use noetl_store_sqlite::SqliteStore;
 
 use crate::config::{Config, Environment, Flags};
@@ -45,6 +45,19 @@ pub(crate) fn feeds() -> Vec<CompletionCandidate> {
         let listed = store.feed_names().await.unwrap_or_default();
         listed.into_iter().map(CompletionCandidate::new).collect()
     })
+}
+
+/// Returns the names of stored tokens.
+pub(crate) fn tokens() -> Vec<CompletionCandidate> {
+    looked_up(async |store: StoreReader| {
+        let listed = store.token_names().await.unwrap_or_default();
+        listed.into_iter().map(CompletionCandidate::new).collect()
+    })
+}
+
+/// Returns the roles of tokens.
+pub(crate) fn roles() -> Vec<CompletionCandidate> {
+    Role::ALL.iter().map(|role| CompletionCandidate::new(role.as_str())).collect()
 }
 
 /// Returns the paths of subscriptions.

@@ -52,6 +52,11 @@ fn the_help_of_every_command_shows_an_example() {
         "pools pause",
         "limits",
         "limits show",
+        "token",
+        "audit",
+        "token create",
+        "token list",
+        "token revoke",
     ] {
         let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let ended = sandbox.noetl(&args);

@@ -1,6 +1,7 @@
 //! Integration tests of the binary: arguments in, output streams and exit code out.
 
 mod approvals;
+mod audit;
 mod authoring;
 mod browser;
 mod bulk;
@@ -46,6 +47,7 @@ mod signals;
 mod sql_pages;
 mod step_logs;
 mod testing;
+mod tokens;
 mod tool_pages;
 mod traces;
 mod transfer;

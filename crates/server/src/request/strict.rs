@@ -6,8 +6,8 @@ use axum::body::Bytes;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use noetl_api::wire::{
-    Backfill, BulkBody, BulkFilterBody, CancelRequest, DeadChoice, ExecuteBatch, ExecuteRequest,
-    FeedAck, FeedSeek, ForkBody, KeepRequest, NewFeed, ScheduleChoice,
+    Backfill, BulkBody, BulkFilterBody, CancelRequest, CreateToken, DeadChoice, ExecuteBatch,
+    ExecuteRequest, FeedAck, FeedSeek, ForkBody, KeepRequest, NewFeed, ScheduleChoice,
 };
 use noetl_playbook::nearest;
 use serde::de::value::Error as AnyError;
@@ -78,6 +78,7 @@ impl Strict for NewFeed {
 
 impl Strict for Backfill {}
 impl Strict for CancelRequest {}
+impl Strict for CreateToken {}
 impl Strict for DeadChoice {}
 impl Strict for FeedAck {}
 impl Strict for FeedSeek {}

@@ -19,6 +19,7 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::CallerPaths;
 use crate::observe::trace::context;
 use crate::request::actor::RequestActor;
 use crate::request::strict::StrictBody;
@@ -52,13 +53,14 @@ async fn execute(
     State(state): State<AppState>,
     headers: HeaderMap,
     RequestActor(actor): RequestActor,
+    CallerPaths(paths): CallerPaths,
     StrictBody(request): StrictBody<ExecuteRequest>,
 ) -> Result<Response, ApiError> {
     let key = idempotency_key(&headers)?;
     // Read separately from the request, because the trace is not part of the idempotency key.
     let trace = request.trace.is_none().then(|| context(&headers)).flatten();
     let options = StartOptions { idempotency_key: key.as_deref(), trace, actor };
-    let started = state.app().execute(request, options).await;
+    let started = state.app().execute_within(request, options, &paths).await;
     if let Err(ExecuteError::Start(StartError::BacklogFull(_))) = &started {
         state.meters().refused_start();
     }
@@ -167,6 +169,8 @@ impl From<ExecuteError> for ApiError {
             ExecuteError::Key(error) => error.into(),
             ExecuteError::KeyReused(execution) => Self::invalid("key-reused", detail)
                 .with("execution_id", json!(execution.to_string())),
+            ExecuteError::KeyTaken => Self::invalid("key-reused", detail),
+            ExecuteError::Store(error) => error.into(),
             ExecuteError::Start(error) => error.into(),
         }
     }

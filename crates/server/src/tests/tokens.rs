@@ -10,12 +10,14 @@ use noetl_app::{NewToken, PAGE_MAX};
 use noetl_control::ControlSettings;
 use noetl_model::{Actor, Role, RoleGrant, Timestamp};
 
+use serde_json::json;
+
 use super::openapi::operations;
 use super::{Answer, Server};
 use crate::{Authentication, Hosts, Limits, Rate, Scope, ServerSettings, Token};
 
 /// Returns settings with one token of an administrator and a high limit of refusals.
-fn guarded() -> ServerSettings {
+pub(super) fn guarded() -> ServerSettings {
     let tokens = vec![Token::new("root", [Scope::Admin])];
     let limits = Limits { refusals: Rate::per_second(1, 100_000), ..Limits::default() };
     ServerSettings { limits, ..ServerSettings::new(Authentication::Tokens(tokens), Hosts::Any) }
@@ -112,6 +114,69 @@ async fn the_last_use_is_recorded_to_the_minute() {
     assert_eq!(third, begun.after(Duration::from_secs(60)));
 }
 
+async fn create(server: &Server, body: serde_json::Value) -> Answer {
+    let request = Request::post("/api/tokens")
+        .header(header::AUTHORIZATION, "Bearer root")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_string()));
+    server.send(request.expect("a request")).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_created_listed_without_its_secret_and_revoked() {
+    let server = Server::set(guarded());
+    let body = json!({ "name": "ci", "owner": "Team A", "roles": ["viewer", "author:team-a/*"] });
+    let created = create(&server, body.clone()).await;
+    assert_eq!(created.status, StatusCode::CREATED);
+    let secret = created.body["secret"].as_str().expect("a secret").to_owned();
+    assert!(secret.starts_with("noetl_") && secret.len() > 40, "{secret}");
+    assert_eq!(list(&server, &secret).await.status, StatusCode::OK);
+    assert_eq!(create(&server, body).await.problem(), "409 name-taken");
+    let listed = ask(&server, "root", Method::GET, "/api/tokens").await.body;
+    assert_eq!(listed["tokens"][0]["roles"], json!(["viewer", "author:team-a/*"]));
+    assert!(!listed.to_string().contains(&secret) && listed["next"].is_null(), "{listed}");
+    let revoked = ask(&server, "root", Method::DELETE, "/api/tokens/ci").await;
+    assert_eq!(revoked.status, StatusCode::NO_CONTENT);
+    assert_eq!(list(&server, &secret).await.problem(), "401 unauthorized");
+    let again = ask(&server, "root", Method::DELETE, "/api/tokens/ci").await;
+    assert_eq!(again.problem(), "404 unknown-token");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_makes_no_sense_is_refused() {
+    let server = Server::set(guarded());
+    for (body, expected) in [
+        (json!({ "name": "ci", "roles": [] }), "422 invalid-roles"),
+        (json!({ "name": "ci", "roles": ["root"] }), "422 invalid-role"),
+        (json!({ "name": "ci", "roles": ["admin:team-a/*"] }), "422 invalid-role"),
+        (json!({ "name": "ci", "roles": ["viewer:*/a"] }), "422 invalid-role"),
+        (json!({ "name": " ", "roles": ["viewer"] }), "422 invalid-name"),
+        (json!({ "name": "ci", "roles": ["viewer"], "owner": " " }), "422 invalid-owner"),
+        (json!({ "name": "ci", "roles": ["viewer"], "expires_at": "soon" }), "422 bad-time"),
+        (json!({ "name": "ci", "roles": ["viewer"], "path": "a" }), "422 unknown-field"),
+        (
+            json!({ "name": "ci", "roles": ["viewer"], "expires_at": "2020-01-01T00:00:00Z" }),
+            "422 already-expired",
+        ),
+    ] {
+        assert_eq!(create(&server, body.clone()).await.problem(), expected, "{body}");
+    }
+    let listed = ask(&server, "root", Method::GET, "/api/tokens").await.body;
+    assert_eq!(listed["tokens"], json!([]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_are_listed_page_by_page() {
+    let server = Server::set(guarded());
+    for name in ["c", "a", "b"] {
+        secret_of(&server, name, &["viewer"]).await;
+    }
+    let page = ask(&server, "root", Method::GET, "/api/tokens?limit=2").await.body;
+    assert_eq!((&page["tokens"][1]["name"], &page["next"]), (&json!("b"), &json!("b")));
+    let page = ask(&server, "root", Method::GET, "/api/tokens?limit=2&after=b").await.body;
+    assert_eq!((&page["tokens"][0]["name"], &page["next"]), (&json!("c"), &json!(null)));
+}
+
 /// Compares the access matrix per role: `.` allowed, `-` refused.
 #[tokio::test(start_paused = true)]
 async fn every_route_of_the_document_is_open_to_its_roles_only() {
@@ -146,4 +211,167 @@ async fn a_page_of_a_revoked_token_leads_to_the_login() {
     assert_eq!(page(&narrow).await, StatusCode::FORBIDDEN);
     server.state.app().revoke_token("ada").await.expect("it is there");
     assert_eq!(page(&secret).await, StatusCode::SEE_OTHER);
+}
+
+/// Compares the routes that a restricted token may use, of those that its role includes: `.` has a
+/// rule for paths, `-` refuses the token.
+#[tokio::test(start_paused = true)]
+async fn a_route_without_a_rule_for_paths_refuses_a_token_that_is_restricted_to_some() {
+    let server = Server::set(guarded());
+    server.state.drain();
+    let grants = ["author:team-a/*"];
+    let narrow = secret_of(&server, "narrow", &grants).await;
+    let wide = secret_of(&server, "wide", &["author"]).await;
+    let mut matrix = String::new();
+    for (method, path) in operations(&server).await {
+        let request = path.replace(['{', '}'], "1");
+        let open = ask(&server, &wide, method.clone(), &request).await;
+        if open.body["code"] == "forbidden" {
+            continue;
+        }
+        let answer = ask(&server, &narrow, method.clone(), &request).await;
+        let mark = if answer.body["code"] == "forbidden" { '-' } else { '.' };
+        writeln!(matrix, "{mark} {method} {path}").expect("a string takes everything");
+    }
+    expect_file!["openapi/paths.txt"].assert_eq(&matrix);
+}
+
+const TEAM: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: import, path: PATH}
+workflow:
+  - step: start
+    tool: {kind: python, code: 'pass'}
+";
+
+pub(super) async fn send(
+    server: &Server,
+    secret: &str,
+    method: Method,
+    path: &str,
+    body: &str,
+) -> Answer {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::AUTHORIZATION, format!("Bearer {secret}"))
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_owned()));
+    server.send(request.expect("a request")).await
+}
+
+/// A server with the playbooks `team-a/import` and `team-b/import` and an execution of each.
+async fn two_teams() -> (Server, [String; 2]) {
+    let server = Server::set(guarded());
+    let mut executions = Vec::new();
+    for path in ["team-a/import", "team-b/import"] {
+        let content = json!({ "content": TEAM.replace("PATH", path) }).to_string();
+        send(&server, "root", Method::POST, "/api/catalog/register", &content).await;
+        let start = json!({ "path": path }).to_string();
+        let started = send(&server, "root", Method::POST, "/api/execute", &start).await;
+        executions.push(started.body["execution_id"].as_str().expect("an id").to_owned());
+    }
+    let executions = executions.try_into().expect("two executions");
+    (server, executions)
+}
+
+/// The matrix of routes, roles and paths: an execution of another team looks like one that does not
+/// exist.
+#[tokio::test(start_paused = true)]
+async fn an_execution_outside_the_paths_of_a_token_does_not_exist_for_it() {
+    let (server, [own, other]) = two_teams().await;
+    server.state.drain();
+    let unknown = "4242424242424242424";
+    let allowed = include_str!("openapi/paths.txt").lines().filter_map(|it| it.strip_prefix(". "));
+    let routes: Vec<(Method, String)> = allowed
+        .filter_map(|line| {
+            let (method, path) = line.split_once(' ').expect("method and path");
+            let path = match path {
+                "/api/replay/state" | "/api/replay/timeline" => {
+                    format!("{path}?execution_id={{execution_id}}")
+                }
+                path => path.to_owned(),
+            };
+            path.contains("{execution_id}").then(|| (method.parse().expect("a method"), path))
+        })
+        .collect();
+    assert!(routes.len() > 25, "{routes:?}");
+    for role in ["viewer", "operator", "author"] {
+        let grant = format!("{role}:team-a/*");
+        let secret = secret_of(&server, role, &[&grant]).await;
+        for (method, route) in &routes {
+            let about = async |execution: &str| {
+                let path = route.replace("{execution_id}", execution);
+                let path = path.replace("{name}", "go").replace("{command}", "1");
+                let answer = ask(&server, &secret, method.clone(), &path).await;
+                let body = answer.body.to_string().replace(execution, "ID");
+                (answer.status, body)
+            };
+            let (outside, nowhere) = (about(&other).await, about(unknown).await);
+            assert_eq!(outside, nowhere, "{role} {method} {route}");
+            let inside = about(&own).await.0;
+            match outside.0 {
+                StatusCode::FORBIDDEN => {
+                    assert_eq!(
+                        (role, inside),
+                        ("viewer", StatusCode::FORBIDDEN),
+                        "{method} {route}"
+                    );
+                }
+                status => {
+                    assert_eq!(status, StatusCode::NOT_FOUND, "{role} {method} {route}");
+                    assert_ne!(inside, StatusCode::FORBIDDEN, "{role} {method} {route}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restricted_token_starts_and_lists_what_its_paths_permit() {
+    let (server, [own, other]) = two_teams().await;
+    let secret = secret_of(&server, "a", &["operator:team-a/*"]).await;
+    let start = async |body: serde_json::Value| {
+        send(&server, &secret, Method::POST, "/api/execute", &body.to_string()).await
+    };
+    let listed = list(&server, &secret).await.body;
+    let ids: Vec<&str> = listed.as_array().expect("a list").iter().map(id_of).collect();
+    assert_eq!(ids, [own.as_str()]);
+    let started = start(json!({ "path": "team-a/import" })).await;
+    assert_eq!(started.status, StatusCode::OK, "{}", started.body);
+    let (outside, nowhere) = (
+        start(json!({ "path": "team-b/import" })).await,
+        start(json!({ "path": "team-b/none" })).await,
+    );
+    let text = |answer: &Answer| answer.body.to_string().replace("import", "none");
+    assert_eq!((outside.status, text(&outside)), (nowhere.status, text(&nowhere)));
+    assert_eq!(outside.status, StatusCode::NOT_FOUND);
+    let by_name = start(json!({ "path": "import" })).await;
+    assert_eq!(by_name.status, StatusCode::NOT_FOUND, "{}", by_name.body);
+    let below = start(json!({ "path": "team-a/import", "parent_execution_id": other })).await;
+    assert_eq!(below.status, StatusCode::NOT_FOUND, "{}", below.body);
+    let content = json!({ "content": TEAM.replace("PATH", "team-b/import") }).to_string();
+    let entry = send(&server, "root", Method::POST, "/api/catalog/register", &content).await;
+    let entry = entry.body["catalog_id"].clone();
+    assert!(entry.is_string() || entry.is_number(), "{entry}");
+    let by_id = start(json!({ "catalog_id": entry })).await;
+    assert_eq!(by_id.status, StatusCode::NOT_FOUND, "{}", by_id.body);
+}
+
+fn id_of(item: &serde_json::Value) -> &str {
+    item["execution_id"].as_str().expect("an id")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_key_of_another_team_reveals_nothing() {
+    let (server, _) = two_teams().await;
+    let dedup = json!({ "key": "nightly" });
+    let theirs = json!({ "path": "team-b/import", "dedup": dedup }).to_string();
+    let first = send(&server, "root", Method::POST, "/api/execute", &theirs).await;
+    let first = first.body["execution_id"].as_str().expect("an id").to_owned();
+    let secret = secret_of(&server, "a", &["operator:team-a/*"]).await;
+    let ours = json!({ "path": "team-a/import", "dedup": dedup }).to_string();
+    let answer = send(&server, &secret, Method::POST, "/api/execute", &ours).await;
+    assert!(!answer.body.to_string().contains(&first), "{}", answer.body);
 }

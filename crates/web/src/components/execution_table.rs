@@ -6,7 +6,7 @@ use noetl_app::{
     ExecutionList, ExecutionQuery, HistogramError, HistogramQuery, Initiator, KnownExecution,
     ListError,
 };
-use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, Summary};
+use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, PermittedPaths, Summary};
 
 use super::action::{Action, action, confirmed_action};
 use super::duration::duration;
@@ -25,7 +25,7 @@ pub(crate) async fn query_executions(
     page: &PageRequest,
     query: &ExecutionQuery,
 ) -> Result<ExecutionList, PageError> {
-    page.app().list_executions(query).await.map_err(|error| match error {
+    page.app().list_executions(query, &PermittedPaths::All).await.map_err(|error| match error {
         ListError::OffsetTooLarge => PageError::Refused(error.to_string()),
         ListError::Store(error) => error.into(),
     })

@@ -141,7 +141,9 @@ impl From<ExecuteError> for PageError {
             | ExecuteError::Version(_)
             | ExecuteError::Pool(_)
             | ExecuteError::Key(_)
-            | ExecuteError::KeyReused(_) => Self::Refused(error.to_string()),
+            | ExecuteError::KeyReused(_)
+            | ExecuteError::KeyTaken => Self::Refused(error.to_string()),
+            ExecuteError::Store(error) => error.into(),
             ExecuteError::Start(error) => error.into(),
         }
     }

@@ -3,10 +3,10 @@
 use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::PublicEvent;
-use noetl_api::wire::Verification;
+use noetl_api::wire::{AuditPage, AuditVerification, Verification};
 use noetl_app::{
-    CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter, KnownExecution,
-    LogFilter, LogPosition, Page, ReadValueError, StoreError, StoreReader,
+    AuditQuery, CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter,
+    KnownExecution, LogFilter, LogPosition, Page, ReadValueError, StoreError, StoreReader,
 };
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayRequest, ReplayState, Replayer};
 use noetl_model::{
@@ -145,6 +145,14 @@ impl BackendReader for LocalReader {
         found
             .map_err(Failure::broken)?
             .ok_or_else(|| Failure::broken(anyhow!("execution {execution} has been deleted")))
+    }
+
+    async fn verify_audit(&self) -> Result<Option<AuditVerification>, Failure> {
+        self.store.verify_audit().await.map(Some).map_err(Failure::broken)
+    }
+
+    async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Failure> {
+        self.store.audit_page(query).await.map_err(Failure::broken)
     }
 
     async fn playbooks(

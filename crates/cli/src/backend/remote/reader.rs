@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_api::wire::{
-    SummariesQuery, SummariesReply, SummaryReply, Verification, VerificationQuery,
+    AuditPage, AuditVerification, SummariesQuery, SummariesReply, SummaryReply, Verification,
+    VerificationQuery,
 };
-use noetl_api::{CatalogItem, Method, PublicEvent};
+use noetl_api::{CatalogItem, ClientError, Method, PublicEvent};
 use noetl_app::{
-    CredentialFilter, EntryState, ExecutionFilter, KnownExecution, LogFilter, Page, PathFilter,
+    AuditQuery, CredentialFilter, EntryState, ExecutionFilter, KnownExecution, LogFilter, Page,
+    PathFilter,
 };
 use noetl_compat::{Projection, ReplayState, replay_of_server};
 use noetl_model::{
@@ -19,6 +21,7 @@ use serde_json::Value;
 
 use super::{Remote, refused};
 use crate::backend::step_logs::{LogFeed, RemoteLogs};
+use crate::backend::url::segment;
 use crate::backend::{BackendReader, Credentials as _, HistoryLocation, PlaybookDocument};
 use crate::show::failure::Failure;
 use crate::wiring::server_parts::machine_time;
@@ -162,6 +165,28 @@ impl BackendReader for Remote {
     ) -> Result<Verification, Failure> {
         let query = VerificationQuery { expect: expected.map(|digest| digest.to_string()) };
         self.client.verification(execution, &query).await.map_err(refused)
+    }
+
+    async fn verify_audit(&self) -> Result<Option<AuditVerification>, Failure> {
+        let path = "api/audit/verification";
+        match self.client.ask(Method::GET, path, None, Duration::ZERO).await {
+            Ok(found) => Ok(Some(found)),
+            Err(ClientError::Refused { code, .. })
+                if code == "forbidden" || code == "unknown-path" =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Failure> {
+        let since = query.since.map(|since| since.to_string());
+        let given = [("since", &since), ("actor", &query.actor), ("action", &query.action)];
+        let given = given.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
+        let given: String =
+            given.map(|(key, value)| format!("&{key}={}", segment(value))).collect();
+        self.get(&format!("api/audit?after={}{given}", query.after)).await
     }
 
     async fn playbooks(

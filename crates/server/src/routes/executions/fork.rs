@@ -8,10 +8,11 @@ use noetl_api::AnyId;
 use noetl_api::wire::{ForkAnswer, ForkBody};
 use noetl_app::{ForkPlaybook, version_of};
 use noetl_control::{ForkAt, ForkError, ForkRequest, PlaybookChoice};
-use noetl_model::{ExecutionId, Seq};
+use noetl_model::{ExecutionId, PermittedPaths, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::{CallerPaths, WritablePaths};
 use crate::request::actor::RequestActor;
 use crate::request::extract::InPath;
 use crate::request::strict::MaybeStrictBody;
@@ -32,8 +33,11 @@ async fn fork_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
     RequestActor(actor): RequestActor,
+    CallerPaths(paths): CallerPaths,
+    WritablePaths(writable): WritablePaths,
     MaybeStrictBody(body): MaybeStrictBody<ForkBody>,
 ) -> Result<Json<ForkAnswer>, ApiError> {
+    check_playbook(&body, &paths, &writable)?;
     let origin = ExecutionId::from(id);
     let at = body.at_event.map_or(ForkAt::Failure, |seq| ForkAt::Event(Seq(seq)));
     let playbook = match (body.catalog_id, body.version) {
@@ -56,6 +60,27 @@ async fn fork_execution(
         forked_from: AnyId(origin.0),
         forked_at: fork.fork.map_or(0, |fork| fork.seq.0),
     }))
+}
+
+/// Refuses a fork onto a document that the sender may not register, or onto a playbook whose path is
+/// not known here to a sender who is restricted to some paths.
+fn check_playbook(
+    body: &ForkBody,
+    paths: &PermittedPaths,
+    writable: &PermittedPaths,
+) -> Result<(), ApiError> {
+    let refused =
+        |detail| Err(ApiError::new(axum::http::StatusCode::FORBIDDEN, "forbidden", detail));
+    if body.content.is_some() && *writable != PermittedPaths::All {
+        return refused("a fork with `content` registers a playbook; this token may not do so");
+    }
+    if body.catalog_id.is_some() && *paths != PermittedPaths::All {
+        return refused(
+            "the roles of this token are restricted to some paths; fork with `version` instead of \
+             `catalog_id`",
+        );
+    }
+    Ok(())
 }
 
 impl From<ForkError> for ApiError {

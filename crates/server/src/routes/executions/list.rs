@@ -16,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::item_of;
+use crate::access::CallerPaths;
 use crate::request::extract::InQuery;
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -70,6 +71,7 @@ async fn list_executions(
     State(state): State<AppState>,
     InQuery(query): InQuery<ExecutionListQuery>,
     RawQuery(raw): RawQuery,
+    CallerPaths(paths): CallerPaths,
 ) -> Result<(HeaderMap, Json<Vec<ExecutionItem>>), ApiError> {
     let query = ExecutionQuery {
         filter: ExecutionFilter {
@@ -86,7 +88,7 @@ async fn list_executions(
         offset: not_negative(query.offset),
         cursor: query.cursor.map(ExecutionId::from),
     };
-    let ExecutionList { executions, next } = state.app().list_executions(&query).await?;
+    let ExecutionList { executions, next } = state.app().list_executions(&query, &paths).await?;
     let mut headers = HeaderMap::new();
     if let Some(next) = next {
         headers.insert(NEXT_CURSOR.clone(), next.0.into());
