@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use crate::hidden::HiddenFiles;
 use crate::protection::{IsolationReport, Protection, ProtectionState, ProtectionStatus};
 use crate::settings::{IsolationMode, IsolationSettings};
 use crate::spec::{
@@ -41,7 +42,12 @@ pub struct Isolation {
 #[derive(Debug)]
 enum ProgramStart {
     Direct,
-    Launcher { launcher: PathBuf, spec: LaunchSpec },
+    /// The specification names the files that were hidden when it was made.
+    Launcher {
+        launcher: PathBuf,
+        spec: LaunchSpec,
+        hidden: HiddenFiles,
+    },
 }
 
 /// A required protection is missing.
@@ -100,7 +106,7 @@ impl Isolation {
                 purpose: LaunchPurpose::Probe,
                 namespaces,
                 user: settings.user.filter(|_| is_root()),
-                hidden: settings.hidden.clone(),
+                hidden: settings.hidden.present(),
                 landlock: true,
                 seccomp: true,
                 capabilities: true,
@@ -110,7 +116,7 @@ impl Isolation {
             match run_probe(launcher, &spec) {
                 Ok(statuses) => {
                     let report = completed(statuses, &failed, settings);
-                    return Self::of_report(spec, report, launcher, settings.mode);
+                    return Self::of_report(spec, report, launcher, settings);
                 }
                 Err(reason) => {
                     let state = ProtectionState::Inactive(reason);
@@ -136,7 +142,7 @@ impl Isolation {
         spec: LaunchSpec,
         report: IsolationReport,
         launcher: &Path,
-        mode: IsolationMode,
+        settings: &IsolationSettings,
     ) -> Self {
         let spec = LaunchSpec {
             purpose: LaunchPurpose::Program,
@@ -145,8 +151,9 @@ impl Isolation {
             capabilities: report.is_active(Protection::Capabilities),
             ..spec
         };
-        let start = ProgramStart::Launcher { launcher: launcher.to_owned(), spec };
-        Self { start: Arc::new(start), report: Arc::new(report), mode }
+        let (launcher, hidden) = (launcher.to_owned(), settings.hidden.clone());
+        let start = ProgramStart::Launcher { launcher, spec, hidden };
+        Self { start: Arc::new(start), report: Arc::new(report), mode: settings.mode }
     }
 
     pub fn report(&self) -> &IsolationReport {
@@ -202,10 +209,11 @@ impl Isolation {
                 command.args(arguments).env_clear().envs(environment);
                 Ok(LaunchedCommand { command, mark: None })
             }
-            ProgramStart::Launcher { launcher, spec } => {
+            ProgramStart::Launcher { launcher, spec, hidden } => {
                 let search = environment.get("PATH").map_or(PATH_DEFAULT, String::as_str);
                 find_program(program, search, cwd.unwrap_or(Path::new(".")))?;
-                let spec = LaunchSpec { mark: random_mark(), ..spec.clone() };
+                let hidden = hidden.present();
+                let spec = LaunchSpec { mark: random_mark(), hidden, ..spec.clone() };
                 let text = serde_json::to_string(&spec).expect("a specification is JSON");
                 let mut command = Command::new(launcher);
                 command.arg(LAUNCHER_COMMAND).arg(text).arg(program).args(arguments).env_clear();

@@ -8,6 +8,7 @@
 //! The environment of a step never reaches the launcher's own dynamic linker: the variables travel
 //! under a prefix and are renamed for the program.
 
+mod hidden;
 mod isolation;
 #[cfg(target_os = "linux")]
 mod launcher;
@@ -23,6 +24,7 @@ use launcher as system;
 #[cfg(not(target_os = "linux"))]
 use unsupported as system;
 
+pub use hidden::{HiddenFiles, resolve_path};
 pub use isolation::{Isolation, IsolationRefused, LaunchRefusal, LaunchedCommand};
 pub use process_tree::{descendants, kill_descendants};
 pub use protection::{IsolationReport, Protection, ProtectionState, ProtectionStatus};

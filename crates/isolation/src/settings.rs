@@ -1,8 +1,8 @@
 //! The settings of the isolation of steps.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
+
+use crate::hidden::HiddenFiles;
 
 /// The choice of how steps are isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,7 +88,7 @@ pub struct IsolationSettings {
     /// The user of programs, if the worker runs as root.
     pub user: Option<StepUser>,
     /// The files and directories that programs may not reach.
-    pub hidden: Vec<PathBuf>,
+    pub hidden: HiddenFiles,
     pub limits: StepLimits,
 }
 

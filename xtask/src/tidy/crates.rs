@@ -6,15 +6,15 @@ use super::tree::{SourceTree, file_name, is_test_file};
 /// The limit for ARCHITECTURE.md, so that it can be read at one sitting.
 const ARCHITECTURE_LINES_MAX: usize = 300;
 
-/// The crate that calls a C library: it repeats the workspace lints, except the ban on unsafe code.
-const OWN_LINTS: &str = "crates/duckdb";
+/// The crates that call a C library: they repeat the workspace lints, except the ban on unsafe code.
+const OWN_LINTS: &[&str] = &["crates/duckdb", "crates/sqlite-authorizer"];
 
 pub(super) fn crates_are_complete(tree: &SourceTree) -> Vec<TidyFault> {
     let architecture = tree.get("ARCHITECTURE.md").unwrap_or_default();
     let mut faults = Vec::new();
     for directory in tree.crates() {
         let manifest = format!("{directory}/Cargo.toml");
-        if directory != OWN_LINTS && !has_lints(tree.get(&manifest).unwrap_or_default()) {
+        if !OWN_LINTS.contains(&directory) && !has_lints(tree.get(&manifest).unwrap_or_default()) {
             faults.push(TidyFault::of(&manifest, "has no `[lints] workspace = true`"));
         }
         for (path, text) in tree.rust(directory) {

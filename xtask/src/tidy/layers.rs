@@ -91,7 +91,17 @@ const LAYERS: &[(&str, Allowed)] = &[
     ),
     ("noetl-duckdb", Only(&[])),
     ("noetl-isolation", Only(&[])),
-    ("noetl-tools", Only(&["noetl-model", "noetl-expr", "noetl-duckdb", "noetl-isolation"])),
+    ("noetl-sqlite-authorizer", Only(&[])),
+    (
+        "noetl-tools",
+        Only(&[
+            "noetl-model",
+            "noetl-expr",
+            "noetl-duckdb",
+            "noetl-isolation",
+            "noetl-sqlite-authorizer",
+        ]),
+    ),
     ("noetl-worker", Only(&["noetl-model", "noetl-api", "noetl-tools"])),
     ("noetl-otel", Only(&[])),
     ("noetl-cli", All),

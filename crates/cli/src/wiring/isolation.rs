@@ -1,12 +1,12 @@
 //! The isolation of the steps that this process runs: its settings, and the files that steps must
 //! not reach.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use noetl_app::StepProtection;
 use noetl_isolation::{
-    Isolation, IsolationRefused, IsolationReport, IsolationSettings, ProtectionState, StepUser,
-    UnknownUser,
+    HiddenFiles, Isolation, IsolationRefused, IsolationReport, IsolationSettings, ProtectionState,
+    StepUser, UnknownUser,
 };
 
 use crate::config::Config;
@@ -83,41 +83,21 @@ fn user(config: &Config) -> Result<Option<StepUser>, UnknownUser> {
     config.isolation_user().map(|name| StepUser::find(name, &users())).transpose()
 }
 
-/// Returns the files of this process that exist: data, settings, keys and tokens.
-pub(crate) fn hidden(config: &Config, database: Option<&Path>) -> Vec<PathBuf> {
+/// Returns the files of this process: data, settings, keys and tokens, also those that appear later.
+pub(crate) fn hidden(config: &Config, database: Option<&Path>) -> HiddenFiles {
     let mut paths = vec![config.data_directory()];
     paths.extend(config.payload_directory());
     paths.extend(config.files().iter().cloned());
     paths.extend(config.user_settings_directory());
     paths.extend(config.secret_files());
     let database = database.map_or_else(|| config.database(), Path::to_owned);
-    paths.extend(files_of(&database));
-    let mut paths: Vec<PathBuf> =
-        paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    paths.sort();
-    // A path below another one is hidden with it.
-    paths.dedup_by(|later, earlier| later.starts_with(earlier));
-    paths
-}
-
-/// Returns the files of a database: itself, and those whose names begin with its own.
-fn files_of(database: &Path) -> Vec<PathBuf> {
-    let (Some(name), Ok(path)) = (database.file_name(), std::path::absolute(database)) else {
-        return Vec::new();
-    };
-    let name = name.to_string_lossy();
-    let entries = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
-    let entries = entries.into_iter().flatten().flatten();
-    let is_part = |entry: &std::fs::DirEntry| {
-        let entry = entry.file_name();
-        let rest = entry.to_string_lossy().strip_prefix(&*name).map(str::to_owned);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
-    };
-    entries.filter(is_part).map(|entry| entry.path()).collect()
+    HiddenFiles::new(paths).with_database(&database)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -137,7 +117,9 @@ mod tests {
             [".config/noetl", ".local/share/noetl", "a.db", "a.db-wal", "a.db.key", "b.db"];
         let real = home.path().canonicalize().unwrap();
         let expected: Vec<PathBuf> = expected.map(|name| real.join(name)).into();
-        assert_eq!(hidden(&config, Some(&path("a.db"))), expected);
+        let hidden = hidden(&config, Some(&path("a.db")));
+        assert_eq!(hidden.present(), expected);
+        assert!(hidden.hides(&real.join("a.db-shm")), "a file that appears later");
     }
 
     #[test]

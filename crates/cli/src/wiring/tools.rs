@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use noetl_isolation::HiddenFiles;
 use noetl_tools::{Egress, EgressRule, FileAccess, InvalidEgressRule, ToolSettings};
 use url::{Host, Url};
 
@@ -62,7 +63,7 @@ impl Tools {
     }
 
     /// Returns the files that tools of this process may open.
-    fn files(self, directories: Option<&str>, hidden: Vec<PathBuf>) -> FileAccess {
+    fn files(self, directories: Option<&str>, hidden: HiddenFiles) -> FileAccess {
         let named: Vec<PathBuf> = match (directories, self) {
             (None, Tools::LocalUser) => return FileAccess::any(hidden),
             (None, Tools::AnyClient) => vec![PathBuf::from("."), std::env::temp_dir()],
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn files_of_others_are_below_named_directories_and_never_those_of_the_server() {
-        let hidden = vec![PathBuf::from("/var/lib/noetl")];
+        let hidden = HiddenFiles::new(vec![PathBuf::from("/var/lib/noetl")]);
         let files = |tools: Tools, directories| tools.files(directories, hidden.clone());
         let any = FileAccess::any(hidden.clone());
         let below = |named: &[&str]| {

@@ -256,3 +256,34 @@ fn the_http_and_transfer_tools_cannot_open_the_files_of_the_server() {
         assert!(shown.contains("belongs to the server"), "{shown}");
     }
 }
+
+#[test]
+fn tools_of_the_own_process_cannot_read_its_environment() {
+    let sandbox = Sandbox::new();
+    let sent = "      kind: http\n      method: POST\n      url: http://127.0.0.1:9/\n      \
+                body_file: /proc/self/environ";
+    let copied = "      kind: transfer\n      source: {type: file, path: /proc/self/environ, \
+                  format: csv}\n      target: {type: file, path: copy.csv}";
+    let script = "      kind: shell\n      script: {uri: /proc/self/environ}";
+    for tool in [sent, copied, script] {
+        let ended = attack(&sandbox, tool);
+        let shown = format!("{}{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.code, Some(1), "{shown}");
+        assert!(shown.contains("is not open to steps"), "{shown}");
+        check_no_secret(&ended);
+    }
+}
+
+#[test]
+fn a_file_of_the_server_that_appears_later_is_hidden() {
+    let sandbox = Sandbox::new();
+    let late = sandbox.path("late");
+    let variables = [("NOETL_PAYLOAD_DIR", late.to_str().expect("a text"))];
+    let command = "mkdir -p late && echo planted > late/payload; cat late/payload || echo hidden";
+    let first = attack_with(&sandbox, &shell(command), &variables);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let ended = attack_with(&sandbox, &shell(command), &variables);
+    let ended = printed(&ended);
+    let stdout = find(&ended, "stdout").and_then(Value::as_str).unwrap_or_default();
+    assert_eq!(stdout, "hidden\n");
+}

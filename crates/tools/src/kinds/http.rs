@@ -101,8 +101,8 @@ impl Http {
         let (response, saved) = match save_to {
             None => (self.send(ready, &call.memory).await?, None),
             Some(path) => {
-                let file = Path::new(&path);
-                keys.file(file)?;
+                let file = keys.file(Path::new(&path))?;
+                let file = (file.as_path(), &call.files);
                 let (response, saved) =
                     self.outgoing.save(ready.request, file, &call.memory).await?;
                 self.learn(response.status, ready.grant.as_deref());

@@ -2,7 +2,7 @@
 
 pub(crate) mod database;
 mod failure;
-mod other_files;
+mod statement_guard;
 
 use async_trait::async_trait;
 use noetl_model::{Logs, ToolError};

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
 use url::Url;
 
 use crate::protect::outgoing::{HttpRequest, Outgoing};
@@ -98,16 +100,18 @@ impl ScriptSource {
             ScriptSource::Inline(script) => return Ok(script),
             ScriptSource::File(path) => {
                 let filename = path.display().to_string();
-                keys.file(&path)?;
-                let too_large = tokio::fs::metadata(&path)
-                    .await
-                    .is_ok_and(|metadata| SCRIPT_BYTES_MAX as u64 <= metadata.len());
-                if too_large {
+                let real = keys.file(&path)?;
+                let unreadable = |error: std::io::Error| {
+                    keys.error(format!("cannot read the script {filename}: {error}"))
+                };
+                let file = File::open(&real).await.map_err(unreadable)?;
+                if SCRIPT_BYTES_MAX as u64 <= keys.opened(&path, &file).await?.len() {
                     return Err(oversize(keys, &filename));
                 }
-                let bytes = tokio::fs::read(&path).await.map_err(|error| {
-                    keys.error(format!("cannot read the script {filename}: {error}"))
-                })?;
+                let mut bytes = Vec::new();
+                // A file may grow while it is read.
+                let mut limited = file.take(SCRIPT_BYTES_MAX as u64 + 1);
+                limited.read_to_end(&mut bytes).await.map_err(unreadable)?;
                 (bytes, filename)
             }
             ScriptSource::Http { url, timeout } => {

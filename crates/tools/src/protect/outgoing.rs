@@ -18,6 +18,7 @@ use reqwest::{Client, Method, StatusCode, redirect};
 use tokio::sync::OnceCell;
 use url::Url;
 
+use crate::protect::files::FileAccess;
 use crate::run::memory::{CallMemory, too_large};
 use egress::{Blocked, Resolver};
 
@@ -123,14 +124,14 @@ impl Outgoing {
     pub(crate) async fn save(
         &self,
         request: HttpRequest,
-        path: &Path,
+        file: (&Path, &FileAccess),
         memory: &CallMemory,
     ) -> Result<(HttpResponse, Option<Saved>), ToolError> {
         let (request, response) = self.open(request).await?;
         if !response.status().is_success() {
             return Ok((read(&request, response, memory).await?, None));
         }
-        save::save(&request, response, path).await
+        save::save(&request, response, file).await
     }
 
     /// Sends a request and follows redirects. Returns the final response with its body unread.

@@ -2,11 +2,13 @@
 //!
 //! A key whose value is null counts as absent, so that a template can leave a key out.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
+use tokio::fs::File;
 
 use crate::protect::files::FileAccess;
 use crate::run::call::Call;
@@ -48,6 +50,14 @@ impl<'a> ToolConfig<'a> {
             .files
             .ok_or_else(|| self.error(format!("{} cannot be opened here", path.display())))?;
         files.check(path).map_err(|error| self.error(error.message))
+    }
+
+    /// Checks a file that was opened with [`Self::file`]: the path still names it.
+    pub(crate) async fn opened(&self, path: &Path, file: &File) -> Result<Metadata, ToolError> {
+        let unreadable = |error| self.error(format!("cannot read {}: {error}", path.display()));
+        let metadata = file.metadata().await.map_err(unreadable)?;
+        self.files().check_open(path, &metadata).map_err(|error| self.error(error.message))?;
+        Ok(metadata)
     }
 
     /// Returns the files that the call may open.

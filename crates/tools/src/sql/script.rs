@@ -4,6 +4,8 @@ use std::path::Path;
 
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::Value;
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
 
 use super::result::RowForm;
 use crate::run::keys::ToolConfig;
@@ -57,7 +59,7 @@ async fn file(keys: ToolConfig<'_>) -> Result<String, ToolError> {
         Some((key, other)) => return Err(keys.wrong(key, "the path of a file", other)),
     };
     let path = Path::new(path.strip_prefix("file://").unwrap_or(&path)).to_owned();
-    keys.file(&path)?;
+    let real = keys.file(&path)?;
     let unreadable = |error: std::io::Error| {
         let kind = match error.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
@@ -65,12 +67,18 @@ async fn file(keys: ToolConfig<'_>) -> Result<String, ToolError> {
         };
         ToolError::new(kind, format!("cannot read {}: {error}", path.display()))
     };
-    let size = tokio::fs::metadata(&path).await.map_err(unreadable)?.len();
+    let too_large = |size: u64| {
+        let path = path.display();
+        keys.error(format!("{path} has {size} bytes; at most {SCRIPT_BYTES_MAX} are run"))
+    };
+    let file = File::open(&real).await.map_err(unreadable)?;
+    let size = keys.opened(&path, &file).await?.len();
     if SCRIPT_BYTES_MAX < size {
-        return Err(keys.error(format!(
-            "{} has {size} bytes; at most {SCRIPT_BYTES_MAX} are run",
-            path.display()
-        )));
+        return Err(too_large(size));
     }
-    tokio::fs::read_to_string(&path).await.map_err(unreadable)
+    let mut text = String::new();
+    // A file may grow while it is read.
+    let read = file.take(SCRIPT_BYTES_MAX + 1).read_to_string(&mut text).await;
+    let size = read.map_err(unreadable)? as u64;
+    if SCRIPT_BYTES_MAX < size { Err(too_large(size)) } else { Ok(text) }
 }

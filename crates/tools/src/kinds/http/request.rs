@@ -1,11 +1,15 @@
 //! Builds a request from the configuration of the `http` tool.
 
+use std::path::Path;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use noetl_model::ToolError;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
 use url::Url;
 use url::form_urlencoded;
 
@@ -180,12 +184,14 @@ async fn body(
 pub(super) async fn read_file(keys: ToolConfig<'_>, path: &str) -> Result<Vec<u8>, ToolError> {
     let cannot =
         |error: std::io::Error| keys.error(format!("cannot read the file {path}: {error}"));
-    let file = keys.file(path)?;
-    let size = tokio::fs::metadata(&file).await.map_err(cannot)?.len();
-    if BODY_BYTES_MAX as u64 <= size {
-        return Err(keys.error(format!("the file {path} has more than {BODY_BYTES_MAX} bytes")));
+    let too_large = || keys.error(format!("the file {path} has more than {BODY_BYTES_MAX} bytes"));
+    let file = File::open(keys.file(path)?).await.map_err(cannot)?;
+    if BODY_BYTES_MAX as u64 <= keys.opened(Path::new(path), &file).await?.len() {
+        return Err(too_large());
     }
-    tokio::fs::read(&file).await.map_err(cannot)
+    let mut bytes = Vec::new();
+    file.take(BODY_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).await.map_err(cannot)?;
+    if BODY_BYTES_MAX < bytes.len() { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// Reads the connection settings. The timeout of the whole call is enforced by the registry.

@@ -1,5 +1,6 @@
 //! A connection to an SQLite database for one call, interrupted when the call is cancelled.
 
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -16,8 +17,8 @@ use sqlx::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{failure, other_files};
-use crate::protect::files::FileAccess;
+use super::failure;
+use super::statement_guard::StatementGuard;
 use crate::run::keys::ToolConfig;
 use crate::sql::params::BoundStatement;
 use crate::sql::result::{ResultBudget, StatementResult};
@@ -33,7 +34,7 @@ const CHANGING: &[&str] = &["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
 /// An open database.
 pub(crate) struct SqliteDatabase {
     connection: SqliteConnection,
-    files: FileAccess,
+    guard: StatementGuard,
 }
 
 impl SqliteDatabase {
@@ -46,7 +47,8 @@ impl SqliteDatabase {
         let path = path.unwrap_or_else(|| ":memory:".into());
         let read_only = keys.flag(&["read_only"])?.unwrap_or(false);
         let options = match path.as_str() {
-            ":memory:" => SqliteConnectOptions::new().in_memory(true),
+            // Not `in_memory(true)`, which would put attached files in memory as well.
+            ":memory:" => SqliteConnectOptions::new().filename(&path).create_if_missing(true),
             path => SqliteConnectOptions::new()
                 .filename(keys.file(path)?)
                 .create_if_missing(!read_only)
@@ -55,26 +57,44 @@ impl SqliteDatabase {
         let options = options.busy_timeout(BUSY_TIMEOUT).disable_statement_logging();
         let opened = SqliteConnection::connect_with(&options).await;
         let mut connection = opened.map_err(|error| failure::of_opening(&error, &path))?;
+        let guard = StatementGuard::new(keys.files());
         let cancel = cancel.clone();
         let mut raw = connection.lock_handle().await.map_err(|error| failure::of(&error))?;
         raw.set_progress_handler(STEPS_BETWEEN_LOOKS, move || !cancel.is_cancelled());
+        guard.watch(&mut raw)?;
         drop(raw);
-        Ok(Self { connection, files: keys.files() })
+        let mut database = Self { connection, guard };
+        database.check_open_files().await?;
+        Ok(database)
+    }
+
+    /// Checks the files that are open. A path may have become a link since it was checked.
+    async fn check_open_files(&mut self) -> Result<(), ToolError> {
+        let listed = sqlx::query("PRAGMA database_list").fetch_all(&mut self.connection).await;
+        for row in listed.map_err(|error| failure::of(&error))? {
+            let path: Option<String> = row.try_get(2).map_err(|error| failure::of(&error))?;
+            if let Some(path) = path.filter(|path| !path.is_empty()) {
+                self.guard.check(Path::new(&path))?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs one statement without parameters. Returns the number of changed rows.
     pub(crate) async fn execute(&mut self, sql: &str) -> Result<u64, ToolError> {
-        other_files::check(sql, &self.files)?;
         let done = sqlx::query(AssertSqlSafe(sql)).execute(&mut self.connection).await;
-        Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
+        Ok(done.map_err(|error| self.failed(&error))?.rows_affected())
+    }
+
+    fn failed(&self, error: &sqlx::Error) -> ToolError {
+        self.guard.explain(failure::of(error))
     }
 
     /// Returns the result columns of a statement.
     pub(crate) async fn columns(&mut self, sql: &str) -> Result<Vec<String>, ToolError> {
-        other_files::check(sql, &self.files)?;
         let sql = AssertSqlSafe(sql.to_owned()).into_sql_str();
         let prepared = (&mut self.connection).prepare(sql).await;
-        let prepared = prepared.map_err(|error| failure::of(&error))?;
+        let prepared = prepared.map_err(|error| self.guard.explain(failure::of(&error)))?;
         Ok(prepared.columns().iter().map(|column| column.name().to_owned()).collect())
     }
 
@@ -101,10 +121,13 @@ impl SqliteDatabase {
 
     /// Runs one statement that returns no rows. Returns the number of changed rows.
     pub(crate) async fn change(&mut self, bound: &BoundStatement) -> Result<u64, ToolError> {
-        other_files::check(&bound.sql, &self.files)?;
         let query = bind(sqlx::query(AssertSqlSafe(bound.sql.as_str())), &bound.values);
         let done = query.execute(&mut self.connection).await;
-        Ok(done.map_err(|error| failure::of(&error))?.rows_affected())
+        let affected = done.map_err(|error| self.failed(&error))?.rows_affected();
+        if self.guard.take_opened() {
+            self.check_open_files().await?;
+        }
+        Ok(affected)
     }
 
     /// Runs one statement that returns rows; each row is read on demand.
@@ -112,12 +135,11 @@ impl SqliteDatabase {
         &'a mut self,
         bound: &BoundStatement,
     ) -> BoxStream<'a, Result<Vec<Value>, ToolError>> {
-        if let Err(error) = other_files::check(&bound.sql, &self.files) {
-            return Box::pin(futures::stream::iter([Err(error)]));
-        }
         let query = bind(sqlx::query(AssertSqlSafe(bound.sql.clone())), &bound.values);
+        let guard = self.guard.clone();
         let found = query.fetch(&mut self.connection);
-        Box::pin(found.map_ok(|row| values(&row)).map_err(|error| failure::of(&error)))
+        let found = found.map_ok(|row| values(&row));
+        Box::pin(found.map_err(move |error| guard.explain(failure::of(&error))))
     }
 
     /// Closes the connection; an open transaction is rolled back.

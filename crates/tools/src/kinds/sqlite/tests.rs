@@ -2,7 +2,10 @@ use expect_test::{Expect, expect};
 use noetl_model::Outcome;
 use serde_json::{Value, json};
 
+use noetl_isolation::HiddenFiles;
+
 use super::*;
+use crate::protect::files::FileAccess;
 use crate::testing::{call, show};
 
 async fn run(config: Value) -> ToolResult {
@@ -126,4 +129,102 @@ async fn a_statement_that_never_ends_is_stopped() {
     tokio::task::yield_now().await;
     cancel.cancel();
     assert!(show(&running.await.unwrap()).starts_with("failed"));
+}
+
+/// A call that may open the files below `work` and none below `work/hidden`.
+fn confined(work: &std::path::Path, config: Value) -> Call {
+    let hidden = HiddenFiles::new(vec![work.join("hidden")]).with_database(&work.join("server.db"));
+    Call { files: FileAccess::below(vec![work.to_owned()], hidden), ..call(config) }
+}
+
+/// Runs a script beside a database of the server. Returns the result and what the script left.
+async fn attack(script: impl Fn(&str) -> String) -> (String, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let work = directory.path().canonicalize().unwrap();
+    std::fs::create_dir(work.join("hidden")).unwrap();
+    let server = work.join("server.db");
+    output(json!({"database": server, "query": "CREATE TABLE secret AS SELECT 'hunter2' AS s"}))
+        .await;
+    std::os::unix::fs::symlink(&server, work.join("link.db")).unwrap();
+    let call = confined(&work, json!({"query": script(&work.display().to_string())}));
+    let shown = show(&Sqlite.run(&call).await);
+    let left = std::fs::read_dir(work.join("hidden")).unwrap().flatten();
+    (shown, left.map(|it| it.file_name().to_string_lossy().into_owned()).collect())
+}
+
+#[tokio::test]
+async fn no_spelling_of_a_statement_opens_a_file_of_the_server() {
+    let read = "SELECT s FROM x.secret";
+    let attacks: &[&dyn Fn(&str) -> String] = &[
+        &|work| format!("ATTACH '{work}/server.db' AS x; {read}"),
+        &|work| format!("\u{feff}ATTACH '{work}/server.db' AS x; {read}"),
+        &|work| format!(";/* c */ -- d\nattach\tDATABASE \"{work}/server.db\" AS x; {read}"),
+        &|work| format!("ATTACH [{work}/server.db] AS x; {read}"),
+        &|work| format!("ATTACH `{work}/./hidden/../server.db` AS x; {read}"),
+        &|work| format!("ATTACH '{work}/link.db' AS x; {read}"),
+        &|work| format!("ATTACH '/proc/self/root{work}/server.db' AS x; {read}"),
+        &|work| format!("ATTACH 'file:{work}/server.db?mode=ro' AS x; {read}"),
+        &|work| format!("ATTACH 'FILE:{work}/server.db' AS x; {read}"),
+        &|work| format!("ATTACH '{work}/' || 'server.db' AS x; {read}"),
+        &|work| format!("ATTACH (SELECT '{work}/server.db') AS x; {read}"),
+        &|work| format!("ATTACH '{work}/server.db-wal' AS x"),
+        &|work| format!("VACUUM INTO '{work}/hidden/planted.db'"),
+        &|work| format!("VACUUM main INTO 'file:{work}/hidden/planted.db'"),
+        &|work| format!("VACUUM INTO '{work}/hid' || 'den/planted.db'"),
+        &|work| {
+            let trigger = "CREATE TABLE t (a); CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT \
+                           CASE WHEN 1 THEN 2 END; END";
+            format!("{trigger}; ATTACH '{work}/server.db' AS x; {read}")
+        },
+        &|work| format!("SELECT 1 AS \"end; ATTACH '{work}/server.db' AS x; {read}"),
+        &|work| format!("EXPLAIN ATTACH '{work}/server.db' AS x"),
+        &|_| "ATTACH '/etc/passwd' AS x".into(),
+        &|_| "PRAGMA temp_store_directory = '/'".into(),
+        &|_| "PRAGMA Hard_Heap_Limit = 1".into(),
+    ];
+    for (index, script) in attacks.iter().enumerate() {
+        let (shown, left) = attack(script).await;
+        assert!(shown.starts_with("failed"), "attack {index}: {shown}");
+        assert!(!shown.contains("hunter2"), "attack {index}: {shown}");
+        assert_eq!(left, Vec::<String>::new(), "attack {index}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_to_a_database_of_the_server_is_not_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let work = directory.path().canonicalize().unwrap();
+    let server = work.join("server.db");
+    output(json!({"database": server, "query": "CREATE TABLE secret (s)"})).await;
+    std::os::unix::fs::symlink(&server, work.join("soft.db")).unwrap();
+    std::fs::hard_link(&server, work.join("hard.db")).unwrap();
+    for name in ["soft.db", "hard.db", "server.db", "./hard.db"] {
+        let database = work.join(name);
+        let call = confined(&work, json!({"database": database, "query": "SELECT s FROM secret"}));
+        let shown = show(&Sqlite.run(&call).await);
+        assert!(shown.contains("belongs to the server"), "{name}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn other_files_are_attached_and_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let work = directory.path().canonicalize().unwrap();
+    let other = work.join("other.db");
+    output(json!({"database": other, "query": "CREATE TABLE t AS SELECT 7 AS n"})).await;
+    let shown = work.display();
+    for (query, expected) in [
+        (format!("ATTACH '{shown}/other.db' AS o; SELECT n FROM o.t"), "7"),
+        (
+            "ATTACH ':memory:' AS o; CREATE TABLE o.t AS SELECT 8 AS n; SELECT n FROM o.t".into(),
+            "8",
+        ),
+        (format!("VACUUM INTO '{shown}/copy.db'; SELECT 9 AS n"), "9"),
+        ("CREATE TABLE t (n); VACUUM; SELECT 10 AS n".into(), "10"),
+    ] {
+        let call = confined(&work, json!({"query": query}));
+        let found = Sqlite.run(&call).await;
+        assert!(show(&found).contains(&format!("\"n\":{expected}")), "{query}: {}", show(&found));
+    }
+    assert!(work.join("copy.db").exists());
 }

@@ -161,10 +161,15 @@ mod tests {
 
     use super::*;
     use crate::kinds::transfer::file::FileFormat;
+    use crate::protect::files::FileAccess;
 
     /// Reads a text in pieces of `capacity` bytes and shows each record, then the error.
     async fn read(text: &str, capacity: usize) -> Vec<String> {
-        let of = RowFile { path: PathBuf::from("a.csv"), format: FileFormat::Csv };
+        let of = RowFile {
+            path: PathBuf::from("a.csv"),
+            format: FileFormat::Csv,
+            files: FileAccess::default(),
+        };
         let input = BufReader::with_capacity(capacity, text.as_bytes());
         let mut records = CsvRecords::new(&of, input);
         let mut shown = Vec::new();

@@ -1,9 +1,12 @@
 //! Row files: CSV with a header, or JSON Lines.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use noetl_model::{ErrorKind, ToolError};
 use serde_json::{Map, Value};
+use tempfile::{NamedTempFile, TempPath};
 use tokio::fs::File;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::mpsc::Sender;
@@ -11,10 +14,14 @@ use tokio::sync::mpsc::Sender;
 use super::WriteMode;
 use super::chunk::{Filler, RowChunk, columns_of, row_of};
 use super::csv;
+use crate::protect::files::FileAccess;
 use crate::run::keys::ToolConfig;
 
 /// The maximum length of a row.
 pub(super) const ROW_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The mode of a new file, reduced by the mask of the process.
+const MODE: u32 = 0o666;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileFormat {
@@ -27,13 +34,13 @@ pub(super) enum FileFormat {
 pub(super) struct RowFile {
     pub(super) path: PathBuf,
     pub(super) format: FileFormat,
+    pub(super) files: FileAccess,
 }
 
 impl RowFile {
     /// Reads `path`, and `format`, which defaults to the file extension.
     pub(super) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
-        let path = PathBuf::from(keys.required_text(&["path", "file", "uri"])?);
-        keys.file(&path)?;
+        let path = keys.file(keys.required_text(&["path", "file", "uri"])?)?;
         let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_owned);
         let format = keys.text(&["format"])?.or(ending).unwrap_or_default();
         let format = match format.as_str() {
@@ -43,7 +50,7 @@ impl RowFile {
                 return Err(keys.error(format!("`format` is `{other}`; known are csv and jsonl")));
             }
         };
-        Ok(Self { path, format })
+        Ok(Self { path, format, files: keys.files() })
     }
 
     /// Sends all rows in chunks.
@@ -53,6 +60,7 @@ impl RowFile {
         rows_max: usize,
     ) -> Result<(), ToolError> {
         let file = File::open(&self.path).await.map_err(|error| self.failed(&error))?;
+        self.check_open(&self.path, &file).await?;
         let file = BufReader::new(file);
         match self.format {
             FileFormat::Csv => csv::pump(self, file, to, rows_max).await,
@@ -60,6 +68,23 @@ impl RowFile {
                 pump_json(&mut Lines { file, number: 0, of: self }, to, rows_max).await
             }
         }
+    }
+
+    /// Checks an open file of this target, and returns its size.
+    async fn check_open(&self, path: &Path, file: &File) -> Result<u64, ToolError> {
+        let metadata = file.metadata().await.map_err(|error| self.failed(&error))?;
+        self.files.check_open(path, &metadata)?;
+        Ok(metadata.len())
+    }
+
+    /// Creates a file beside this one. Its name is random: a name that can be guessed may be a link
+    /// to another file.
+    fn new_part(&self) -> std::io::Result<NamedTempFile> {
+        let directory = self.path.parent().unwrap_or(&self.path);
+        let name = self.path.file_name().unwrap_or_default();
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(name).suffix(".part").permissions(Permissions::from_mode(MODE));
+        builder.tempfile_in(directory)
     }
 
     pub(super) fn failed(&self, error: &std::io::Error) -> ToolError {
@@ -153,22 +178,25 @@ async fn object(lines: &mut Lines<'_>) -> Result<Option<Map<String, Value>>, Too
 pub(super) struct RowWriter {
     file: BufWriter<File>,
     of: RowFile,
-    /// The temporary file that is written in replace mode.
-    part: Option<PathBuf>,
+    /// The temporary file that is written in replace mode; removed unless the transfer completes.
+    part: Option<TempPath>,
     wants_header: bool,
 }
 
 impl RowWriter {
     pub(super) async fn open(of: RowFile, mode: WriteMode) -> Result<Self, ToolError> {
-        let part = (mode == WriteMode::Replace).then(|| part_of(&of.path));
-        let path = part.as_deref().unwrap_or(&of.path);
-        let mut options = File::options();
-        match mode {
-            WriteMode::Replace => options.create(true).write(true).truncate(true),
-            WriteMode::Append | WriteMode::Upsert => options.create(true).append(true),
+        let (file, part) = match mode {
+            WriteMode::Replace => {
+                let part = of.new_part().map_err(|error| of.failed(&error))?;
+                let (file, part) = part.into_parts();
+                (File::from_std(file), Some(part))
+            }
+            WriteMode::Append | WriteMode::Upsert => {
+                let file = File::options().create(true).append(true).open(&of.path).await;
+                (file.map_err(|error| of.failed(&error))?, None)
+            }
         };
-        let file = options.open(path).await.map_err(|error| of.failed(&error))?;
-        let length = file.metadata().await.map_err(|error| of.failed(&error))?.len();
+        let length = of.check_open(part.as_deref().unwrap_or(&of.path), &file).await?;
         Ok(Self { file: BufWriter::new(file), wants_header: length == 0, of, part })
     }
 
@@ -198,33 +226,14 @@ impl RowWriter {
     }
 
     pub(super) async fn finish(mut self) -> Result<(), ToolError> {
-        let path = self.of.path.clone();
         let finished = async {
             self.file.flush().await?;
             self.file.get_ref().sync_all().await?;
-            match &self.part {
-                Some(part) => tokio::fs::rename(part, &path).await,
+            match self.part.take() {
+                Some(part) => part.persist(&self.of.path).map_err(|error| error.error),
                 None => Ok(()),
             }
         };
-        let finished = finished.await.map_err(|error| self.of.failed(&error));
-        self.part = None;
-        finished
+        finished.await.map_err(|error| self.of.failed(&error))
     }
-}
-
-impl Drop for RowWriter {
-    fn drop(&mut self) {
-        if let Some(part) = &self.part
-            && let Err(error) = std::fs::remove_file(part)
-        {
-            tracing::debug!(%error, path = %part.display(), "a file is left behind");
-        }
-    }
-}
-
-fn part_of(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    path.with_file_name(name)
 }

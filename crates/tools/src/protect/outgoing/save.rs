@@ -6,6 +6,7 @@ use noetl_model::{ErrorKind, ToolError};
 use tokio::io::AsyncWriteExt as _;
 
 use super::{HttpRequest, HttpResponse, failed, named};
+use crate::protect::files::FileAccess;
 
 /// The maximum length of a saved body.
 const SAVED_BYTES_MAX: u64 = 8 * 1024 * 1024 * 1024;
@@ -20,7 +21,7 @@ pub(crate) struct Saved {
 pub(super) async fn save(
     request: &HttpRequest,
     mut response: reqwest::Response,
-    path: &Path,
+    (path, files): (&Path, &FileAccess),
 ) -> Result<(HttpResponse, Option<Saved>), ToolError> {
     let told = path.display();
     let cannot = |error: std::io::Error| {
@@ -32,6 +33,7 @@ pub(super) async fn save(
     // The temporary file is removed automatically if the download does not complete.
     let partial = tempfile::Builder::new().prefix(".noetl-").tempfile_in(directory);
     let partial = partial.map_err(cannot)?;
+    files.check_open(partial.path(), &partial.as_file().metadata().map_err(cannot)?)?;
     let mut file = tokio::fs::File::from_std(partial.reopen().map_err(cannot)?);
     let mut size: u64 = 0;
     while let Some(chunk) = response.chunk().await.map_err(|error| failed(request, &error))? {
