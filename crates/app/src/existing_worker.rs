@@ -6,5 +6,5 @@ mod issued;
 mod posted_event;
 
 pub use callback::CallbackError;
-pub use issued::IssuedCommandError;
+pub use issued::{IssuedCommandError, SecretInputs};
 pub use posted_event::PostEventError;

@@ -75,7 +75,7 @@ pub use executions::{
     HistogramError, HistogramQuery, Initiator, KeyedSignalResult, KnownExecution, ListError,
     OldExecutions, OpenSignalWait, SignalError,
 };
-pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError};
+pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError, SecretInputs};
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};
 pub use holds::PauseError;
 pub use keychain::{KeychainError, KeychainExpiry, KeychainName, KeychainPut, KeychainScope};

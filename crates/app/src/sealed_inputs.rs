@@ -1,6 +1,7 @@
 //! Secret inputs: sealed with the vault's key, and opened for the leases of workers.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use noetl_control::{Control, InputSealer, LoadError};
@@ -34,6 +35,19 @@ impl App {
             lease.secrets = opened(self.control(), self.vault(), lease.execution, sealed).await;
         }
         lease
+    }
+}
+
+/// The text in place of a sealed value, for readers of a rendered command.
+const MASK: &str = "[REDACTED]";
+
+/// Returns a value with its sealed values masked.
+pub(crate) fn masked_value(value: &Value) -> Value {
+    let mut masked = value.clone();
+    let done: Result<(), Infallible> =
+        replace_sealed(&mut masked, &mut |_| Ok(Value::String(MASK.to_owned())));
+    match done {
+        Ok(()) => masked,
     }
 }
 

@@ -232,6 +232,16 @@ pub(crate) struct Admitted {
     paths: PermittedPaths,
 }
 
+impl Admitted {
+    /// True if the sender has a permission for all paths, as everybody has on an open server.
+    pub(crate) fn permits_everywhere(&self, permission: Permission) -> bool {
+        match &self.token {
+            Some(token) => token.permits_everywhere(permission),
+            None => self.paths == PermittedPaths::All,
+        }
+    }
+}
+
 /// Passes a request on if it is allowed; otherwise answers with the refusal.
 pub(crate) async fn admit(
     State(state): State<AppState>,

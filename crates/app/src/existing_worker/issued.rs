@@ -17,7 +17,7 @@ use noetl_model::{
 use noetl_store::{READ_EVENTS_MAX, StoreError};
 
 use crate::app::App;
-use crate::sealed_inputs::opened_value;
+use crate::sealed_inputs::{masked_value, opened_value};
 
 /// The reason why a command is not shown or not claimed.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,15 @@ pub enum IssuedCommandError {
     Store(#[from] StoreError),
 }
 
+/// The form of secret inputs in a command that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretInputs {
+    /// The clear text, for workers.
+    Opened,
+    /// A mask, for readers.
+    Masked,
+}
+
 impl From<ToolError> for IssuedCommandError {
     fn from(error: ToolError) -> Self {
         Self::Unrendered(error)
@@ -50,17 +59,18 @@ impl From<ToolError> for IssuedCommandError {
 
 impl App {
     /// Loads the command that an event issued; its configuration is included only while a worker
-    /// holds it.
+    /// holds it, and secret inputs in it only for a reader who could be that worker.
     pub async fn issued_command(
         &self,
         event: EventId,
         server_url: &str,
+        secrets: SecretInputs,
     ) -> Result<ClaimedCommand, IssuedCommandError> {
         let issued = self.find_issued(event).await?;
         let lease = self.control().held_lease(issued.execution, issued.command).await?;
         let Some(lease) = lease else { return Ok(claimed_command(&issued, None)) };
         let facts = CommandFacts::new(&lease, None, Some(server_url));
-        let command = self.rendered_command(&lease, &facts).await?;
+        let command = self.rendered_command(&lease, &facts, secrets).await?;
         Ok(claimed_command(&issued, Some((&lease, command))))
     }
 
@@ -84,7 +94,7 @@ impl App {
         };
         self.seen().claimed(issued.recorded.event_id, worker, lease.attempt);
         let facts = CommandFacts::new(&lease, Some(worker.as_str()), Some(server_url));
-        match self.rendered_command(&lease, &facts).await {
+        match self.rendered_command(&lease, &facts, SecretInputs::Opened).await {
             Ok(command) => Ok(claimed_command(&issued, Some((&lease, command)))),
             Err(IssuedCommandError::Unrendered(error)) => {
                 self.fail_unrendered(&lease, worker, error.clone()).await?;
@@ -137,6 +147,7 @@ impl App {
         &self,
         lease: &Lease,
         facts: &CommandFacts,
+        secrets: SecretInputs,
     ) -> Result<WorkerCommand, IssuedCommandError> {
         check_fetched(&lease.bindings)?;
         let mut values = BTreeMap::new();
@@ -145,9 +156,10 @@ impl App {
                 Payload::Inline(value) => value.clone(),
                 Payload::Ref(reference) => self.control().payload(reference.digest).await?,
             };
-            let value = match holds_sealed(&value) {
-                false => value,
-                true => {
+            let value = match (holds_sealed(&value), secrets) {
+                (false, SecretInputs::Opened | SecretInputs::Masked) => value,
+                (true, SecretInputs::Masked) => Arc::new(masked_value(&value)),
+                (true, SecretInputs::Opened) => {
                     let opened =
                         opened_value(self.control(), self.vault(), lease.execution, &value).await;
                     let unreadable = |reason| ToolError::new(ErrorKind::Config, reason);

@@ -1,16 +1,17 @@
 //! Commands for existing workers, identified by the event that issued them.
 
-use axum::Json;
+use axum::{Extension, Json};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use noetl_api::AnyId;
-use noetl_app::IssuedCommandError;
+use noetl_app::{IssuedCommandError, SecretInputs};
 use noetl_compat::{ClaimRequest, ClaimedCommand};
-use noetl_model::WorkerId;
+use noetl_model::{Permission, WorkerId};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::outbox::addressed_as;
+use crate::access::Admitted;
 use crate::request::extract::{Body, InPath};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -19,7 +20,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(show_command)).routes(routes!(claim_command))
 }
 
-/// Shows a command; its configuration is included only while a worker holds it.
+/// Shows a command; its configuration is included only while a worker holds it. Secret inputs in it
+/// are masked for tokens that may not work for all paths.
 #[utoipa::path(
     get, path = "/api/commands/{event_id}", tag = "workers",
     params(("event_id" = String, Path)), responses((status = 200, body = ClaimedCommand))
@@ -27,9 +29,14 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn show_command(
     State(state): State<AppState>,
     headers: HeaderMap,
+    Extension(sender): Extension<Admitted>,
     InPath(id): InPath<AnyId>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
-    Ok(Json(state.app().issued_command(id.into(), &addressed_as(&headers)).await?))
+    let secrets = match sender.permits_everywhere(Permission::Work) {
+        true => SecretInputs::Opened,
+        false => SecretInputs::Masked,
+    };
+    Ok(Json(state.app().issued_command(id.into(), &addressed_as(&headers), secrets).await?))
 }
 
 /// Claims a command for a worker, unless another worker holds it.

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::{Method, Request, header};
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::Server;
+use crate::{Authentication, Hosts, Scope, Token};
 
 const REPORT: &str = "\
 apiVersion: noetl.io/v2
@@ -210,4 +213,38 @@ pub(super) async fn a_condition_cannot_read_a_secret_input(server: Server) {
     let refused = server.post("/api/catalog/register", json!({ "content": content })).await;
     let text = refused.body.to_string();
     assert!(text.contains("a condition cannot read the secret input `token`"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_may_only_read_sees_no_secret_input_of_a_held_command() {
+    let tokens = [("reader", Scope::Read), ("runner", Scope::Run), ("worker", Scope::Work)];
+    let tokens = tokens.map(|(secret, scope)| Token::new(secret, [scope])).to_vec();
+    let server = Server::with(Authentication::Tokens(tokens), Hosts::Any);
+    let ask = async |token: &str, method: Method, path: &str, body: Value| {
+        let request = Request::builder().method(method).uri(path);
+        let request = request
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body.to_string()));
+        server.send(request.expect("a request")).await.body
+    };
+    let content = json!({ "content": SEALED });
+    ask("runner", Method::POST, "/api/catalog/register", content).await;
+    let body = json!({ "path": "tests/sealed", "payload": { "token": SECRET } });
+    let started = ask("runner", Method::POST, "/api/execute", body).await;
+    let id = started["execution_id"].as_str().expect("an id").to_owned();
+    let events = format!("/api/executions/{id}/events");
+    let events = ask("reader", Method::GET, &events, Value::Null).await;
+    let events = events["events"].as_array().expect("a list").clone();
+    let issued = events.iter().find(|event| event["event_type"] == "command.issued");
+    let event = issued.and_then(|it| it["event_id"].as_str()).expect("an id").to_owned();
+    let command = format!("/api/commands/{event}");
+    let claim = format!("{command}/claim");
+    let claimed = ask("worker", Method::POST, &claim, json!({ "worker_id": "w" })).await;
+    assert!(claimed.to_string().contains(SECRET), "{claimed}");
+    for (token, expected) in [("reader", false), ("runner", false), ("worker", true)] {
+        let shown = ask(token, Method::GET, &command, Value::Null).await.to_string();
+        assert_eq!(shown.contains(SECRET), expected, "{token}: {shown}");
+        assert_eq!(shown.contains("Bearer [REDACTED] of ada"), !expected, "{token}: {shown}");
+    }
 }
