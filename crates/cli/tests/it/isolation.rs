@@ -264,7 +264,7 @@ fn tools_of_the_own_process_cannot_read_its_environment() {
                 body_file: /proc/self/environ";
     let copied = "      kind: transfer\n      source: {type: file, path: /proc/self/environ, \
                   format: csv}\n      target: {type: file, path: copy.csv}";
-    let script = "      kind: shell\n      script: {uri: /proc/self/environ}";
+    let script = "      kind: python\n      script: /proc/self/environ";
     for tool in [sent, copied, script] {
         let ended = attack(&sandbox, tool);
         let shown = format!("{}{}", ended.stdout, ended.stderr);
@@ -286,4 +286,33 @@ fn a_file_of_the_server_that_appears_later_is_hidden() {
     let ended = printed(&ended);
     let stdout = find(&ended, "stdout").and_then(Value::as_str).unwrap_or_default();
     assert_eq!(stdout, "hidden\n");
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn a_step_creates_no_namespace_by_any_system_call() {
+    let sandbox = Sandbox::new();
+    // CLONE_NEWUSER with SIGCHLD; clone3 with the same in a structure; `unshare` by its x32 number.
+    let code = "import ctypes, errno, os, platform, struct\n\
+        x86 = platform.machine() == 'x86_64'\n\
+        libc = ctypes.CDLL(None, use_errno=True)\n\
+        def attempt(*arguments):\n\
+        \x20   found = libc.syscall(*[ctypes.c_long(it) if isinstance(it, int) else it for it in arguments])\n\
+        \x20   if found == 0 and arguments[0] != unshare_x32:\n\
+        \x20       os._exit(0)\n\
+        \x20   return 'done' if found >= 0 else errno.errorcode[ctypes.get_errno()]\n\
+        unshare_x32 = 0x40000000 + 272\n\
+        clone = 56 if x86 else 220\n\
+        three = struct.pack('8Q', 0x10000000, 0, 0, 0, 17, 0, 0, 0)\n\
+        result = {\n\
+        \x20   'clone': attempt(clone, 0x10000000 | 17, 0, 0, 0, 0),\n\
+        \x20   'clone3': attempt(435, ctypes.c_char_p(three), 64),\n\
+        \x20   'x32': attempt(unshare_x32, 0x10000000) if x86 else 'EPERM',\n\
+        \x20   'thread': __import__('threading').Thread(target=print).start() is None,\n\
+        }";
+    let ended = printed(&attack(&sandbox, &python(code)));
+    for (call, expected) in [("clone", "EPERM"), ("clone3", "ENOSYS"), ("x32", "EPERM")] {
+        assert_eq!(find(&ended, call).and_then(Value::as_str), Some(expected), "{call}: {ended}");
+    }
+    assert_eq!(find(&ended, "thread"), Some(&Value::Bool(true)));
 }
