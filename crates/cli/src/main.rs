@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 use clap_complete::CompleteEnv;
+use noetl_thread_memory::CountingAllocator;
 use tokio_util::sync::CancellationToken;
 
 use args::Arguments;
@@ -27,6 +28,10 @@ const LET_GO: Duration = Duration::from_millis(500);
 
 /// Timeout of sending the last spans.
 const EXPORT_LAST: Duration = Duration::from_secs(3);
+
+/// Counts the memory of each thread, which bounds the values of `rhai` scripts.
+#[global_allocator]
+static COUNTING: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
     // The launcher of a step's program has one thread and reads no settings.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kinds::nats::connection::NatsConnections;
 use crate::protect::credentials::{CredentialResolver, UsedCredentials};
+use crate::protect::outgoing::Egress;
 use crate::run::call::Call;
 use crate::run::live::LiveLog;
 use crate::run::memory::MemoryBudget;
@@ -82,15 +83,23 @@ const BROKER_KEYS: &[&str] = &["url", "nats_url", "server", "servers", "auth", "
 
 /// The built-in sources.
 pub struct StandardSources {
+    /// Connections to brokers that documents name.
     connections: NatsConnections,
+    /// Connections to the broker of this process, which its owner has named.
+    own: NatsConnections,
     credentials: Arc<dyn CredentialResolver>,
     /// The NATS server for subscriptions that name none; takes precedence over the control plane's.
     nats_url: Option<String>,
 }
 
 impl StandardSources {
-    pub fn new(credentials: Arc<dyn CredentialResolver>, nats_url: Option<String>) -> Self {
-        Self { connections: NatsConnections::default(), credentials, nats_url }
+    pub fn new(
+        credentials: Arc<dyn CredentialResolver>,
+        nats_url: Option<String>,
+        egress: Egress,
+    ) -> Self {
+        let own = NatsConnections::new(Egress::Any);
+        Self { connections: NatsConnections::new(egress), own, credentials, nats_url }
     }
 }
 
@@ -107,13 +116,14 @@ impl PullSources for StandardSources {
             "nats" => {
                 let mut config = settings.clone();
                 let names_broker = BROKER_KEYS.iter().any(|key| config.contains_key(*key));
+                let connections = if names_broker { &self.connections } else { &self.own };
                 if let Some(url) = self.nats_url.as_deref().or(broker_url)
                     && !names_broker
                 {
                     config.insert("url".to_owned(), Value::String(url.to_owned()));
                 }
                 let call = call_of(subscription, config);
-                let source = nats::open(&self.connections, &*self.credentials, &call).await?;
+                let source = nats::open(connections, &*self.credentials, &call).await?;
                 Ok(Arc::new(source))
             }
             other => {

@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::kinds::http::auth::{Auth, AuthHeader};
 use crate::protect::outgoing::{
-    ConnectionSettings, Egress, HttpRequest, HttpResponse, Outgoing, Redirects, named,
+    ConnectionSettings, Egress, HttpRequest, HttpResponse, Outgoing, Redirects, Unresolved, named,
 };
 use crate::run::keys::{ToolConfig, scalar_text};
 use crate::run::memory::MemoryBudget;
@@ -136,16 +136,15 @@ impl NoticeClient {
 
     /// Returns an address of a mail server that the network policy allows.
     async fn address_of(&self, host: &str, port: u16) -> Result<SocketAddr, Undelivered> {
-        let found = tokio::net::lookup_host((host, port)).await.map_err(|error| {
-            Undelivered::Unreachable(format!("cannot resolve mail server {host}: {error}"))
+        let found = self.egress.resolve(host, port).await.map_err(|error| match error {
+            Unresolved::Lookup(error) => {
+                Undelivered::Unreachable(format!("cannot resolve mail server {host}: {error}"))
+            }
+            Unresolved::Blocked(blocked) => {
+                Undelivered::Refused(format!("mail server {host} is not allowed: {blocked}"))
+            }
         })?;
-        let allowed = found.into_iter().find(|address| self.egress.allows_host(host, address.ip()));
-        allowed.ok_or_else(|| {
-            Undelivered::Refused(format!(
-                "mail server {host} is not allowed: its address is not on the public internet; \
-                 allow it with NOETL_EGRESS_ALLOW"
-            ))
-        })
+        Ok(found[0])
     }
 }
 

@@ -12,6 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Call, MemoryBudget, ToolResult, ToolSettings};
 
+/// Counts the memory of each thread, as in the binary.
+#[global_allocator]
+static COUNTING: noetl_thread_memory::CountingAllocator = noetl_thread_memory::CountingAllocator;
+
 /// The settings of the machine on which the tests run.
 pub(crate) fn settings() -> ToolSettings {
     ToolSettings::from_environment(std::env::vars())

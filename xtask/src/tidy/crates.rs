@@ -6,8 +6,9 @@ use super::tree::{SourceTree, file_name, is_test_file};
 /// The limit for ARCHITECTURE.md, so that it can be read at one sitting.
 const ARCHITECTURE_LINES_MAX: usize = 300;
 
-/// The crates that call a C library: they repeat the workspace lints, except the ban on unsafe code.
-const OWN_LINTS: &[&str] = &["crates/duckdb", "crates/sqlite-authorizer"];
+/// The crates with unsafe code, which calls a C library or is an allocator: they repeat the workspace
+/// lints, except the ban on it.
+const OWN_LINTS: &[&str] = &["crates/duckdb", "crates/sqlite-authorizer", "crates/thread-memory"];
 
 pub(super) fn crates_are_complete(tree: &SourceTree) -> Vec<TidyFault> {
     let architecture = tree.get("ARCHITECTURE.md").unwrap_or_default();

@@ -92,6 +92,7 @@ const LAYERS: &[(&str, Allowed)] = &[
     ("noetl-duckdb", Only(&[])),
     ("noetl-isolation", Only(&[])),
     ("noetl-sqlite-authorizer", Only(&[])),
+    ("noetl-thread-memory", Only(&[])),
     (
         "noetl-tools",
         Only(&[
@@ -100,6 +101,7 @@ const LAYERS: &[(&str, Allowed)] = &[
             "noetl-duckdb",
             "noetl-isolation",
             "noetl-sqlite-authorizer",
+            "noetl-thread-memory",
         ]),
     ),
     ("noetl-worker", Only(&["noetl-model", "noetl-api", "noetl-tools"])),

@@ -28,7 +28,7 @@ use noetl_model::{
 use noetl_secrets::{EncryptionKey, ExternalCredentials, Keyring, Vault};
 use noetl_store::{Bounded, MemoryStore, Records, SteadyClock, Store, SystemClock, WorkQueue as _};
 use noetl_store_sqlite::SqliteStore;
-use noetl_tools::{FixedCredentials, Registry, StandardSources};
+use noetl_tools::{Egress, FixedCredentials, Registry, StandardSources};
 use noetl_worker::{ControlPlaneCredentials, StoredResults, Worker};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -361,12 +361,13 @@ impl Session {
         mut self,
         id: WorkerId,
         nats_url: Option<String>,
+        egress: Egress,
         config: &Config,
     ) -> Self {
         let embedded = Arc::new(Embedded::new(self.app.clone()));
         let fixed = FixedCredentials::from_environment(config.variables());
         let credentials = Arc::new(ControlPlaneCredentials::new(fixed, embedded));
-        let sources = Arc::new(StandardSources::new(credentials, nats_url));
+        let sources = Arc::new(StandardSources::new(credentials, nats_url, egress));
         let host = IntakeHost { intake: self.app.intake().clone(), sources, id };
         let stop = self.worker.stop.clone();
         self.worker.tasks.spawn(host.run(stop));

@@ -96,7 +96,7 @@ pub(super) async fn serve_beside(
         let worker =
             EmbeddedWorker { id: id.clone(), tools, drain, server_url, isolation, database };
         session = session.with_worker(worker, config)?;
-        session = session.with_intake(id, nats_url, config);
+        session = session.with_intake(id, nats_url, tools.settings(config)?.egress, config);
     }
     let mut state = AppState::new(session.app().clone(), settings);
     if let Some(dsn) = config.variable("NOETL_SQL_DSN") {

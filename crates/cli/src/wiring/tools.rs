@@ -84,11 +84,13 @@ impl Tools {
             (None, Tools::AnyClient) => return Ok(Egress::Public),
             (Some(allow), _) => allow.split(',').map(str::trim).collect(),
         };
-        if entries.contains(&ANY) {
-            return Ok(Egress::Any);
-        }
-        let exceptions = entries.into_iter().map(str::parse);
-        Ok(Egress::PublicAnd(exceptions.collect::<Result<Arc<[EgressRule]>, InvalidEgressRule>>()?))
+        let rules = entries.iter().filter(|entry| **entry != ANY).map(|entry| entry.parse());
+        let rules = rules.collect::<Result<Arc<[EgressRule]>, InvalidEgressRule>>()?;
+        Ok(match (entries.contains(&ANY), rules.is_empty()) {
+            (true, true) => Egress::Any,
+            (true, false) => Egress::AnyAnd(rules),
+            (false, _) => Egress::PublicAnd(rules),
+        })
     }
 }
 
@@ -118,6 +120,7 @@ mod tests {
         let tools = Tools::of_server(&server.parse().expect("a URL"));
         let found = match tools.egress(allow) {
             Ok(Egress::Any) => "any".to_owned(),
+            Ok(Egress::AnyAnd(exceptions)) => format!("any and {}", exceptions.len()),
             Ok(Egress::Public) => "public".to_owned(),
             Ok(Egress::PublicAnd(exceptions)) => format!("public and {}", exceptions.len()),
             Err(error) => error.to_string(),
@@ -139,6 +142,7 @@ mod tests {
         check("https://noetl.example.org", None, "public");
         check("http://server:8082", Some("10.0.0.0/8, db"), "public and 2");
         check("http://server:8082", Some("any"), "any");
+        check("http://server:8082", Some("any, 169.254.169.254"), "any and 1");
         let refused =
             "`10.0.0.0/99` is neither a network such as 10.0.0.0/8 nor the name of a host";
         check("http://server:8082", Some("10.0.0.0/99"), refused);

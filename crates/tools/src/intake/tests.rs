@@ -39,7 +39,8 @@ impl Broker {
 
     async fn open(&self, settings: Value) -> Result<Arc<dyn PullSource>, ToolError> {
         let credentials = Arc::new(FixedCredentials::default());
-        let sources = StandardSources::new(credentials, Some(self.server.url()));
+        let sources =
+            StandardSources::new(credentials, Some(self.server.url()), crate::Egress::Any);
         let Value::Object(settings) = settings else { panic!("a map") };
         sources.open(ExecutionId(7), "nats", &settings, None).await
     }
@@ -120,7 +121,8 @@ async fn a_missing_setting_or_stream_is_named() {
 async fn a_subscription_that_names_no_broker_uses_that_of_the_control_plane() {
     let broker = Broker::start().await;
     broker.publish("s.a", "1").await;
-    let sources = StandardSources::new(Arc::new(FixedCredentials::default()), None);
+    let sources =
+        StandardSources::new(Arc::new(FixedCredentials::default()), None, crate::Egress::Any);
     let open = async |settings: Value, url: Option<&str>| {
         let Value::Object(settings) = settings else { panic!("a map") };
         sources.open(ExecutionId(7), "nats", &settings, url).await

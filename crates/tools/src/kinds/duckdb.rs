@@ -104,7 +104,7 @@ impl Duckdb {
         let keys = ToolConfig::of_call("duckdb", call);
         let form = script::row_form(keys)?;
         let work = DuckdbCall::read(keys).await?;
-        let place = DatabaseLocation::read(keys)?;
+        let place = DatabaseLocation::read(keys, &call.memory)?;
         let memory = call.memory.clone();
         let work = move |connection: &DuckdbConnection| work.run(connection, &memory);
         let results = self.engine.work(place, &call.cancel, work).await?;

@@ -26,7 +26,7 @@ use crate::protect::redactor::Redactor;
 use crate::run::call::{Call, Tool, ToolResult};
 use crate::run::keys::ToolConfig;
 use crate::run::live::LiveLog;
-use engine::RhaiInterpreter;
+use engine::{RhaiInterpreter, ScriptFailure};
 use requests::Requests;
 use scripts::Scripts;
 use threads::{THREADS_MAX, Threads};
@@ -125,11 +125,12 @@ fn evaluate(work: RhaiCall, scripts: &Scripts, interpreter: &RhaiInterpreter) ->
             printed.send_to(&work.live);
             interpreter.evaluate(&script, variables, (work.requests, printed))
         }
-        Err(error) => (Err(error), Logs::default()),
+        Err(error) => (Err(ScriptFailure::Script(error)), Logs::default()),
     };
     let ended = match result {
         Ok(output) => ToolResult::completed(output),
-        Err(error) => ToolResult::failed(script_error(&work.code, &error)),
+        Err(ScriptFailure::Script(error)) => ToolResult::failed(script_error(&work.code, &error)),
+        Err(ScriptFailure::Memory(error)) => ToolResult::failed(error),
     };
     ended.with_logs(logs)
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::protect::redactor::Redactor;
 use crate::run::call::Call;
+use crate::run::keys::{ToolConfig, scalar_text};
 
 /// Finds credentials by alias.
 #[async_trait]
@@ -26,6 +27,32 @@ pub(crate) const ALIAS_WORDS: &[&str] = &["credential", "source", "key"];
 pub(crate) fn alias_within(said: &Map<String, Value>) -> Option<&str> {
     let key = || said.get("key").filter(|_| said.get("source").is_some_and(Value::is_string));
     said.get("credential").or_else(key).and_then(Value::as_str)
+}
+
+/// Checks that a setting beside a stored credential does not change where its secret is sent. Fails if
+/// the credential has a value for one of the spellings of the setting, and the playbook another one.
+pub(crate) fn keep_destination(
+    keys: ToolConfig<'_>,
+    spellings: &[&str],
+    (stored, said): (&Map<String, Value>, &Map<String, Value>),
+) -> Result<(), ToolError> {
+    let value = |of: &Map<String, Value>| {
+        spellings.iter().find_map(|key| of.get(*key).and_then(scalar_text))
+    };
+    let Some(stored) = value(stored) else { return Ok(()) };
+    let other = spellings.iter().find_map(|key| {
+        let said = said.get(*key).filter(|it| !it.is_null())?;
+        (scalar_text(said).as_ref() != Some(&stored)).then_some(*key)
+    });
+    other.map_or(Ok(()), |key| Err(fixed_destination(keys, key)))
+}
+
+/// Returns the error for a setting that would send the secret of a stored credential elsewhere.
+pub(crate) fn fixed_destination(keys: ToolConfig<'_>, key: &str) -> ToolError {
+    keys.error(format!(
+        "`{key}` differs from the one of the stored credential, whose secret is sent only there: \
+         leave `{key}` out, or store a credential for the other destination"
+    ))
 }
 
 /// The credentials that a command has received, so that its output can be searched for them. Clones

@@ -2,6 +2,7 @@
 //! of redirects for every request.
 
 mod egress;
+mod metadata;
 mod save;
 
 use std::error::Error as StdError;
@@ -20,6 +21,7 @@ use url::Url;
 
 use crate::protect::files::FileAccess;
 use crate::run::memory::{CallMemory, too_large};
+pub(crate) use egress::Unresolved;
 use egress::{Blocked, Resolver};
 
 pub(crate) use save::Saved;

@@ -38,6 +38,11 @@ impl<'a> ToolConfig<'a> {
         Self { tool, under: None, config: &call.config, files: Some(&call.files) }
     }
 
+    /// Returns the map that the keys are in.
+    pub(crate) fn config(&self) -> &'a Map<String, Value> {
+        self.config
+    }
+
     /// Returns the keys of a part of this configuration, with a name of its own.
     pub(crate) fn part(&self, tool: &'static str, config: &'a Map<String, Value>) -> Self {
         Self { tool, under: None, config, files: self.files }

@@ -90,8 +90,8 @@ impl Registry {
         let settings = ToolSettings { credentials, ..settings };
         let outgoing =
             Arc::new(Outgoing::new(settings.egress.clone(), settings.proxy_from_environment));
-        let pools = Arc::new(Pools::new());
-        let connections = Arc::new(NatsConnections::default());
+        let pools = Arc::new(Pools::new(settings.egress.clone()));
+        let connections = Arc::new(NatsConnections::new(settings.egress.clone()));
         let duckdb = Engine::new(settings.duckdb_library.clone(), settings.library_places.clone());
         let duckdb = Arc::new(duckdb.with_external_access(settings.duckdb_external_access));
         let http = Http::new(outgoing.clone(), settings.credentials.clone());

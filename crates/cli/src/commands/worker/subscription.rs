@@ -14,6 +14,7 @@ use crate::backend::{Subscriptions as _, subscription_id};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
+use crate::wiring::tools::Tools;
 
 /// Fetches the messages of a subscription until told to stop, or until there is nothing to fetch.
 pub(super) async fn fetch(
@@ -27,7 +28,10 @@ pub(super) async fn fetch(
     begin(path, remote).await?;
     let fixed = FixedCredentials::from_environment(config.variables());
     let credentials = Arc::new(ControlPlaneCredentials::new(fixed, control.clone()));
-    let sources = StandardSources::new(credentials, config.variable("NOETL_NATS_URL"));
+    let sources = {
+        let egress = Tools::of_server(remote.client().base()).settings(config)?.egress;
+        StandardSources::new(credentials, config.variable("NOETL_NATS_URL"), egress)
+    };
     terminal.say(format!("worker {id} fetches messages of {path} for {}", remote.client().base()));
     let runtime = IntakeRuntime { control, sources: Arc::new(sources), id, path: path.to_owned() };
     match runtime.run(stopped()?).await {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure;
 use crate::protect::files::FileAccess;
 use crate::run::keys::ToolConfig;
+use crate::run::memory::CallMemory;
 
 /// The interval at which a running statement is interrupted again until it stops.
 const STOP_AGAIN: Duration = Duration::from_millis(20);
@@ -29,11 +30,13 @@ pub(crate) struct DatabaseLocation {
     path: Option<String>,
     read_only: bool,
     files: FileAccess,
+    /// The memory of a database, in bytes; beyond it DuckDB writes to temporary files or fails.
+    memory_max: usize,
 }
 
 impl DatabaseLocation {
     /// Reads `database`, a path; the database is in memory if it is missing.
-    pub(crate) fn read(keys: ToolConfig<'_>) -> Result<Self, ToolError> {
+    pub(crate) fn read(keys: ToolConfig<'_>, memory: &CallMemory) -> Result<Self, ToolError> {
         let path = keys.text(&["database", "db_path", "path", "db", "file"])?;
         let path = path.filter(|path| path != ":memory:");
         let path = path.map(|path| keys.file(path)).transpose()?;
@@ -41,6 +44,7 @@ impl DatabaseLocation {
             path: path.map(|path| path.display().to_string()),
             read_only: keys.flag(&["read_only"])?.unwrap_or(false),
             files: keys.files(),
+            memory_max: memory.limits().memory_max,
         })
     }
 
@@ -51,7 +55,12 @@ impl DatabaseLocation {
     ) -> Result<DuckdbConnection, ToolError> {
         let mode = if self.read_only { "READ_ONLY" } else { "AUTOMATIC" };
         // A statement that needs an extension fails instead of waiting for a download.
-        let settings = [("autoinstall_known_extensions", "false"), ("access_mode", mode)];
+        let memory = format!("{}MB", (self.memory_max / 1_000_000).max(1));
+        let settings = [
+            ("autoinstall_known_extensions", "false"),
+            ("access_mode", mode),
+            ("memory_limit", &memory),
+        ];
         let opened = DuckdbConnection::open(library, self.path.as_deref(), &settings);
         let opened = opened.map_err(|error| {
             let mut told = failure::of(&error);

@@ -7,10 +7,14 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use super::oauth::{ClientCredentials, SecretPlace};
-use crate::protect::credentials::{ALIAS_WORDS, CredentialResolver, alias_within};
+use crate::protect::credentials::{
+    ALIAS_WORDS, CredentialResolver, alias_within, keep_destination,
+};
 use crate::run::call::Call;
 use crate::run::keys::{ToolConfig, scalar_text};
 
+/// The spellings of the address that a client secret is sent to.
+const TOKEN_URLS: &[&str] = &["token_url", "token_uri", "token_endpoint"];
 const API_KEY_HEADER: &str = "X-API-Key";
 
 /// The credential types with which a token is requested (OAuth2 client credentials).
@@ -55,6 +59,7 @@ impl Auth {
                 None => Self::of(keys, said),
                 Some(alias) => {
                     let mut fields = credentials.resolve(call, alias).await?;
+                    keep_destination(keys, TOKEN_URLS, (&fields, said))?;
                     let said = said.iter().filter(|(key, value)| {
                         !ALIAS_WORDS.contains(&key.as_str()) && !value.is_null()
                     });
@@ -132,7 +137,7 @@ fn grant(
     fields: &Map<String, Value>,
 ) -> Result<ClientCredentials, ToolError> {
     let auth = keys.below("auth", fields);
-    let url = auth.required_text(&["token_url", "token_uri", "token_endpoint"])?;
+    let url = auth.required_text(TOKEN_URLS)?;
     let token_url =
         url.parse().map_err(|error| auth.error(format!("`token_url` is not a URL: {error}")))?;
     let scope = match auth.find(&["scope", "scopes"]) {
@@ -158,4 +163,39 @@ fn grant(
         audience: auth.text(&["audience", "resource"])?,
         place,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protect::credentials::FixedCredentials;
+    use crate::testing::call;
+
+    async fn read(auth: Value) -> Result<Auth, String> {
+        let stored = r#"{"type": "oauth2", "token_uri": "https://idp.example/token",
+                         "client_id": "c", "client_secret": "hunter2"}"#;
+        let variable = ("NOETL_CREDENTIAL_GRANT".to_owned(), stored.to_owned());
+        let credentials = FixedCredentials::from_environment([variable]);
+        let call = call(json!({ "auth": auth }));
+        let keys = ToolConfig::new("http", &call.config);
+        Auth::read(&call, keys, &credentials).await.map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_playbook_does_not_choose_where_a_stored_client_secret_is_sent() {
+        for key in TOKEN_URLS {
+            for alias in [json!({"credential": "grant"}), json!({"source": "x", "key": "grant"})] {
+                let mut auth = alias;
+                auth[*key] = json!("https://evil.example/token");
+                let error = read(auth).await.err().expect("refused");
+                assert!(error.starts_with(&format!("http: `{key}` differs")), "{error}");
+            }
+        }
+        let same = json!({"credential": "grant", "token_url": "https://idp.example/token"});
+        assert!(matches!(read(same).await, Ok(Auth::Grant(_))));
+        let scope = json!({"credential": "grant", "scope": "read"});
+        assert!(matches!(read(scope).await, Ok(Auth::Grant(_))));
+    }
 }

@@ -7,16 +7,19 @@ use std::time::Duration;
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, ServerAddr};
 use noetl_model::{ErrorKind, ToolError};
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::protect::credentials::CredentialResolver;
+use crate::protect::credentials::{CredentialResolver, keep_destination};
+use crate::protect::outgoing::{Egress, Unresolved};
 use crate::run::call::Call;
 use crate::run::keys::{ToolConfig, scalar_text};
 
 /// The maximum number of cached connections.
 const CONNECTIONS_MAX: usize = 16;
+/// The spellings of the address of the servers.
+const URLS: &[&str] = &["url", "nats_url", "server", "servers"];
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The servers to connect to and the identity to use.
@@ -40,24 +43,27 @@ impl NatsEndpoint {
         keys: ToolConfig<'_>,
         credentials: &dyn CredentialResolver,
     ) -> Result<Self, ToolError> {
-        let kept = match keys.find(&["auth", "credential"]) {
-            None => Map::new(),
-            Some((_, Value::String(alias))) => credentials.resolve(call, alias).await?,
-            Some((_, Value::Object(said))) => {
-                match said.get("credential").and_then(Value::as_str) {
-                    Some(alias) => credentials.resolve(call, alias).await?,
-                    None => said.clone(),
-                }
-            }
+        let alias = match keys.find(&["auth", "credential"]) {
+            None => None,
+            Some((_, Value::String(alias))) => Some(alias.as_str()),
+            Some((_, Value::Object(said))) => said.get("credential").and_then(Value::as_str),
             Some((key, other)) => {
                 return Err(keys.wrong(key, "a map or the alias of a credential", other));
             }
+        };
+        let kept = match alias {
+            Some(alias) => {
+                let stored = credentials.resolve(call, alias).await?;
+                keep_destination(keys, URLS, (&stored, keys.config()))?;
+                stored
+            }
+            None => keys.map(&["auth", "credential"])?.cloned().unwrap_or_default(),
         };
         let field = |spellings: &[&'static str]| -> Result<Option<String>, ToolError> {
             let own = keys.text(spellings)?;
             Ok(own.or_else(|| spellings.iter().find_map(|name| scalar_text(kept.get(*name)?))))
         };
-        let url = field(&["url", "nats_url", "server", "servers"])?.ok_or_else(|| {
+        let url = field(URLS)?.ok_or_else(|| {
             keys.error("there is no address: give `url`, or `auth` with the alias of a credential")
         })?;
         let (servers, mut identity) = read_address(keys, &url)?;
@@ -73,6 +79,8 @@ impl NatsEndpoint {
 
     fn options(&self) -> ConnectOptions {
         let options = ConnectOptions::new().name("noetl").connection_timeout(CONNECT_TIMEOUT);
+        // Servers that a server announces have not been checked.
+        let options = options.ignore_discovered_servers();
         match &self.identity {
             Identity::Anonymous => options,
             Identity::Token(token) => options.token(token.clone()),
@@ -82,11 +90,14 @@ impl NatsEndpoint {
         }
     }
 
-    async fn connect(&self) -> Result<Client, ToolError> {
+    async fn connect(&self, egress: &Egress) -> Result<Client, ToolError> {
         let servers = self.servers.iter().map(|server| server.parse::<ServerAddr>());
         let servers = servers.collect::<Result<Vec<_>, _>>().map_err(|error| {
             ToolError::new(ErrorKind::Config, format!("nats: `url` is no NATS server: {error}"))
         })?;
+        for server in &servers {
+            check(egress, server).await?;
+        }
         self.options().connect(servers).await.map_err(|error| {
             let kind = match error.kind() {
                 ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
@@ -103,6 +114,22 @@ impl NatsEndpoint {
             super::failed(kind, &format!("cannot connect to {servers}"), &error)
         })
     }
+}
+
+/// Checks that the network policy allows all addresses of a server.
+async fn check(egress: &Egress, server: &ServerAddr) -> Result<(), ToolError> {
+    let (host, port) = (server.host(), server.port());
+    egress.check_all(host, port).await.map_err(|error| match error {
+        Unresolved::Blocked(blocked) => {
+            let message = format!("nats: {host}:{port} is not allowed: {blocked}");
+            ToolError::new(ErrorKind::Config, message)
+        }
+        Unresolved::Lookup(error) => super::failed(
+            ErrorKind::Connection,
+            &format!("cannot connect to {host}:{port}"),
+            &error,
+        ),
+    })
 }
 
 /// Splits an address into its servers without user information, and the identity it contained.
@@ -131,12 +158,17 @@ fn read_address(keys: ToolConfig<'_>, text: &str) -> Result<(Vec<String>, Identi
 }
 
 /// The connections of a worker, by server and identity.
-#[derive(Default)]
 pub(crate) struct NatsConnections {
+    egress: Egress,
     open: Mutex<BTreeMap<NatsEndpoint, Arc<OnceCell<Client>>>>,
 }
 
 impl NatsConnections {
+    /// Creates connections to servers that the network policy allows.
+    pub(crate) fn new(egress: Egress) -> Self {
+        Self { egress, open: Mutex::default() }
+    }
+
     /// Returns the cached connection, or connects. A failed attempt is repeated by the next call.
     pub(crate) async fn get(&self, place: NatsEndpoint) -> Result<Client, ToolError> {
         let cell = {
@@ -146,6 +178,47 @@ impl NatsConnections {
             }
             open.entry(place.clone()).or_default().clone()
         };
-        cell.get_or_try_init(|| place.connect()).await.cloned()
+        cell.get_or_try_init(|| place.connect(&self.egress)).await.cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::protect::credentials::FixedCredentials;
+    use crate::testing::call;
+
+    async fn read(config: Value) -> Result<NatsEndpoint, String> {
+        let stored = r#"{"type": "nats", "nats_url": "nats://broker:4222", "token": "hunter2"}"#;
+        let variable = ("NOETL_CREDENTIAL_BROKER".to_owned(), stored.to_owned());
+        let credentials = FixedCredentials::from_environment([variable]);
+        let call = call(config);
+        let keys = ToolConfig::new("nats", &call.config);
+        NatsEndpoint::read(&call, keys, &credentials).await.map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_playbook_does_not_choose_where_a_stored_token_is_sent() {
+        for (config, key) in [
+            (json!({"auth": "broker", "url": "nats://evil:4222"}), "url"),
+            (json!({"credential": "broker", "servers": "nats://evil:4222"}), "servers"),
+            (json!({"auth": {"credential": "broker"}, "server": "evil"}), "server"),
+        ] {
+            let error = read(config).await.err().expect("refused");
+            assert!(error.starts_with(&format!("nats: `{key}` differs")), "{error}");
+        }
+        let same = json!({"auth": "broker", "url": "nats://broker:4222"});
+        assert!(read(same).await.is_ok());
+        assert!(read(json!({"auth": {"token": "t"}, "url": "nats://other:4222"})).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_server_that_the_network_policy_refuses_is_not_connected_to() {
+        let place =
+            read(json!({"url": "nats://127.0.0.1:1"})).await.unwrap_or_else(|e| panic!("{e}"));
+        let refused = NatsConnections::new(Egress::Public).get(place).await.err().expect("refused");
+        assert!(refused.message.contains("is not allowed"), "{}", refused.message);
     }
 }

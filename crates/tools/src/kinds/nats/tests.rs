@@ -13,7 +13,10 @@ use crate::testing::{call, show};
 fn tool() -> Nats {
     let credential = r#"{"type": "nats", "nats_url": "nats://127.0.0.1:1"}"#;
     let variable = ("NOETL_CREDENTIAL_BROKER".to_owned(), credential.to_owned());
-    Nats::new(Arc::default(), Arc::new(FixedCredentials::from_environment([variable])))
+    Nats::new(
+        Arc::new(NatsConnections::new(crate::Egress::Any)),
+        Arc::new(FixedCredentials::from_environment([variable])),
+    )
 }
 
 /// Starts a server with a key-value bucket, an object store, and a stream with a consumer.

@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::session::{PostgresConnection, PostgresSession, SessionSettings};
 use super::target::PostgresTarget;
+use crate::protect::outgoing::Egress;
 use crate::run::keys::ToolConfig;
 
 /// The maximum number of pools kept.
@@ -51,6 +52,7 @@ impl Default for PoolLimits {
 
 /// The pools of a worker.
 pub(crate) struct Pools {
+    egress: Egress,
     by_target: Mutex<LruCache<(PostgresTarget, usize), Arc<TargetPool>>>,
 }
 
@@ -69,8 +71,9 @@ struct Idle {
 }
 
 impl Pools {
-    pub(crate) fn new() -> Self {
-        Self { by_target: Mutex::new(LruCache::new(POOLS_MAX)) }
+    /// Creates pools whose connections go to hosts that the network policy allows.
+    pub(crate) fn new(egress: Egress) -> Self {
+        Self { egress, by_target: Mutex::new(LruCache::new(POOLS_MAX)) }
     }
 
     /// Returns a connection for one call, with the call's settings applied.
@@ -99,7 +102,7 @@ impl Pools {
                 return Ok(PostgresSession::new(connection, pool, permit));
             }
         }
-        let connection = PostgresConnection::open(target).await?;
+        let connection = PostgresConnection::open(target, &self.egress).await?;
         connection.prepare_for(settings).await?;
         Ok(PostgresSession::new(connection, pool, permit))
     }

@@ -20,6 +20,7 @@ use super::pool::TargetPool;
 use super::target::{PostgresTarget, SslMode};
 use super::tls::PostgresTls;
 use super::value::{footprint, to_json};
+use crate::protect::outgoing::{Egress, Unresolved};
 use crate::run::keys::ToolConfig;
 use crate::sql::params::BoundStatement;
 use crate::sql::result::{ResultBudget, StatementResult};
@@ -73,8 +74,19 @@ pub(crate) struct PostgresConnection {
 }
 
 impl PostgresConnection {
-    pub(crate) async fn open(target: &PostgresTarget) -> Result<Self, ToolError> {
-        let config = config(target);
+    pub(crate) async fn open(target: &PostgresTarget, egress: &Egress) -> Result<Self, ToolError> {
+        let mut config = config(target);
+        if !target.is_socket() {
+            let found = egress.resolve(&target.host, target.port).await;
+            let found = found.map_err(|error| unresolved(target, &error))?;
+            // The connection goes to addresses that were checked; the host is the name to prove.
+            for (index, address) in found.iter().enumerate() {
+                if index > 0 {
+                    config.host(&target.host);
+                }
+                config.hostaddr(address.ip());
+            }
+        }
         let tls =
             PostgresTls::new(target.ssl_mode, target.ssl_root.as_deref()).map_err(|error| {
                 let message =
@@ -111,6 +123,19 @@ impl PostgresConnection {
     }
 }
 
+fn unresolved(target: &PostgresTarget, error: &Unresolved) -> ToolError {
+    let name = target.name();
+    match error {
+        Unresolved::Blocked(blocked) => {
+            ToolError::new(ErrorKind::Config, format!("{name} is not allowed: {blocked}"))
+        }
+        Unresolved::Lookup(error) => {
+            let message = format!("{name}: cannot talk to PostgreSQL: {error}");
+            ToolError::new(ErrorKind::DbConnection, message)
+        }
+    }
+}
+
 fn config(target: &PostgresTarget) -> Config {
     let mut config = Config::new();
     config.host(&target.host).port(target.port).dbname(&target.database).user(&target.user);
@@ -121,7 +146,7 @@ fn config(target: &PostgresTarget) -> Config {
     config.ssl_mode(match target.ssl_mode {
         SslMode::Disable => tokio_postgres::config::SslMode::Disable,
         // A local socket needs no encryption and has no host name to verify.
-        SslMode::Prefer if target.host.starts_with('/') => tokio_postgres::config::SslMode::Disable,
+        SslMode::Prefer if target.is_socket() => tokio_postgres::config::SslMode::Disable,
         SslMode::Prefer => tokio_postgres::config::SslMode::Prefer,
         SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
             tokio_postgres::config::SslMode::Require

@@ -2,19 +2,20 @@
 //! credential.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use noetl_model::ToolError;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::protect::credentials::{CredentialResolver, alias_within};
+use crate::protect::credentials::{CredentialResolver, alias_within, fixed_destination};
 use crate::run::call::Call;
 use crate::run::keys::{ToolConfig, scalar_text};
 use crate::sql::redact::SecretMasker;
 
-/// The protection of a connection, as in libpq's `sslmode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The protection of a connection, as in libpq's `sslmode`, from the weakest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum SslMode {
     Disable,
     /// Encrypted if the server supports it; the certificate is not verified.
@@ -53,6 +54,8 @@ const SPELLINGS: &[(&str, &[&str])] = &[
     ("sslrootcert", &["sslrootcert", "ssl_root_cert"]),
     ("application_name", &["application_name"]),
 ];
+/// The port of a server that names none.
+const PORT: &str = "5432";
 const CONNECTION_STRINGS: &[&str] = &["connection_string", "dsn", "db_url", "database_url", "url"];
 /// Settings of a connection string that are accepted and ignored.
 const IGNORED_SETTINGS: &[&str] = &[
@@ -82,18 +85,19 @@ impl PostgresTarget {
         credentials: &dyn CredentialResolver,
     ) -> Result<Self, ToolError> {
         let mut said = ConnectionParams::new();
+        let mut stored = ConnectionParams::new();
         match keys.find(&["auth", "credential", "connection"]) {
             None => {}
             Some((_, Value::String(dsn))) if is_connection_string(dsn) => {
                 said = parse(keys, dsn)?;
             }
             Some((_, Value::String(alias))) => {
-                said = of_fields(keys, &credentials.resolve(call, alias).await?)?;
+                stored = of_fields(keys, &credentials.resolve(call, alias).await?)?;
             }
             Some((_, Value::Object(fields))) => {
                 let fields = only_one(fields).unwrap_or(fields);
                 if let Some(alias) = alias_within(fields) {
-                    said = of_fields(keys, &credentials.resolve(call, alias).await?)?;
+                    stored = of_fields(keys, &credentials.resolve(call, alias).await?)?;
                 }
                 said.extend(of_fields(keys, fields)?);
             }
@@ -102,20 +106,32 @@ impl PostgresTarget {
             }
         }
         said.extend(of_keys(keys)?);
-        Self::of(keys, &said)
+        keep_stored(keys, &stored, &said)?;
+        stored.extend(said);
+        Self::of(keys, &stored)
+    }
+
+    /// True if the host is the directory of a Unix socket.
+    pub(crate) fn is_socket(&self) -> bool {
+        self.host.starts_with('/')
     }
 
     fn of(keys: ToolConfig<'_>, said: &ConnectionParams) -> Result<Self, ToolError> {
         let text = |name: &str| said.get(name).filter(|text| !text.is_empty()).cloned();
         let user = text("user").unwrap_or_else(|| "postgres".into());
-        let port = match text("port") {
-            None => 5432,
-            Some(port) => port.parse().map_err(|_| {
-                keys.error(format!("`port` must be a number from 1 to 65535, but is \"{port}\""))
-            })?,
-        };
+        let host = text("host").unwrap_or_else(|| "localhost".into());
+        let port = text("port").unwrap_or_else(|| PORT.into());
+        let port: u16 = port.parse().map_err(|_| {
+            keys.error(format!("`port` must be a number from 1 to 65535, but is \"{port}\""))
+        })?;
+        if host.starts_with('@') {
+            return Err(keys.error("`host` is an abstract socket, which is not supported"));
+        }
+        if host.starts_with('/') {
+            keys.file(Path::new(&host).join(format!(".s.PGSQL.{port}")))?;
+        }
         Ok(Self {
-            host: text("host").unwrap_or_else(|| "localhost".into()),
+            host,
             port,
             database: text("dbname").unwrap_or_else(|| "postgres".into()),
             user,
@@ -137,6 +153,39 @@ impl PostgresTarget {
     /// The server and the database, for messages.
     pub(crate) fn name(&self) -> String {
         format!("{}:{}/{}", self.host, self.port, self.database)
+    }
+}
+
+/// Checks that the password of a stored credential goes to the server it was stored for, with at
+/// least the protection it was stored with.
+fn keep_stored(
+    keys: ToolConfig<'_>,
+    stored: &ConnectionParams,
+    said: &ConnectionParams,
+) -> Result<(), ToolError> {
+    if let Some(host) = stored.get("host") {
+        let port = stored.get("port").map_or(PORT, String::as_str);
+        if said.get("host").is_some_and(|said| said != host) {
+            return Err(fixed_destination(keys, "host"));
+        }
+        if said.get("port").is_some_and(|said| said != port) {
+            return Err(fixed_destination(keys, "port"));
+        }
+    }
+    let mode = |of: &ConnectionParams| {
+        of.get("sslmode").map(|mode| ssl_mode(keys, Some(mode))).transpose()
+    };
+    if let (Some(stored), Some(said)) = (mode(stored)?, mode(said)?)
+        && said < stored
+    {
+        return Err(keys.error(
+            "`sslmode` protects less than that of the stored credential: leave `sslmode` out",
+        ));
+    }
+    let roots = |of: &ConnectionParams| of.get("sslrootcert").cloned();
+    match (roots(stored), roots(said)) {
+        (Some(stored), Some(said)) if stored != said => Err(fixed_destination(keys, "sslrootcert")),
+        (Some(_) | None, Some(_) | None) => Ok(()),
     }
 }
 
@@ -276,15 +325,28 @@ mod tests {
     use crate::testing::call;
 
     fn check(config: Value, expected: Expect) {
+        expected.assert_eq(&shown(&config));
+    }
+
+    #[track_caller]
+    fn check_text(config: &Value, expected: &str) {
+        assert_eq!(shown(config), expected, "{config}");
+    }
+
+    fn shown(config: &Value) -> String {
         let credential = r#"{"type": "postgres", "data": {"db_host": "db", "db_port": "6000", "db_user": "ada", "db_password": "hunter2", "db_name": "shop"}}"#;
         let credentials = FixedCredentials::from_environment([
             ("NOETL_CREDENTIAL_PG".to_owned(), credential.to_owned()),
+            (
+                "NOETL_CREDENTIAL_TLS".to_owned(),
+                r#"{"type": "postgres", "host": "db", "sslmode": "verify-full"}"#.to_owned(),
+            ),
             ("NOETL_CREDENTIAL_API".to_owned(), r#"{"type": "bearer", "token": "t"}"#.to_owned()),
         ]);
-        let keys = ToolConfig::new("postgres", config.as_object().expect("it is a map"));
-        let read =
-            futures::executor::block_on(PostgresTarget::read(&call(json!({})), keys, &credentials));
-        let shown = match read {
+        let call = call(config.clone());
+        let keys = ToolConfig::of_call("postgres", &call);
+        let read = futures::executor::block_on(PostgresTarget::read(&call, keys, &credentials));
+        match read {
             Ok(it) => format!(
                 "{}@{} {:?} {:?} {:?}",
                 it.user,
@@ -294,8 +356,7 @@ mod tests {
                 it.ssl_root
             ),
             Err(error) => error.to_string(),
-        };
-        expected.assert_eq(&shown);
+        }
     }
 
     #[test]
@@ -329,6 +390,37 @@ mod tests {
         check(
             json!({"connection": "postgres://noetl@localhost/d?host=/run/pg"}),
             expect!["noetl@/run/pg:5432/d None Prefer None"],
+        );
+    }
+
+    #[test]
+    fn a_playbook_does_not_choose_where_a_stored_password_is_sent() {
+        let elsewhere = |key: &str| {
+            format!(
+                "postgres: `{key}` differs from the one of the stored credential, whose secret is \
+                 sent only there: leave `{key}` out, or store a credential for the other destination"
+            )
+        };
+        for (config, key) in [
+            (json!({"auth": "pg", "host": "evil"}), "host"),
+            (json!({"auth": "pg", "hostaddr": "192.0.2.1"}), "host"),
+            (json!({"credential": "pg", "db_host": "evil"}), "host"),
+            (json!({"auth": {"credential": "pg", "host": "evil"}}), "host"),
+            (json!({"auth": {"a": {"credential": "pg", "hostname": "evil"}}}), "host"),
+            (json!({"auth": "pg", "port": 6001}), "port"),
+            (json!({"auth": "pg", "connection_string": "postgres://evil/d"}), "host"),
+            (json!({"auth": "pg", "dsn": "host=db port=1"}), "port"),
+            (json!({"auth": "pg", "url": "postgres://db:6000/d?host=/tmp/evil"}), "host"),
+        ] {
+            check_text(&config, &elsewhere(key));
+        }
+        check_text(
+            &json!({"auth": "pg", "host": "db", "port": "6000"}),
+            r#"ada@db:6000/shop Some("hunter2") Prefer None"#,
+        );
+        check_text(
+            &json!({"auth": "tls", "sslmode": "disable"}),
+            "postgres: `sslmode` protects less than that of the stored credential: leave `sslmode` out",
         );
     }
 

@@ -10,7 +10,7 @@ use crate::protect::credentials::FixedCredentials;
 use crate::testing::{call, show};
 
 fn tool() -> Postgres {
-    Postgres::new(Arc::new(Pools::new()), Arc::new(FixedCredentials::default()))
+    Postgres::new(Arc::new(Pools::new(crate::Egress::Any)), Arc::new(FixedCredentials::default()))
 }
 
 fn server() -> String {
@@ -469,5 +469,34 @@ async fn a_guarded_server_is_reached_by_tls_with_its_password_only() {
         assert!(shown.starts_with(expected), "{host} {mode} {password}: {shown}");
         assert!(!shown.contains(password), "{shown}");
         assert!(!expected.starts_with("completed") || shown.contains("\"ssl\":true"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_the_network_policy_refuses_is_not_connected_to() {
+    let credentials = Arc::new(FixedCredentials::default());
+    let tool = Postgres::new(Arc::new(Pools::new(crate::Egress::Public)), credentials);
+    for host in ["127.0.0.1", "localhost", "169.254.169.254", "::ffff:127.0.0.1", "0x7f000001"] {
+        let config = json!({"host": host, "port": 1, "query": "SELECT 1"});
+        let shown = show(&tool.run(&call(config)).await);
+        assert!(shown.starts_with("failed config") && shown.contains("is not allowed"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_socket_of_the_server_is_not_opened() {
+    let hidden = noetl_isolation::HiddenFiles::new(vec!["/srv/sockets".into()]);
+    let hidden = hidden.with_database(std::path::Path::new("/tmp/.s.PGSQL.6000"));
+    let files = crate::protect::files::FileAccess::any(hidden);
+    for (config, expected) in [
+        (json!({"host": "/srv/sockets", "query": "SELECT 1"}), "belongs to the server"),
+        (json!({"dsn": "host=/srv/../srv/sockets", "query": "SELECT 1"}), "belongs to the server"),
+        (json!({"host": "/tmp", "port": 6000, "query": "SELECT 1"}), "belongs to the server"),
+        (json!({"host": "/tmp", "port": 6001, "query": "SELECT 1"}), "cannot talk to PostgreSQL"),
+        (json!({"host": "@pg", "query": "SELECT 1"}), "abstract socket"),
+    ] {
+        let call = Call { files: files.clone(), ..call(config) };
+        let shown = show(&tool().run(&call).await);
+        assert!(shown.contains(expected), "{expected}: {shown}");
     }
 }

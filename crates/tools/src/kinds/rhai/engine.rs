@@ -3,19 +3,21 @@
 //! The engine of a thread is built once and never changed: its functions get the current call from
 //! [`with_current`], so that no call can see data of another.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use ::rhai::module_resolvers::DummyModuleResolver;
 use ::rhai::serde::{from_dynamic, to_dynamic};
 use ::rhai::{AST, Dynamic, Engine, EvalAltResult, Scope};
-use noetl_model::{Footprint, Logs, Unmeasured};
+use noetl_model::{Footprint, Logs, ToolError, Unmeasured};
+use noetl_thread_memory::held;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::functions;
 use super::requests::{self, Requests};
 use crate::process::capture::{Capture, Printed};
+use crate::run::memory::too_large;
 
 const OPERATIONS_MAX: u64 = 10_000_000;
 const STRING_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -29,7 +31,12 @@ const VARIABLES_MAX: usize = 10_000;
 const STOP_CHECK_OPERATIONS: u64 = 1024;
 const SLEEP_SLICE: Duration = Duration::from_millis(20);
 
+/// The step in which memory is reserved for the values of a script.
+const MEMORY_STEP: isize = 8 * 1024 * 1024;
+
 thread_local! {
+    /// The memory that this thread may hold before more is reserved for its call.
+    static MEMORY_LIMIT: Cell<isize> = const { Cell::new(isize::MAX) };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
@@ -37,6 +44,8 @@ thread_local! {
 struct Current {
     printed: Printed,
     requests: Requests,
+    /// The reason why the script got no more memory.
+    refusal: Option<ToolError>,
 }
 
 /// Clears the current call when dropped, also if the call panics.
@@ -45,6 +54,7 @@ struct Cleared;
 impl Drop for Cleared {
     fn drop(&mut self) {
         CURRENT.take();
+        MEMORY_LIMIT.set(isize::MAX);
     }
 }
 
@@ -82,9 +92,10 @@ impl RhaiInterpreter {
         script: &AST,
         variables: Vec<(String, Dynamic)>,
         (requests, printed): (Requests, Printed),
-    ) -> (Result<Value, Box<EvalAltResult>>, Logs) {
+    ) -> (Result<Value, ScriptFailure>, Logs) {
         let _cleared = Cleared;
-        CURRENT.set(Some(Current { printed, requests }));
+        CURRENT.set(Some(Current { printed, requests, refusal: None }));
+        MEMORY_LIMIT.set(held() + MEMORY_STEP);
         let mut scope = Scope::new();
         for (name, value) in variables {
             scope.set_or_push(name, value);
@@ -93,7 +104,41 @@ impl RhaiInterpreter {
             .engine
             .eval_ast_with_scope::<Dynamic>(&mut scope, script)
             .and_then(|value| from_dynamic::<Value>(&value));
-        (result, with_current(|current| current.printed.take()))
+        with_current(|current| {
+            let result = match current.refusal.take() {
+                Some(refusal) => Err(ScriptFailure::Memory(refusal)),
+                None => result.map_err(ScriptFailure::Script),
+            };
+            (result, current.printed.take())
+        })
+    }
+}
+
+/// The reason why a script did not end with a value.
+pub(super) enum ScriptFailure {
+    Script(Box<EvalAltResult>),
+    /// The memory of its call, or of all calls, is exhausted.
+    Memory(ToolError),
+}
+
+/// Reserves memory for the values of the running script; waits while other calls hold the memory.
+/// Returns false if the script is over.
+fn reserve_more() -> bool {
+    let requests = current_requests();
+    let wanted = held().saturating_sub(MEMORY_LIMIT.get()).max(0).saturating_add(MEMORY_STEP);
+    let reserving = requests.memory.reserve(wanted.unsigned_abs());
+    let reserved = requests.runtime.block_on(requests.stop.run_until_cancelled(reserving));
+    match reserved {
+        Some(Ok(())) => {
+            MEMORY_LIMIT.set(MEMORY_LIMIT.get().saturating_add(wanted));
+            true
+        }
+        Some(Err(limit)) => {
+            let refusal = too_large("the values of the script", &limit);
+            with_current(|current| current.refusal = Some(refusal));
+            false
+        }
+        None => false,
     }
 }
 
@@ -112,6 +157,9 @@ fn engine() -> Engine {
         .set_module_resolver(DummyModuleResolver::new())
         .disable_symbol("eval");
     engine.on_progress(|count| {
+        if held() > MEMORY_LIMIT.get() && !reserve_more() {
+            return Some("out of memory".into());
+        }
         (count % STOP_CHECK_OPERATIONS == 0 && stop().is_cancelled()).then(|| "stopped".into())
     });
     engine.on_print(|text| with_current(|current| push_line(&mut current.printed.stdout, text)));

@@ -236,3 +236,39 @@ async fn a_request_that_fails_can_be_caught() {
     )
     .await;
 }
+
+/// A script that holds more and more strings of 4 MiB, each in a variable of its own.
+fn hoard(count: usize) -> String {
+    let grown =
+        "let s = \"x\"; while s.len() < 4000000 { s += s; if s.len() >= 2097152 { break; } }\n";
+    let kept = (0..count).map(|index| format!("let a{index} = s + \"{index}\";\n"));
+    format!("{grown}{}s.len()", kept.collect::<String>())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_values_of_a_script_are_bounded_by_the_memory_of_its_call() {
+    let budget = crate::MemoryBudget::new(64 * 1024 * 1024);
+    let run = async |count: usize| {
+        let call = Call { memory: budget.call(), ..call(json!({"code": hoard(count)})) };
+        show(&rhai().run(&call).await)
+    };
+    assert_eq!(run(4).await, "completed 2097152\n");
+    let told = run(200).await;
+    let expected = "failed storage_quota: the values of the script cannot be held: it takes more \
+                    than 32 MiB of memory, the limit for one call";
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scripts_that_run_at_once_share_one_bound() {
+    let budget = crate::MemoryBudget::new(64 * 1024 * 1024);
+    let (tool, free) = (rhai(), budget.free());
+    let running = (0..16).map(async |_| {
+        let call = Call { memory: budget.call(), ..call(json!({"code": hoard(8)})) };
+        show(&tool.run(&call).await)
+    });
+    for told in futures::future::join_all(running).await {
+        assert_eq!(told, "completed 2097152\n");
+    }
+    assert_eq!(budget.free(), free, "all of it is released");
+}

@@ -5,7 +5,10 @@ use crate::protect::credentials::FixedCredentials;
 use crate::testing::{call, show};
 
 fn tool() -> SubscriptionTool {
-    SubscriptionTool::new(Arc::default(), Arc::new(FixedCredentials::default()))
+    SubscriptionTool::new(
+        Arc::new(NatsConnections::new(crate::Egress::Any)),
+        Arc::new(FixedCredentials::default()),
+    )
 }
 
 /// Starts a server with three orders in a stream, and a consumer of them.

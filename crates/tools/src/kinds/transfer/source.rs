@@ -57,7 +57,7 @@ impl TransferSource {
             "duckdb" => Ok(TransferSource::Duckdb {
                 query: query(keys, Dialect::Duckdb).await?,
                 engine: of.duckdb.clone(),
-                place: DatabaseLocation::read(keys)?,
+                place: DatabaseLocation::read(keys, &call.memory)?,
             }),
             "http" => {
                 let answer = of.http.json(call, keys).await?;

@@ -57,7 +57,7 @@ impl TransferTarget {
             "duckdb" => Ok(TransferTarget::Duckdb {
                 table: TargetTable::read(keys, own, mode)?,
                 engine: of.duckdb.clone(),
-                place: DatabaseLocation::read(own)?,
+                place: DatabaseLocation::read(own, &call.memory)?,
             }),
             "file" | "csv" | "jsonl" if mode == WriteMode::Upsert => {
                 Err(keys

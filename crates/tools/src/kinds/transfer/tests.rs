@@ -13,7 +13,7 @@ fn tool() -> Transfer {
     let credentials: Arc<dyn CredentialResolver> = Arc::new(FixedCredentials::default());
     let outgoing = Arc::new(Outgoing::new(Egress::Any, false));
     Transfer {
-        pools: Arc::new(Pools::new()),
+        pools: Arc::new(Pools::new(crate::Egress::Any)),
         duckdb: Arc::new(Engine::new(settings.duckdb_library, settings.library_places)),
         http: Http::new(outgoing, credentials.clone()),
         credentials,
@@ -45,7 +45,10 @@ async fn sqlite(path: &Path, query: &str) -> Value {
 async fn postgres(query: &str) -> Value {
     let url = PostgresServer::shared().url("postgres");
     let credentials = Arc::new(FixedCredentials::default());
-    let tool = crate::kinds::postgres::Postgres::new(Arc::new(Pools::new()), credentials);
+    let tool = crate::kinds::postgres::Postgres::new(
+        Arc::new(Pools::new(crate::Egress::Any)),
+        credentials,
+    );
     let config = json!({"connection_string": url, "query": query, "as_objects": false});
     match tool.run(&call(config)).await.outcome {
         Outcome::Completed { output } => output["rows"].clone(),

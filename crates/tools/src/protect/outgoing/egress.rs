@@ -9,18 +9,24 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use thiserror::Error;
 use url::{Host, Url};
 
+use super::metadata;
+
 /// The addresses to which a worker connects on behalf of a playbook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Egress {
-    /// All addresses, for a worker whose owner trusts the authors of the playbooks.
+    /// All addresses except metadata services, for a worker whose owner trusts the authors of the
+    /// playbooks.
     Any,
+    /// All addresses; of the metadata services, those named by the worker's owner.
+    AnyAnd(Arc<[EgressRule]>),
     /// Only addresses of the public internet.
     Public,
     /// Addresses of the public internet, and the exceptions named by the worker's owner.
     PublicAnd(Arc<[EgressRule]>),
 }
 
-/// A network or host that is allowed although it is not on the public internet.
+/// A network or host that is allowed although it is not on the public internet. A metadata service is
+/// allowed only by its own address or name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EgressRule {
     Network {
@@ -78,6 +84,15 @@ impl EgressRule {
         }
     }
 
+    /// True if the rule names this one address.
+    fn is_address(&self, given: IpAddr) -> bool {
+        match self {
+            Self::Network { address: IpAddr::V4(_), bits: 32 }
+            | Self::Network { address: IpAddr::V6(_), bits: 128 } => self.has_address(given),
+            Self::Network { .. } | Self::Host(_) => false,
+        }
+    }
+
     fn has_name(&self, name: &str) -> bool {
         match self {
             Self::Network { .. } => false,
@@ -97,6 +112,19 @@ pub(crate) enum Blocked {
     UserInfo,
     #[error("the host is not on the public internet; NOETL_EGRESS_ALLOW names exceptions")]
     Address,
+    #[error(
+        "the host is a metadata service of a cloud; NOETL_EGRESS_ALLOW allows it by its own address"
+    )]
+    Metadata,
+}
+
+/// The reason why a host has no address to connect to.
+#[derive(Debug, Error)]
+pub(crate) enum Unresolved {
+    #[error(transparent)]
+    Blocked(#[from] Blocked),
+    #[error("failed to lookup address information: {0}")]
+    Lookup(#[from] std::io::Error),
 }
 
 impl Egress {
@@ -106,45 +134,87 @@ impl Egress {
             return Err(Blocked::Scheme);
         }
         let host = url.host().ok_or(Blocked::NoHost)?;
-        if *self == Egress::Any {
-            return Ok(());
-        }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Blocked::UserInfo);
         }
-        let is_allowed = match host {
-            Host::Ipv4(address) => self.allows(address.into()),
-            Host::Ipv6(address) => self.allows(address.into()),
-            Host::Domain(_) => true,
-        };
-        if is_allowed { Ok(()) } else { Err(Blocked::Address) }
+        match host {
+            Host::Ipv4(address) => self.check_address("", address.into()),
+            Host::Ipv6(address) => self.check_address("", address.into()),
+            Host::Domain(name) => self.check_name(name),
+        }
     }
 
     fn exceptions(&self) -> &[EgressRule] {
         match self {
             Egress::Any | Egress::Public => &[],
-            Egress::PublicAnd(exceptions) => exceptions,
+            Egress::AnyAnd(exceptions) | Egress::PublicAnd(exceptions) => exceptions,
         }
     }
 
-    fn allows(&self, address: IpAddr) -> bool {
+    fn is_any(&self) -> bool {
+        match self {
+            Egress::Any | Egress::AnyAnd(_) => true,
+            Egress::Public | Egress::PublicAnd(_) => false,
+        }
+    }
+
+    /// Checks a host name before it is resolved.
+    fn check_name(&self, name: &str) -> Result<(), Blocked> {
+        if metadata::has_name(name) && !self.trusts(name) {
+            return Err(Blocked::Metadata);
+        }
+        Ok(())
+    }
+
+    /// Checks an address of a host; the host is empty if there is only the address.
+    pub(crate) fn check_address(&self, host: &str, address: IpAddr) -> Result<(), Blocked> {
+        if metadata::has_address(address) {
+            let is_named = self.exceptions().iter().any(|it| it.is_address(address))
+                || (metadata::has_name(host) && self.trusts(host));
+            return if is_named { Ok(()) } else { Err(Blocked::Metadata) };
+        }
         let is_public = match address {
             IpAddr::V4(address) => is_public_v4(address),
             IpAddr::V6(address) => is_public_v6(address),
         };
-        *self == Egress::Any
+        let is_allowed = self.is_any()
             || is_public
             || self.exceptions().iter().any(|exception| exception.has_address(address))
-    }
-
-    /// True if a connection to an address of a host is allowed.
-    pub(crate) fn allows_host(&self, host: &str, address: IpAddr) -> bool {
-        self.allows(address) || self.trusts(host)
+            || self.trusts(host);
+        if is_allowed { Ok(()) } else { Err(Blocked::Address) }
     }
 
     /// True if a host name may resolve to any address.
     fn trusts(&self, name: &str) -> bool {
         self.exceptions().iter().any(|exception| exception.has_name(name))
+    }
+
+    /// Resolves a host, and returns the addresses that may be connected to; fails if there is none.
+    pub(crate) async fn resolve(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, Unresolved> {
+        self.check_name(host)?;
+        let mut refusal = Blocked::Address;
+        let mut allowed = Vec::new();
+        for found in tokio::net::lookup_host((host, port)).await? {
+            match self.check_address(host, found.ip()) {
+                Ok(()) => allowed.push(found),
+                Err(blocked) => refusal = blocked,
+            }
+        }
+        if allowed.is_empty() { Err(refusal.into()) } else { Ok(allowed) }
+    }
+
+    /// Resolves a host for a client that resolves it again; fails unless all its addresses may be
+    /// connected to.
+    pub(crate) async fn check_all(&self, host: &str, port: u16) -> Result<(), Unresolved> {
+        self.check_name(host)?;
+        for found in tokio::net::lookup_host((host, port)).await? {
+            self.check_address(host, found.ip())?;
+        }
+        Ok(())
     }
 }
 
@@ -164,17 +234,11 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let egress = self.egress.clone();
         Box::pin(async move {
-            let found: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let is_trusted = egress.trusts(name.as_str());
-            let allowed: Vec<SocketAddr> = found
-                .into_iter()
-                .filter(|address| is_trusted || egress.allows(address.ip()))
-                .collect();
-            if allowed.is_empty() {
-                return Err(Blocked::Address.into());
+            match egress.resolve(name.as_str(), 0).await {
+                Ok(allowed) => Ok(Box::new(allowed.into_iter()) as Addrs),
+                Err(Unresolved::Blocked(blocked)) => Err(blocked.into()),
+                Err(Unresolved::Lookup(error)) => Err(error.into()),
             }
-            Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }
 }
@@ -272,8 +336,58 @@ mod tests {
             "[::127.0.0.1]",
             "①②⑦.0.0.1",
         ] {
-            assert_eq!(check(&format!("http://{host}/")), Err(Blocked::Address), "{host}");
+            let url = format!("http://{host}/");
+            let blocked = check(&url).expect_err(host);
+            assert!(matches!(blocked, Blocked::Address | Blocked::Metadata), "{host}");
         }
+    }
+
+    #[test]
+    fn every_spelling_of_a_metadata_service_is_blocked_unless_it_is_named() {
+        let hosts = [
+            "169.254.169.254",
+            "2852039166",
+            "0xA9FEA9FE",
+            "0251.0376.0251.0376",
+            "169.254.43518",
+            "169.254.169.254.",
+            "[::ffff:169.254.169.254]",
+            "[::ffff:a9fe:a9fe]",
+            "[64:ff9b::a9fe:a9fe]",
+            "[2002:a9fe:a9fe::]",
+            "①⑥⑨.254.169.254",
+            "169.254.170.2",
+            "100.100.100.200",
+            "192.0.0.192",
+            "168.63.129.16",
+            "[fd00:ec2::254]",
+            "metadata.google.internal",
+            "METADATA.google.internal.",
+        ];
+        let wide = ["0.0.0.0/0", "::/0", "169.254.0.0/16"].map(|it| it.parse().unwrap());
+        let any = Egress::AnyAnd(Arc::new(wide.clone()));
+        for egress in [Egress::Any, any, Egress::Public, Egress::PublicAnd(Arc::new(wide))] {
+            for host in hosts {
+                let url = format!("http://{host}/").parse().unwrap();
+                assert_eq!(egress.check_url(&url), Err(Blocked::Metadata), "{host} {egress:?}");
+            }
+        }
+        let named = ["169.254.169.254", "metadata.google.internal"].map(|it| it.parse().unwrap());
+        let named = Egress::AnyAnd(Arc::new(named));
+        for host in ["169.254.169.254", "[::ffff:a9fe:a9fe]", "metadata.google.internal"] {
+            let url = format!("http://{host}/").parse().unwrap();
+            assert_eq!(named.check_url(&url), Ok(()), "{host}");
+        }
+        let other = "http://100.100.100.200/".parse().unwrap();
+        assert_eq!(named.check_url(&other), Err(Blocked::Metadata));
+    }
+
+    #[test]
+    fn a_trusted_name_does_not_lead_to_a_metadata_service() {
+        let egress = Egress::PublicAnd(Arc::new(["db.internal".parse().unwrap()]));
+        let check = |address: &str| egress.check_address("db.internal", address.parse().unwrap());
+        assert_eq!(check("10.0.0.1"), Ok(()));
+        assert_eq!(check("169.254.169.254"), Err(Blocked::Metadata));
     }
 
     #[test]
@@ -289,7 +403,15 @@ mod tests {
     fn other_schemes_and_users_are_blocked() {
         assert_eq!(check("file:///etc/passwd"), Err(Blocked::Scheme));
         assert_eq!(check("gopher://1.1.1.1/"), Err(Blocked::Scheme));
-        assert_eq!(check("http://user@1.1.1.1/"), Err(Blocked::UserInfo));
+        for egress in [Egress::Any, Egress::Public] {
+            for url in ["http://user@1.1.1.1/", "http://:p@1.1.1.1/", "http://a:b@localhost/"] {
+                assert_eq!(
+                    egress.check_url(&url.parse().unwrap()),
+                    Err(Blocked::UserInfo),
+                    "{url}"
+                );
+            }
+        }
     }
 
     #[test]
@@ -300,7 +422,7 @@ mod tests {
         for host in ["10.1.2.3", "192.168.7.7", "[fd12::1]", "[::ffff:10.1.2.3]", "1.1.1.1"] {
             assert_eq!(check(host), Ok(()), "{host}");
         }
-        for host in ["10.2.0.1", "192.168.7.8", "[fe80::1]", "169.254.169.254", "127.0.0.1"] {
+        for host in ["10.2.0.1", "192.168.7.8", "[fe80::1]", "127.0.0.1"] {
             assert_eq!(check(host), Err(Blocked::Address), "{host}");
         }
     }
