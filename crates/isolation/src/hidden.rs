@@ -42,12 +42,12 @@ impl HiddenFiles {
     /// True if a path without links is hidden.
     pub fn hides(&self, real: &Path) -> bool {
         real_paths(&self.paths).any(|hidden| real.starts_with(hidden))
-            || real_paths(&self.databases).any(|database| is_part(&database, real))
+            || self.databases().any(|database| is_part(&database, real))
     }
 
     /// True if a directory without links is above a hidden path, also one that does not exist yet.
     pub fn is_above(&self, real: &Path) -> bool {
-        let mut all = real_paths(&self.paths).chain(real_paths(&self.databases));
+        let mut all = real_paths(&self.paths).chain(self.databases());
         all.any(|hidden| hidden != real && hidden.starts_with(real))
     }
 
@@ -76,7 +76,7 @@ impl HiddenFiles {
     pub fn present(&self) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> =
             self.paths.iter().filter_map(|it| it.canonicalize().ok()).collect();
-        for database in real_paths(&self.databases) {
+        for database in self.databases() {
             let beside = database.parent().map(entries).unwrap_or_default();
             found.extend(beside.into_iter().filter(|path| is_part(&database, path)));
         }
@@ -84,6 +84,15 @@ impl HiddenFiles {
         // A path below another one is hidden with it.
         found.dedup_by(|later, earlier| later.starts_with(earlier));
         found
+    }
+
+    /// Returns the databases under both of their names: if one is a link, its journal is beside the
+    /// file, its key and token beside the link.
+    fn databases(&self) -> impl Iterator<Item = PathBuf> {
+        let beside = self.databases.iter().filter_map(|database| {
+            Some(resolve_path(database.parent()?).ok()?.join(database.file_name()?))
+        });
+        real_paths(&self.databases).chain(beside)
     }
 
     /// Returns the paths that together hold everything below some directories except hidden files,
@@ -197,6 +206,17 @@ mod tests {
         check(&place, "elsewhere/x", false);
         symlink(place.root.join("elsewhere"), place.root.join("later")).unwrap();
         check(&place, "elsewhere/x", true);
+    }
+
+    #[test]
+    fn the_files_beside_a_database_that_is_a_link_are_hidden_in_both_directories() {
+        let place = place();
+        fs::create_dir(place.root.join("home")).unwrap();
+        symlink(place.root.join("work/a.db"), place.root.join("home/link.db")).unwrap();
+        let hidden = HiddenFiles::default().with_database(&place.root.join("home/link.db"));
+        let is_hidden = |name: &str| hidden.hides(&place.root.join(name));
+        assert!(is_hidden("home/link.db.key") && is_hidden("work/a.db-wal"));
+        assert!(!is_hidden("work/link.db.key") && !is_hidden("home/a.db-wal"));
     }
 
     #[test]

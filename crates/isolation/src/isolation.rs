@@ -45,7 +45,7 @@ enum ProgramStart {
     /// The specification names the files that were hidden when it was made.
     Launcher {
         launcher: PathBuf,
-        spec: LaunchSpec,
+        spec: Box<LaunchSpec>,
         hidden: HiddenFiles,
     },
 }
@@ -152,7 +152,7 @@ impl Isolation {
             ..spec
         };
         let (launcher, hidden) = (launcher.to_owned(), settings.hidden.clone());
-        let start = ProgramStart::Launcher { launcher, spec, hidden };
+        let start = ProgramStart::Launcher { launcher, spec: Box::new(spec), hidden };
         Self { start: Arc::new(start), report: Arc::new(report), mode: settings.mode }
     }
 
@@ -213,7 +213,7 @@ impl Isolation {
                 let search = environment.get("PATH").map_or(PATH_DEFAULT, String::as_str);
                 find_program(program, search, cwd.unwrap_or(Path::new(".")))?;
                 let hidden = hidden.present();
-                let spec = LaunchSpec { mark: random_mark(), hidden, ..spec.clone() };
+                let spec = LaunchSpec { mark: random_mark(), hidden, ..(**spec).clone() };
                 let text = serde_json::to_string(&spec).expect("a specification is JSON");
                 let mut command = Command::new(launcher);
                 command.arg(LAUNCHER_COMMAND).arg(text).arg(program).args(arguments).env_clear();

@@ -189,7 +189,7 @@ mod tests {
             for alias in [json!({"credential": "grant"}), json!({"source": "x", "key": "grant"})] {
                 let mut auth = alias;
                 auth[*key] = json!("https://evil.example/token");
-                let error = read(auth).await.err().expect("refused");
+                let error = read(auth).await.expect_err("refused");
                 assert!(error.starts_with(&format!("http: `{key}` differs")), "{error}");
             }
         }

@@ -79,8 +79,6 @@ impl NatsEndpoint {
 
     fn options(&self) -> ConnectOptions {
         let options = ConnectOptions::new().name("noetl").connection_timeout(CONNECT_TIMEOUT);
-        // Servers that a server announces have not been checked.
-        let options = options.ignore_discovered_servers();
         match &self.identity {
             Identity::Anonymous => options,
             Identity::Token(token) => options.token(token.clone()),
@@ -98,7 +96,12 @@ impl NatsEndpoint {
         for server in &servers {
             check(egress, server).await?;
         }
-        self.options().connect(servers).await.map_err(|error| {
+        let options = match egress.is_any() {
+            true => self.options(),
+            // Servers that a server announces have not been checked.
+            false => self.options().ignore_discovered_servers(),
+        };
+        options.connect(servers).await.map_err(|error| {
             let kind = match error.kind() {
                 ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
                     ErrorKind::Auth
@@ -218,7 +221,7 @@ mod tests {
     async fn a_server_that_the_network_policy_refuses_is_not_connected_to() {
         let place =
             read(json!({"url": "nats://127.0.0.1:1"})).await.unwrap_or_else(|e| panic!("{e}"));
-        let refused = NatsConnections::new(Egress::Public).get(place).await.err().expect("refused");
+        let refused = NatsConnections::new(Egress::Public).get(place).await.expect_err("refused");
         assert!(refused.message.contains("is not allowed"), "{}", refused.message);
     }
 }

@@ -151,7 +151,8 @@ impl Egress {
         }
     }
 
-    fn is_any(&self) -> bool {
+    /// True if the policy restricts nothing except metadata services.
+    pub(crate) fn is_any(&self) -> bool {
         match self {
             Egress::Any | Egress::AnyAnd(_) => true,
             Egress::Public | Egress::PublicAnd(_) => false,
