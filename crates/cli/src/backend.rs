@@ -179,7 +179,9 @@ pub(crate) async fn open(
     let path = database::path_of(&args.database, config);
     match database::open_or_served(&path, config).await? {
         Opened::Ours(store) => Ok(Box::new(Session::on(store, &path, workers, config).await?)),
-        Opened::ServedAt(url) => Ok(Box::new(Remote::new(url, NamedBy::Database, config)?)),
+        Opened::ServedAt(url) => {
+            Ok(Box::new(Remote::beside(&path, url, NamedBy::Database, config)?))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod environment;
 pub(crate) mod file;
 mod kind;
 pub(crate) mod settings;
+mod sockets;
 mod token;
 pub(crate) mod trust;
 
@@ -29,7 +30,7 @@ use crate::input::nearest::nearest;
 use crate::show::failure::Failure;
 pub(crate) use environment::Environment;
 use file::SettingsFile;
-use settings::{Row, Secrecy, Setting, TABLE};
+use settings::{Row, Secrecy, Setting, TABLE, TOKEN_ACCESS};
 pub(crate) use token::NamedBy;
 use trust::{TrustLevel, TrustList, Withheld};
 
@@ -374,6 +375,11 @@ impl Config {
         self.text(Setting::Token)
     }
 
+    /// True if a server requires a token also from requests of this machine.
+    pub(crate) fn requires_token(&self) -> bool {
+        self.text(Setting::ServerAccess) == Some(TOKEN_ACCESS)
+    }
+
     /// Returns the name under which this command acts: the user's login name.
     pub(crate) fn actor(&self) -> Option<Actor> {
         let names = ["NOETL_ACTOR", "USER", "LOGNAME", "USERNAME"];
@@ -500,10 +506,20 @@ impl Config {
             files.iter().filter_map(|&setting| self.text(setting)).map(PathBuf::from).collect();
         let named = TABLE.iter().filter_map(|row| secret_file(row, &self.environment));
         files.extend(named.map(PathBuf::from));
-        // A host that begins with a slash is a directory of sockets.
-        let sockets = self.text(Setting::PostgresHost).filter(|host| host.starts_with('/'));
-        files.extend(sockets.map(PathBuf::from));
+        files.extend(self.postgres_sockets());
         files
+    }
+
+    /// Returns the sockets of the PostgreSQL server, or their directories.
+    fn postgres_sockets(&self) -> Vec<PathBuf> {
+        let urls = [Setting::PostgresUrl, Setting::PostgresShards, Setting::ServerSqlDsn];
+        let urls = urls.into_iter().filter_map(|setting| self.text(setting));
+        let mut found: Vec<PathBuf> = urls.flat_map(sockets::of_urls).collect();
+        if let Some(host) = self.text(Setting::PostgresHost) {
+            let port = self.text(Setting::PostgresPort).expect("it has a default");
+            found.extend(sockets::of_host(host, port));
+        }
+        found
     }
 
     /// Returns the name of this machine, or `localhost` if it is unknown.

@@ -5,6 +5,7 @@ pub(crate) mod embedded;
 pub(crate) mod intake;
 pub(crate) mod isolation;
 pub(crate) mod keys;
+pub(crate) mod local_token;
 pub(crate) mod logging;
 pub(crate) mod network;
 pub(crate) mod notices;

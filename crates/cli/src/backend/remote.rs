@@ -24,6 +24,7 @@ use super::{
 };
 use crate::config::{Config, NamedBy};
 use crate::show::failure::Failure;
+use crate::wiring::local_token;
 
 /// How long one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);
@@ -41,7 +42,17 @@ pub(crate) struct Remote {
 impl Remote {
     /// Connects to a server with the configured token and CA.
     pub(crate) fn new(url: Url, named: NamedBy, config: &Config) -> Result<Self, Failure> {
-        let token = config.token_for(&url, named)?.map(str::to_owned);
+        Self::beside(&config.database(), url, named, config)
+    }
+
+    /// Connects to a server, which may have this database open.
+    pub(crate) fn beside(
+        database: &Path,
+        url: Url,
+        named: NamedBy,
+        config: &Config,
+    ) -> Result<Self, Failure> {
+        let token = local_token::for_client(&url, named, database, config)?;
         Self::with_token(url, token, config)
     }
 

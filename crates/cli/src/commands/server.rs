@@ -1,11 +1,12 @@
 //! `noetl server`: serves the HTTP API, with an embedded worker unless told otherwise.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use noetl_app::{App, AppSettings, BrokerUrl, deliver_feeds, run_bulk_jobs};
-use noetl_server::{AppState, serve};
+use noetl_server::{AppState, Authentication, Scope, ServerSettings, Token, serve};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,7 @@ use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 use crate::wiring::database::Announcement;
 use crate::wiring::isolation;
+use crate::wiring::local_token;
 use crate::wiring::network;
 use crate::wiring::server_parts::{self, Sharing, worker_of_process};
 use crate::wiring::statements::SqlByHand;
@@ -64,12 +66,13 @@ pub(super) async fn serve_beside(
         .map_err(Failure::broken)?;
     let address = listener.local_addr()?;
     let nats_url = args.nats.clone().or_else(|| config.variable("NOETL_NATS_URL"));
-    let settings = network::settings(address, args.insecure, config)?;
+    let mut settings = network::settings(address, args.insecure, config)?;
     let broker_url = nats_url.clone().map(BrokerUrl);
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let (parts, history) = server_parts::build(args, address, config).await?;
     let url = format!("{scheme}://{}", reachable(address));
     let base = url.clone();
+    let token_file = require_token(&mut settings, &parts.sharing, config)?;
     let (id, announced, database) = match &parts.sharing {
         Sharing::Alone { database } => {
             let announced = Announcement::new(database, &url);
@@ -106,9 +109,7 @@ pub(super) async fn serve_beside(
     let stop = stopped()?;
     let loops = app_loops(state.app(), &holder.to_string(), &stop);
     terminal.say(format!("listening on {scheme}://{address}, history in {history}"));
-    if state.shows_pages() {
-        terminal.say(format!("web interface: {base}/ui/"));
-    }
+    tell_access(terminal, token_file.as_deref(), state.shows_pages().then_some(&*base));
     let served = match listening(Serving { url: &base, app: session.app() }, terminal).await {
         Ok(()) => {
             let beside = beside(session.app(), terminal, stop.clone());
@@ -134,6 +135,40 @@ fn app_loops(app: &App, holder: &str, stop: &CancellationToken) -> [JoinHandle<(
         tokio::spawn(run_bulk_jobs(of_jobs.0, of_jobs.1, of_jobs.2)),
         tokio::spawn(async move { retaining.run_retention(holder, stop).await }),
     ]
+}
+
+/// Prints where the token is and where the web interface is, if there are any.
+fn tell_access(terminal: &mut Terminal, token_file: Option<&Path>, pages: Option<&str>) {
+    if let Some(file) = token_file {
+        let file = file.display();
+        terminal.say(format!(
+            "the token is in {file}: commands of this user send it, the web interface asks for it"
+        ));
+    }
+    if let Some(base) = pages {
+        terminal.say(format!("web interface: {base}/ui/"));
+    }
+}
+
+/// Requires the token beside the embedded database if `server.access` wants one and none is
+/// configured. Returns its file.
+fn require_token(
+    settings: &mut ServerSettings,
+    sharing: &Sharing,
+    config: &Config,
+) -> Result<Option<PathBuf>, Failure> {
+    match (&settings.access, config.requires_token(), sharing) {
+        (Authentication::Tokens(_), _, _) | (Authentication::Open, false, _) => Ok(None),
+        (Authentication::Open, true, Sharing::Alone { database }) => {
+            let token = local_token::of_database(database)?;
+            settings.access = Authentication::Tokens(vec![Token::new(&token, Scope::ALL)]);
+            Ok(Some(local_token::file_of(database)))
+        }
+        (Authentication::Open, true, Sharing::WithOthers) => {
+            let error = anyhow!("`server.access` is `token`, and this server has no token");
+            Err(Failure::bad_input(error).help("set NOETL_API_TOKEN or NOETL_API_TOKENS"))
+        }
+    }
 }
 
 /// Returns the address at which this machine reaches a server that listens at `address`.

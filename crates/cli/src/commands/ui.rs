@@ -10,7 +10,7 @@ use crate::backend::{self, answers, page_of};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
-use crate::wiring::database;
+use crate::wiring::{database, local_token};
 
 /// Programs that open an address in the user's browser.
 const OPENERS: &[&str] = &["xdg-open", "open"];
@@ -21,6 +21,10 @@ pub(crate) async fn ui(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     if let Some(server) = running(args, config)? {
+        let database = database::path_of(&args.client.database, config);
+        if let Some(file) = local_token::file_for(&server, &database) {
+            terminal.say(format!("the token to sign in with is in {}", file.display()));
+        }
         show(&page_of(server.as_str(), args.execution), args.no_browser, config, terminal);
         return Ok(Exit::Completed);
     }

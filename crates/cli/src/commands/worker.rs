@@ -17,6 +17,7 @@ use crate::config::{Config, NamedBy};
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
 use crate::wiring::isolation;
+use crate::wiring::local_token;
 use crate::wiring::network::client_tls;
 use crate::wiring::server_parts::worker_of_process;
 use crate::wiring::tools::Tools;
@@ -30,7 +31,7 @@ pub(crate) async fn worker(
         Some(url) => (url.clone(), NamedBy::Flag),
         None => (config.server_or_usual(), NamedBy::Settings),
     };
-    let token = config.token_for(&server, named)?.map(str::to_owned);
+    let token = local_token::for_client(&server, named, &config.database(), config)?;
     let tls = client_tls(config)?;
     let control = RemoteControl::with_tls(server.clone(), token, &tls);
     let control = control.map_err(Failure::broken)?;

@@ -28,6 +28,7 @@ pub(crate) enum Setting {
     ServerClientCa,
     ServerClientCert,
     ServerClientKey,
+    ServerAccess,
     ServerTokens,
     ServerTokensFile,
     ServerInternalToken,
@@ -134,6 +135,8 @@ const DRAIN: Kind = Kind::Number { min: 0, max: 3600 };
 const LOG_BYTES: Kind = Kind::Number { min: 0, max: 1_099_511_627_776 };
 const CONNECTIONS: Kind = Kind::Number { min: 0, max: 10_000 };
 /// A boolean, in the spellings of environment variables.
+/// The value of `server.access` that requires a token.
+pub(crate) const TOKEN_ACCESS: &str = "token";
 const SWITCH: Kind = Kind::OneOf(&["true", "false", "1", "0", "yes", "no", "on", "off"]);
 /// A limit of a step's processes; 0 for none.
 const STEP_LIMIT: Kind = Kind::Number { min: 0, max: 1_000_000_000 };
@@ -179,6 +182,9 @@ pub(crate) const TABLE: &[Row] = &[
         "a PEM file with the certificate that clients and workers present"),
     row(Setting::ServerClientKey, "server.client_key", "NOETL_TLS_CLIENT_KEY", Kind::Text, None, Shown,
         "a PEM file with the private key of `server.client_cert`"),
+    row(Setting::ServerAccess, "server.access", "NOETL_SERVER_ACCESS", Kind::OneOf(&["open", TOKEN_ACCESS]),
+        Some("open"), Shown,
+        "`token` to require a token on this machine as well; a server with an embedded database creates one beside it, which commands of the same user send"),
     row(Setting::ServerTokens, "server.tokens", "NOETL_API_TOKENS", Kind::Text, None, Masked,
         "tokens with their scopes, such as `read=TOKEN run+work=sha256:DIGEST`"),
     row(Setting::ServerTokensFile, "server.tokens_file", "NOETL_API_TOKENS_FILE", Kind::Text, None, Shown,

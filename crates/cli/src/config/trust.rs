@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use sha2::{Digest as _, Sha256};
 
 use super::file::{CONTEXTS, SettingsFile};
-use super::settings::Setting;
+use super::settings::{Setting, TOKEN_ACCESS};
 use crate::show::failure::Failure;
 
 /// The settings that any project file may set: none of them names a program, a server, a place for
@@ -74,7 +74,7 @@ impl Withheld {
             return None;
         }
         let keys = guarded(content);
-        content.values.retain(|setting, _| OF_EVERY_PROJECT.contains(setting));
+        content.values.retain(|setting, value| is_of_every_project(*setting, value));
         content.contexts.clear();
         (!keys.is_empty()).then(|| Self { path: path.to_owned(), keys, standing })
     }
@@ -99,9 +99,18 @@ impl fmt::Display for Withheld {
     }
 }
 
+/// True if any project file may set a setting to this value. Requiring a token protects, so any file
+/// may ask for it, and none may turn it off.
+fn is_of_every_project(setting: Setting, value: &str) -> bool {
+    OF_EVERY_PROJECT.contains(&setting)
+        || (setting == Setting::ServerAccess && value == TOKEN_ACCESS)
+}
+
 /// Returns the keys of a file that only a trusted project file may set.
 pub(crate) fn guarded(content: &SettingsFile) -> Vec<String> {
-    let values = content.values.keys().filter(|setting| !OF_EVERY_PROJECT.contains(setting));
+    let values =
+        content.values.iter().filter(|(setting, value)| !is_of_every_project(**setting, value));
+    let values = values.map(|(setting, _)| setting);
     let contexts = content.contexts.keys().map(|name| format!("{CONTEXTS}.{name}"));
     values.map(|setting| setting.row().key.to_owned()).chain(contexts).collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use noetl_model::{Attempt, ExecutionId, Outcome, StepName, ToolError, ToolKind};
 use noetl_server::{Statement, Statements};
-use noetl_tools::{Call, CallMemory, Registry, ToolSettings, UsedCredentials};
+use noetl_tools::{Call, CallMemory, Egress, Registry, ToolSettings, UsedCredentials};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,8 @@ pub(crate) struct SqlByHand {
 
 impl SqlByHand {
     pub(crate) fn on(dsn: String, settings: ToolSettings) -> Self {
+        // The network policy is for playbooks; administrators have named these databases.
+        let settings = ToolSettings { egress: Egress::Any, ..settings };
         Self { dsn, tools: Registry::standard(settings) }
     }
 }

@@ -31,6 +31,7 @@ mod isolation;
 mod kill;
 mod leaks;
 mod lint;
+mod local_token;
 mod machine;
 mod memory;
 mod notifications;

@@ -1,8 +1,8 @@
 //! Commands for existing workers, identified by the event that issued them.
 
-use axum::{Extension, Json};
 use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::{Extension, Json};
 use noetl_api::AnyId;
 use noetl_app::{IssuedCommandError, SecretInputs};
 use noetl_compat::{ClaimRequest, ClaimedCommand};
