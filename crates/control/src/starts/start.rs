@@ -235,8 +235,9 @@ impl Control {
         input: &StartInput,
     ) -> Result<PendingAppend, StartError> {
         let now = self.parts.stamps.now();
+        let mut fetched = Fetched::default();
         let decision = self
-            .satisfy(LogPart::stored(execution, Seq::ZERO), &mut Fetched::default(), |asked| {
+            .satisfy(LogPart::stored(execution, Seq::ZERO), &mut fetched, |asked| {
                 start(execution, reference, input, self.given(playbook, asked, now))
             })
             .await?;
@@ -249,6 +250,7 @@ impl Control {
         let stamps = &self.parts.stamps;
         let drafted =
             PendingAppend::opening(execution, first, (now, stamps)).and_then(|mut draft| {
+                fetched.made.values().for_each(|made| draft.offer(made));
                 events.try_for_each(|event| draft.record(event, playbook, stamps)).map(|()| draft)
             });
         drafted.map_err(|illegal| {

@@ -47,7 +47,8 @@ impl LogPart<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Fetched {
     pub(crate) loaded: Loaded,
-    /// Computed outputs of loops, which must be stored with the event that refers to them.
+    /// Computed outputs of loops and reused outputs, which must be stored with the event that refers
+    /// to them.
     pub(crate) made: Unstored,
 }
 
@@ -121,7 +122,7 @@ impl Control {
                     }
                 }
                 Err(Needs::Output(lookup)) => {
-                    let found = self.cached_output(log.execution, lookup).await?;
+                    let found = self.cached_output(log.execution, lookup, fetched).await?;
                     fetched.loaded.outputs.insert(lookup.key, found);
                 }
                 Err(Needs::Loop(end)) => {

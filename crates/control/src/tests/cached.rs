@@ -1,6 +1,10 @@
 //! Tests of `cache`: outputs that later executions reuse.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
 use noetl_model::{Event, ReusedOutput};
+use noetl_store::{Access, Append, AppendError, EventLog as _, StoreError, Wrapper};
 use serde_json::json;
 
 use super::*;
@@ -15,6 +19,36 @@ workflow:
 
 fn customer(name: &str) -> Map<String, Value> {
     json!({ "customer": name }).as_object().expect("a map").clone()
+}
+
+/// A store that notes which execution stored which large values.
+struct OwnerStore {
+    store: Arc<MemoryStore>,
+    owned: Mutex<BTreeSet<(ExecutionId, Digest)>>,
+}
+
+impl Wrapper for OwnerStore {
+    type Inner = MemoryStore;
+
+    fn inner(&self) -> &MemoryStore {
+        &self.store
+    }
+
+    async fn call<T: Send>(
+        &self,
+        _access: Access,
+        answer: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        answer.await
+    }
+
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        let stored = batch.iter().flat_map(|append| {
+            append.payloads.iter().map(|(digest, _)| (append.execution, *digest))
+        });
+        self.owned.lock().expect("no panic").extend(stored);
+        self.store.append(batch).await
+    }
 }
 
 /// Runs an execution whose worker reports `output`, and returns the origin of its output.
@@ -76,6 +110,51 @@ async fn a_large_output_is_reused_by_another_server() {
     let (second, origin) = run(&plane, "a", json!(0)).await;
     assert_eq!(origin.map(|origin| origin.execution), Some(first));
     assert_eq!(output(&plane.control, second).await, large);
+    plane.stop().await;
+}
+
+/// Asserts that an execution has stored every large output of its commands.
+async fn assert_owns_outputs(store: &OwnerStore, control: &Control, execution: ExecutionId) {
+    let mut count = 0;
+    for recorded in log(control, execution).await {
+        if let Event::CommandCompleted { output: Payload::Ref(reference), .. } = recorded.event {
+            let owned = store.owned.lock().expect("no panic");
+            assert!(owned.contains(&(execution, reference.digest)), "{execution} does not own it");
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no large output");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reused_large_output_is_stored_for_the_reusing_execution() {
+    let world = World::new();
+    let store =
+        Arc::new(OwnerStore { store: world.store.clone(), owned: Mutex::new(BTreeSet::new()) });
+    let plane = Running::of(world.control_on(store.clone(), ControlSettings::default()));
+    let two_steps = "
+workload: {customer: a}
+workflow:
+  - step: start
+    tool: {kind: http, url: 'http://login'}
+    next: {arcs: [{step: crm}]}
+  - step: crm
+    cache: {key: '{{ workload.customer }}', ttl: 1h}
+    tool: {kind: http, url: 'http://crm/{{ workload.customer }}'}
+";
+    for workflow in [CACHED, two_steps] {
+        register(&plane.control, workflow).await;
+        for is_reused in [false, true] {
+            let execution = start_with(&plane.control, customer("a")).await;
+            while ended(&plane.control, execution).await.is_none() {
+                let leased = lease(&plane.control, "w", 10).await.pop().expect("a command");
+                let large = completed(json!("x".repeat(100_000 + workflow.len())));
+                plane.control.report(report(&leased, "w", large)).await.expect("an answer");
+            }
+            assert_eq!(reused(&plane.control, execution).await.is_some(), is_reused);
+            assert_owns_outputs(&store, &plane.control, execution).await;
+        }
+    }
     plane.stop().await;
 }
 
