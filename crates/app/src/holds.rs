@@ -4,7 +4,7 @@ use noetl_api::wire::{LimitDetail, LimitList, LimitView, PauseList, PauseView, S
 use noetl_control::{MailboxAnswer, PauseCaller, PausePlaybookError, SubmitError};
 use noetl_engine::Refusal;
 use noetl_model::{ExecutionId, LimitAmount, LimitName, Pool, Timestamp};
-use noetl_store::{LimitFigures, PauseProgress, PauseRow, SlotRow, StoreError};
+use noetl_store::{LimitFigures, PauseRow, SlotRow, StoreError};
 
 use crate::app::App;
 use crate::catalog::EntryChoice;
@@ -160,7 +160,7 @@ fn pause_view(row: PauseRow) -> PauseView {
         actor: row.actor,
         reason: row.reason,
         since: row.since,
-        is_ending: row.progress == PauseProgress::Resuming,
+        is_ending: !row.progress.stops_work(),
     }
 }
 

@@ -1,5 +1,5 @@
 -- Selects the first ?1 pauses.
-SELECT kind, name, progress, actor, reason, since
+SELECT kind, name, progress, actor, reason, since, resumed_by, resume_reason
 FROM pause
 ORDER BY kind, name
 LIMIT +?1

@@ -99,6 +99,7 @@ macro_rules! conformance {
             limits::an_idle_limit_of_a_playbook_is_forgotten_and_a_named_one_is_listed,
             limits::concurrent_requests_are_never_granted_more_than_there_is,
             limits::a_pause_is_kept_with_its_caller_until_it_is_removed,
+            limits::a_pause_is_settled_once_and_only_as_it_was_read,
             queue::an_execution_with_many_commands_does_not_keep_others_waiting,
             queue::executions_that_wait_are_counted_up_to_a_limit,
             queue::the_pools_with_a_command_to_lease_are_listed_once,

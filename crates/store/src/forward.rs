@@ -202,6 +202,7 @@ macro_rules! each_port {
         Pauses {
             async {
                 Write cluster shared put_pause(pause: &PauseRow) -> PauseRow;
+                Write cluster shared settle_pause(pause: &PauseRow) -> bool;
                 Write cluster shared remove_pause(kind: PausedKind, name: &str) -> bool;
                 Read cluster shared pauses() -> Vec<PauseRow>;
             }

@@ -23,6 +23,9 @@ impl PausedKind {
 /// The progress of a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PauseProgress {
+    /// The pause has begun, and its executions are being paused.
+    Pausing,
+    /// The pause is applied to all executions.
     Paused,
     /// The pause has ended, and its executions are being resumed.
     Resuming,
@@ -31,8 +34,17 @@ pub enum PauseProgress {
 impl PauseProgress {
     pub const fn as_str(self) -> &'static str {
         match self {
+            PauseProgress::Pausing => "pausing",
             PauseProgress::Paused => "paused",
             PauseProgress::Resuming => "resuming",
+        }
+    }
+
+    /// True if nothing new may start.
+    pub const fn stops_work(self) -> bool {
+        match self {
+            PauseProgress::Pausing | PauseProgress::Paused => true,
+            PauseProgress::Resuming => false,
         }
     }
 }
@@ -56,7 +68,7 @@ impl std::str::FromStr for PauseProgress {
     type Err = UnknownPauseWord;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let known = [PauseProgress::Paused, PauseProgress::Resuming];
+        let known = [PauseProgress::Pausing, PauseProgress::Paused, PauseProgress::Resuming];
         let found = known.into_iter().find(|progress| progress.as_str() == word);
         found.ok_or_else(|| UnknownPauseWord(word.to_owned()))
     }
@@ -72,4 +84,7 @@ pub struct PauseRow {
     pub actor: Option<String>,
     pub reason: Option<String>,
     pub since: Timestamp,
+    /// The name of the caller that resumed the object, and its reason.
+    pub resumed_by: Option<String>,
+    pub resume_reason: Option<String>,
 }

@@ -45,7 +45,7 @@ pub use index::{indexed, open_index};
 pub use layout::{check_writable, tables};
 pub use limits::{
     acknowledge_slots, change_limit, due_limits, held_slots, limit, limits, next_limit, pauses,
-    put_pause, remove_pause, slot_holders, slot_place, slot_queue, unanswered_slots,
+    put_pause, remove_pause, settle_pause, slot_holders, slot_place, slot_queue, unanswered_slots,
 };
 pub use log::{
     find, furthest_replay, latest, own_events, payload, read, save, save_replay, saved_replays,

@@ -156,7 +156,7 @@ impl Control {
         let awaited = self.parts.idle_workers.awaited();
         unclaimed.pools.retain(|pool, _| awaited.contains(pool));
         for pool in awaited {
-            if self.is_pool_paused(&pool).await {
+            if self.is_pool_paused(&pool).await? {
                 unclaimed.pools.remove(&pool);
                 continue;
             }

@@ -119,7 +119,8 @@ impl Control {
         self.admit(&input.pool, admission).await?;
         let mut execution = self.next_execution(key.as_ref());
         let playbook = self.chosen(execution, playbook).await?;
-        input.paused = self.playbook_pause(&playbook.0.path).await;
+        let paused = self.playbook_pause(&playbook.0.path).await;
+        input.paused = paused.map_err(|error| LoadError::of_store(execution, error))?;
         input.payload = start_workload(&playbook.1, &input).map_err(StartError::InvalidInputs)?;
         for _ in 0..ID_RETRIES_MAX {
             let sealed = self.sealed_start(execution, &playbook.1, &input, source).await?;

@@ -1,9 +1,12 @@
 //! Tests of pauses, priorities and limits on several control planes.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use noetl_model::{CommandId, ErrorKind, Event, Priority};
-use noetl_store::SlotLimits as _;
+use noetl_store::{
+    Access, Pauses as _, PauseProgress, PauseRow, SlotLimits as _, StoreError, Wrapper,
+};
 
 use super::*;
 use crate::{PauseCaller, verify};
@@ -240,6 +243,133 @@ async fn a_paused_playbook_pauses_its_executions_and_new_ones_do_not_begin() {
     assert_eq!(control.resume_playbook("p", ada()).await.expect("a resumption"), Some(2));
     assert_eq!(control.resume_playbook("p", ada()).await.expect("an answer"), None);
     for execution in [running, later] {
+        assert_eq!(work(control, execution).await, ExecutionStatus::Completed);
+    }
+    server.stop().await;
+}
+
+/// The time within which a running server carries on what another one has not finished.
+const CARRIED_ON: Duration = Duration::from_secs(31);
+
+async fn progress(world: &World) -> Option<PauseProgress> {
+    let pauses = world.store.pauses().await.expect("an answer");
+    pauses.first().map(|row| row.progress)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_dies_while_it_pauses_or_resumes_a_playbook_is_replaced() {
+    let world = World::new();
+    let dying = world.running();
+    register(&dying.control, SMALL).await;
+    let mut executions = Vec::new();
+    for _ in 0..3 {
+        executions.push(start(&dying.control).await);
+    }
+    let short = Duration::from_secs(1);
+    let pausing = dying.control.pause_playbook("p", ada());
+    tokio::time::timeout(short, pausing).await.expect_err("it dies before it pauses them");
+    dying.stop().await;
+    assert_eq!(progress(&world).await, Some(PauseProgress::Pausing));
+    let next = world.running();
+    tokio::time::sleep(CARRIED_ON).await;
+    assert_eq!(progress(&world).await, Some(PauseProgress::Paused));
+    for execution in &executions {
+        let log = log(&next.control, *execution).await;
+        let paused = log.iter().filter(|it| matches!(it.event, Event::ExecutionPaused { .. }));
+        assert_eq!(paused.count(), 1);
+    }
+    let eve = PauseCaller { actor: Some("eve".to_owned()), reason: None };
+    let resuming = next.control.resume_playbook("p", eve);
+    tokio::time::timeout(short, resuming).await.expect_err("it dies before it resumes them");
+    next.stop().await;
+    assert_eq!(progress(&world).await, Some(PauseProgress::Resuming));
+    let last = world.running();
+    tokio::time::sleep(CARRIED_ON).await;
+    assert_eq!(progress(&world).await, None);
+    for execution in executions {
+        let log = log(&last.control, execution).await;
+        let resumed = log.iter().find_map(|it| match &it.event {
+            Event::ExecutionResumed { actor, .. } => Some(actor.clone()),
+            _ => None,
+        });
+        assert_eq!(resumed, Some(Some("eve".to_owned())));
+        assert_eq!(work(&last.control, execution).await, ExecutionStatus::Completed);
+    }
+    last.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_ends_while_it_is_applied_pauses_nothing() {
+    let world = World::new();
+    let (first, second) = (world.running(), world.running());
+    register(&first.control, SMALL).await;
+    let execution = start(&first.control).await;
+    let (paused, resumed) = tokio::join!(
+        first.control.pause_playbook("p", ada()),
+        second.control.resume_playbook("p", ada()),
+    );
+    paused.expect("an answer");
+    resumed.expect("an answer");
+    tokio::time::sleep(CARRIED_ON).await;
+    assert_eq!(progress(&world).await, None);
+    assert_eq!(work(&first.control, execution).await, ExecutionStatus::Completed);
+    first.stop().await;
+    second.stop().await;
+}
+
+/// A store whose pauses cannot be read for a while.
+struct SilentPauses {
+    store: Arc<MemoryStore>,
+    is_silent: AtomicBool,
+}
+
+impl Wrapper for SilentPauses {
+    type Inner = MemoryStore;
+
+    fn inner(&self) -> &MemoryStore {
+        &self.store
+    }
+
+    async fn call<T: Send>(
+        &self,
+        _access: Access,
+        answer: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        let reads_pauses = std::any::type_name::<T>() == std::any::type_name::<Vec<PauseRow>>();
+        if reads_pauses && self.is_silent.load(Ordering::Relaxed) {
+            return Err(StoreError::Unavailable("connection reset".into()));
+        }
+        answer.await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_leased_or_started_while_pauses_cannot_be_read() {
+    let world = World::new();
+    let store =
+        Arc::new(SilentPauses { store: world.store.clone(), is_silent: AtomicBool::new(false) });
+    let server = Running::of(world.control_on(store.clone(), ControlSettings::default()));
+    let control = &server.control;
+    let two_steps = SINGLE.split_once("workflow").expect("a workflow").1;
+    register(control, &format!("workflow{two_steps}")).await;
+    let first = start(control).await;
+    let leased = lease(control, "w", 10).await.pop().expect("a lease");
+    let waiting = start(control).await;
+    store.is_silent.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let next = Some(Pool::shared());
+    let done = Report { next, ..report(&leased, "w", completed(Value::Null)) };
+    control.report(done).await.expect("reports are taken");
+    let held = control.lease(&WorkerId::new("w"), &Pool::shared(), 10, WAIT).await;
+    held.expect_err("the store is silent");
+    let refused = control.start(StartRequest::new(by_path("p"), Map::new())).await;
+    assert!(refused.expect_err("it may be paused").is_transient());
+    let claims = log(control, first).await;
+    let issued = claims.iter().filter(|it| matches!(it.event, Event::CommandIssued { .. }));
+    let claimed = claims.iter().filter(|it| matches!(it.event, Event::CommandClaimed { .. }));
+    assert_eq!((issued.count(), claimed.count()), (2, 1));
+    store.is_silent.store(false, Ordering::Relaxed);
+    for execution in [waiting, first] {
         assert_eq!(work(control, execution).await, ExecutionStatus::Completed);
     }
     server.stop().await;

@@ -67,7 +67,10 @@ impl Control {
     ) -> Result<bool, LoadError> {
         let state = self.known_state(execution).await?;
         match state.open_command(command) {
-            Some(open) if !state.is_held(command) => Ok(self.is_pool_paused(open.pool).await),
+            Some(open) if !state.is_held(command) => {
+                let is_paused = self.is_pool_paused(open.pool).await;
+                is_paused.map_err(|error| LoadError::of_store(execution, error))
+            }
             Some(_) | None => Ok(false),
         }
     }

@@ -247,7 +247,7 @@ impl Control {
         let mut grants = Vec::new();
         for (command, pool) in ready {
             let is_free = !draft.state.is_held(command) && !draft.state.is_blocked(command);
-            if !is_free || self.is_pool_paused(&pool).await {
+            if !is_free || !self.may_lease_at_once(&pool).await {
                 continue;
             }
             let Some(place) = self.parts.idle_workers.take(&pool, &draft.state) else { continue };
@@ -286,7 +286,7 @@ impl Control {
         let is_wide = draft.state.open_commands().nth(1).is_some();
         let own = (draft.state.id(), draft.state.priority());
         let yields = self.parts.round_robin.yields_slot(wanted, own, is_wide);
-        if yields || self.is_pool_paused(wanted).await {
+        if yields || !self.may_lease_at_once(wanted).await {
             return Ok(None);
         }
         let after = Some(*reported);

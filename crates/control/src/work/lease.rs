@@ -158,7 +158,7 @@ impl Control {
         pool: &Pool,
         max: usize,
     ) -> Result<Vec<(ReadyCommand, RowReservation<'_, ReadyKey>)>, StoreError> {
-        if self.is_pool_paused(pool).await {
+        if self.is_pool_paused(pool).await? {
             return Ok(Vec::new());
         }
         let (claims, rounds) = (&self.parts.claims, &self.parts.round_robin);

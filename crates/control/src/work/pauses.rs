@@ -2,7 +2,11 @@
 //!
 //! The pause of an execution is an event of its log. The pauses of playbooks and pools are rows that
 //! every server reads at least each [`NOTICED_AFTER`]; a request to pause is answered after that
-//! time, so that no server acts on what it read before.
+//! time, so that no server acts on what it read before. A server that cannot read them neither
+//! leases commands nor starts executions.
+//!
+//! The row of a playbook says if its executions are still being paused or resumed. Any server carries
+//! on what another one has not finished.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -25,8 +29,10 @@ use crate::{Control, MailboxAnswer, SubmitError};
 const NOTICED_AFTER: Duration = Duration::from_secs(1);
 /// The time until the answer to a request that pauses or resumes a playbook or a pool.
 const ANSWERED_AFTER: Duration = Duration::from_millis(1200);
-/// The age of an unfinished resumption from which another server carries it on.
-const CARRIED_ON_AFTER: Duration = Duration::from_secs(30);
+/// The time between two looks for pauses and resumptions that a server has not finished.
+const CARRIED_ON_EVERY: Duration = Duration::from_secs(30);
+/// The largest number of changes of one pause by others that one request follows.
+const CHANGES_MAX: usize = 16;
 
 /// The pauses of playbooks and pools, as last read.
 #[derive(Default)]
@@ -85,7 +91,8 @@ impl Control {
         pool: &Pool,
         caller: PauseCaller,
     ) -> Result<PauseRow, StoreError> {
-        let row = self.put_pause(PausedKind::Pool, pool.as_str(), caller).await?;
+        let (kind, progress) = (PausedKind::Pool, PauseProgress::Paused);
+        let row = self.put_pause((kind, progress), pool.as_str(), caller).await?;
         tokio::time::sleep(ANSWERED_AFTER).await;
         Ok(row)
     }
@@ -109,11 +116,10 @@ impl Control {
         path: &str,
         caller: PauseCaller,
     ) -> Result<u64, PausePlaybookError> {
-        let row = self.put_pause(PausedKind::Playbook, path, caller).await?;
+        let (kind, progress) = (PausedKind::Playbook, PauseProgress::Pausing);
+        self.put_pause((kind, progress), path, caller).await?;
         tokio::time::sleep(ANSWERED_AFTER).await;
-        let caller = PauseCaller { actor: row.actor, reason: row.reason };
-        let request = request(PauseScope::Playbook, caller);
-        self.tell_all(path, &Input::Pause(request)).await
+        self.apply_playbook_pause(path).await
     }
 
     /// Resumes a playbook and the executions that its pause has stopped. Returns the number of
@@ -123,41 +129,72 @@ impl Control {
         path: &str,
         caller: PauseCaller,
     ) -> Result<Option<u64>, PausePlaybookError> {
-        let known = self.parts.store.pauses().await?;
-        let known = known.into_iter().find(|it| it.kind == PausedKind::Playbook && it.name == path);
-        let Some(row) = known else { return Ok(None) };
-        let row = PauseRow { progress: PauseProgress::Resuming, ..row };
+        let Some(row) = self.stored_pause(path).await? else { return Ok(None) };
+        let PauseCaller { actor: resumed_by, reason: resume_reason } = caller;
+        let progress = PauseProgress::Resuming;
+        let row = PauseRow { progress, resumed_by, resume_reason, ..row };
         self.parts.store.put_pause(&row).await?;
         self.forget_pauses();
         tokio::time::sleep(ANSWERED_AFTER).await;
-        self.finish_resumption(path, caller).await.map(Some)
+        self.apply_playbook_pause(path).await.map(Some)
     }
 
-    async fn finish_resumption(
-        &self,
-        path: &str,
-        caller: PauseCaller,
-    ) -> Result<u64, PausePlaybookError> {
-        let request = request(PauseScope::Playbook, caller);
-        let told = self.tell_all(path, &Input::Resume(request)).await?;
-        self.parts.store.remove_pause(PausedKind::Playbook, path).await?;
-        self.forget_pauses();
+    /// Pauses or resumes the executions of a playbook as its stored pause says, again if it changes
+    /// meanwhile. Returns the number of executions that run.
+    async fn apply_playbook_pause(&self, path: &str) -> Result<u64, PausePlaybookError> {
+        let mut told = 0;
+        let mut are_stopped = None;
+        for _ in 0..CHANGES_MAX {
+            let row = self.stored_pause(path).await?;
+            let stops = row.as_ref().is_some_and(|row| row.progress.stops_work());
+            let is_settled = row.as_ref().is_none_or(|row| row.progress == PauseProgress::Paused);
+            // Without a pause there is nothing to do, except after a pause that ended meanwhile.
+            let is_applied = are_stopped.map_or(row.is_none(), |are| are == stops);
+            if is_settled && is_applied {
+                return Ok(told);
+            }
+            told = self.tell_all(path, &playbook_input(row.as_ref())).await?;
+            are_stopped = Some(stops);
+            if let Some(row) = row
+                && self.parts.store.settle_pause(&row).await?
+            {
+                self.forget_pauses();
+                return Ok(told);
+            }
+        }
+        tracing::warn!(path, "pause changes again and again; it is applied later");
         Ok(told)
     }
 
-    /// Carries on resumptions of playbooks that a server has not finished, until `stop`.
+    async fn stored_pause(&self, path: &str) -> Result<Option<PauseRow>, StoreError> {
+        let mut known = self.parts.store.pauses().await?.into_iter();
+        Ok(known.find(|it| it.kind == PausedKind::Playbook && it.name == path))
+    }
+
+    /// Carries on pauses and resumptions of playbooks that a server has not finished, until `stop`.
     pub(crate) async fn carry_on_pauses(self, stop: CancellationToken) {
-        while rest(&stop, CARRIED_ON_AFTER).await {
-            let known = self.known_pauses().await;
-            let left = known.values().filter(|row| row.progress == PauseProgress::Resuming);
-            for row in left {
-                let caller = PauseCaller { actor: row.actor.clone(), reason: None };
-                if let Err(error) = self.finish_resumption(&row.name, caller).await {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, path = row.name, "executions not resumed");
-                }
+        loop {
+            if let Err(error) = self.carried_on_pauses().await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "pauses not carried on");
+            }
+            if !rest(&stop, CARRIED_ON_EVERY).await {
+                return;
             }
         }
+    }
+
+    async fn carried_on_pauses(&self) -> Result<(), StoreError> {
+        for row in self.parts.store.pauses().await? {
+            let is_settled = row.progress == PauseProgress::Paused;
+            if row.kind != PausedKind::Playbook || is_settled {
+                continue;
+            }
+            if let Err(error) = self.apply_playbook_pause(&row.name).await {
+                let (error, path): (&dyn std::error::Error, _) = (&error, &row.name);
+                tracing::warn!(error, path, progress = row.progress.as_str(), "pause not applied");
+            }
+        }
+        Ok(())
     }
 
     /// Gives an input to every running execution of a playbook. Returns their number.
@@ -176,25 +213,35 @@ impl Control {
             before = Some(last.execution);
             for summary in &found {
                 let answer = self.submit(summary.execution, input.clone()).await;
-                known(answer.map(|_| ()))?;
-                told += 1;
+                match known(answer.map(|_| ())) {
+                    Ok(()) => told += 1,
+                    Err(error) if error.is_transient() => return Err(error.into()),
+                    // An execution that cannot be loaded must not keep the others from it.
+                    Err(error) => {
+                        let (error, execution): (&dyn std::error::Error, _) =
+                            (&error, summary.execution);
+                        tracing::warn!(error, %execution, path, "execution not paused or resumed");
+                    }
+                }
             }
         }
     }
 
     async fn put_pause(
         &self,
-        kind: PausedKind,
+        (kind, progress): (PausedKind, PauseProgress),
         name: &str,
         caller: PauseCaller,
     ) -> Result<PauseRow, StoreError> {
         let row = PauseRow {
             kind,
             name: name.to_owned(),
-            progress: PauseProgress::Paused,
+            progress,
             actor: caller.actor,
             reason: caller.reason,
             since: self.parts.stamps.now(),
+            resumed_by: None,
+            resume_reason: None,
         };
         let row = self.parts.store.put_pause(&row).await?;
         self.forget_pauses();
@@ -202,49 +249,53 @@ impl Control {
     }
 
     /// True if no command of the pool may be leased.
-    pub(crate) async fn is_pool_paused(&self, pool: &Pool) -> bool {
-        let known = self.known_pauses().await;
-        !known.is_empty() && known.contains_key(&(PausedKind::Pool, pool.as_str().to_owned()))
+    pub(crate) async fn is_pool_paused(&self, pool: &Pool) -> Result<bool, StoreError> {
+        let known = self.known_pauses().await?;
+        Ok(!known.is_empty() && known.contains_key(&(PausedKind::Pool, pool.as_str().to_owned())))
+    }
+
+    /// True if a command of the pool may be leased in the commit that issues it. While the pauses
+    /// cannot be read, the command stays in the queue, and the commit goes on.
+    pub(crate) async fn may_lease_at_once(&self, pool: &Pool) -> bool {
+        match self.is_pool_paused(pool).await {
+            Ok(is_paused) => !is_paused,
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, %pool, "pauses not read; the command stays in the queue");
+                false
+            }
+        }
     }
 
     /// Returns the pause of a playbook, with which a new execution starts.
-    pub(crate) async fn playbook_pause(&self, path: &str) -> Option<StartPause> {
-        let known = self.known_pauses().await;
+    pub(crate) async fn playbook_pause(
+        &self,
+        path: &str,
+    ) -> Result<Option<StartPause>, StoreError> {
+        let known = self.known_pauses().await?;
         if known.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let row = known.get(&(PausedKind::Playbook, path.to_owned()))?;
-        match row.progress {
-            PauseProgress::Paused => {
-                Some(StartPause { actor: row.actor.clone(), reason: row.reason.clone() })
-            }
-            PauseProgress::Resuming => None,
-        }
+        let row = known.get(&(PausedKind::Playbook, path.to_owned()));
+        let row = row.filter(|row| row.progress.stops_work());
+        Ok(row.map(|row| StartPause { actor: row.actor.clone(), reason: row.reason.clone() }))
     }
 
-    /// Returns the pauses, read at most [`NOTICED_AFTER`] ago; older ones if the store is silent.
-    async fn known_pauses(&self) -> Arc<KnownPauses> {
-        let known = self.cached_pauses();
-        if let Some((read_at, known)) = &known
+    /// Returns the pauses, read at most [`NOTICED_AFTER`] ago.
+    async fn known_pauses(&self) -> Result<Arc<KnownPauses>, StoreError> {
+        if let Some((read_at, known)) = self.cached_pauses()
             && read_at.elapsed() < NOTICED_AFTER
         {
-            return Arc::clone(known);
+            return Ok(known);
         }
         // The time before the read, so that the answer is not older than it seems.
         let read_at = Instant::now();
-        match self.parts.store.pauses().await {
-            Ok(rows) => {
-                let rows = rows.into_iter().map(|row| ((row.kind, row.name.clone()), row));
-                let rows = Arc::new(rows.collect::<KnownPauses>());
-                let mut cache = self.parts.pauses.known.lock().expect("nothing panics with it");
-                *cache = Some((read_at, Arc::clone(&rows)));
-                rows
-            }
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "pauses not read");
-                known.map(|(_, known)| known).unwrap_or_default()
-            }
-        }
+        let rows = self.parts.store.pauses().await?;
+        let rows = rows.into_iter().map(|row| ((row.kind, row.name.clone()), row));
+        let rows = Arc::new(rows.collect::<KnownPauses>());
+        let mut cache = self.parts.pauses.known.lock().expect("nothing panics with it");
+        *cache = Some((read_at, Arc::clone(&rows)));
+        Ok(rows)
     }
 
     fn cached_pauses(&self) -> Option<(Instant, Arc<KnownPauses>)> {
@@ -254,6 +305,18 @@ impl Control {
     fn forget_pauses(&self) {
         *self.parts.pauses.known.lock().expect("nothing panics with it") = None;
     }
+}
+
+/// Returns the input that brings an execution into the state that the pause of its playbook asks for.
+fn playbook_input(row: Option<&PauseRow>) -> Input {
+    let scope = PauseScope::Playbook;
+    let Some(row) = row else { return Input::Resume(request(scope, PauseCaller::default())) };
+    if row.progress.stops_work() {
+        let caller = PauseCaller { actor: row.actor.clone(), reason: row.reason.clone() };
+        return Input::Pause(request(scope, caller));
+    }
+    let caller = PauseCaller { actor: row.resumed_by.clone(), reason: row.resume_reason.clone() };
+    Input::Resume(request(scope, caller))
 }
 
 fn request(scope: PauseScope, caller: PauseCaller) -> PauseRequest {

@@ -214,14 +214,18 @@ pub async fn a_pause_is_kept_with_its_caller_until_it_is_removed(subject: Subjec
         actor: Some(actor.to_owned()),
         reason: None,
         since: at(second),
+        resumed_by: None,
+        resume_reason: None,
     };
     let (paused, resuming) = (PauseProgress::Paused, PauseProgress::Resuming);
     let put = async |row: PauseRow| subject.store.put_pause(&row).await.expect(SAYS);
     let first = pause("gpu", paused, "ada", 1);
     assert_eq!(put(first.clone()).await, first);
     assert_eq!(put(pause("gpu", paused, "eve", 2)).await, first, "the first caller counts");
-    let ending = put(pause("gpu", resuming, "eve", 3)).await;
-    assert_eq!(ending, PauseRow { progress: resuming, ..first });
+    let resumed = Some("eve".to_owned());
+    let ending = PauseRow { resumed_by: resumed.clone(), ..pause("gpu", resuming, "eve", 3) };
+    let ending = put(ending).await;
+    assert_eq!(ending, PauseRow { progress: resuming, resumed_by: resumed, ..first });
     let again = pause("gpu", paused, "eve", 4);
     assert_eq!(put(again.clone()).await, again);
     let playbook = PauseRow { kind: PausedKind::Playbook, actor: None, ..again.clone() };
@@ -231,4 +235,37 @@ pub async fn a_pause_is_kept_with_its_caller_until_it_is_removed(subject: Subjec
     assert!(remove(PausedKind::Pool).await);
     assert!(!remove(PausedKind::Pool).await);
     assert_eq!(subject.store.pauses().await.expect(SAYS).len(), 1);
+}
+
+pub async fn a_pause_is_settled_once_and_only_as_it_was_read(subject: Subject) {
+    let pause = |progress, second| PauseRow {
+        kind: PausedKind::Playbook,
+        name: "p".to_owned(),
+        progress,
+        actor: None,
+        reason: None,
+        since: at(second),
+        resumed_by: None,
+        resume_reason: None,
+    };
+    let put = async |row: &PauseRow| subject.store.put_pause(row).await.expect(SAYS);
+    let settle = async |row: &PauseRow| subject.store.settle_pause(row).await.expect(SAYS);
+    let pauses = async || subject.store.pauses().await.expect(SAYS);
+    let begun = pause(PauseProgress::Pausing, 1);
+    assert!(!settle(&begun).await, "there is none");
+    put(&begun).await;
+    assert!(!settle(&pause(PauseProgress::Pausing, 2)).await, "it is another pause");
+    assert!(!settle(&pause(PauseProgress::Resuming, 1)).await, "it does not end");
+    assert!(settle(&begun).await);
+    assert!(!settle(&begun).await, "it is settled");
+    assert_eq!(pauses().await, [pause(PauseProgress::Paused, 1)]);
+    assert!(!settle(&pause(PauseProgress::Paused, 1)).await);
+    let ending = put(&pause(PauseProgress::Resuming, 3)).await;
+    assert_eq!(ending.since, at(1));
+    let again = put(&pause(PauseProgress::Pausing, 4)).await;
+    assert!(!settle(&ending).await, "it was paused again meanwhile");
+    assert_eq!(pauses().await, [again]);
+    let ending = put(&pause(PauseProgress::Resuming, 5)).await;
+    assert!(settle(&ending).await);
+    assert_eq!(pauses().await, []);
 }

@@ -149,16 +149,29 @@ impl MemoryStore {
         let mut tables = self.lock();
         let key = (pause.kind, pause.name.clone());
         let kept = match tables.pauses.get(&key) {
-            Some(known)
-                if known.progress == PauseProgress::Paused
-                    || pause.progress == PauseProgress::Resuming =>
-            {
-                PauseRow { progress: pause.progress, ..known.clone() }
+            Some(known) if known.progress.stops_work() || !pause.progress.stops_work() => {
+                let PauseRow { kind, name, progress: _, actor, reason, since, .. } = known.clone();
+                PauseRow { kind, name, actor, reason, since, ..pause.clone() }
             }
             Some(_) | None => pause.clone(),
         };
         tables.pauses.insert(key, kept.clone());
         Ok(kept)
+    }
+
+    pub(crate) async fn settle_pause(&self, pause: &PauseRow) -> Result<bool, StoreError> {
+        let mut tables = self.lock();
+        let key = (pause.kind, pause.name.clone());
+        let Some(known) = tables.pauses.get_mut(&key) else { return Ok(false) };
+        if (known.since, known.progress) != (pause.since, pause.progress) {
+            return Ok(false);
+        }
+        match pause.progress {
+            PauseProgress::Pausing => known.progress = PauseProgress::Paused,
+            PauseProgress::Resuming => drop(tables.pauses.remove(&key)),
+            PauseProgress::Paused => return Ok(false),
+        }
+        Ok(true)
     }
 
     pub(crate) async fn remove_pause(

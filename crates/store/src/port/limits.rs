@@ -11,7 +11,12 @@ pub trait Pauses: Send + Sync {
     /// unless it was ending.
     async fn put_pause(&self, pause: &PauseRow) -> Result<PauseRow, StoreError>;
 
-    /// Returns false if there was no such pause.
+    /// Records that a pause or resumption is applied to all executions: a pause that is pausing
+    /// becomes paused, one that is resuming is deleted. Returns false and changes nothing if the
+    /// stored pause has begun at another time or has other progress.
+    async fn settle_pause(&self, pause: &PauseRow) -> Result<bool, StoreError>;
+
+    /// Deletes a pause. Returns false if there was no such pause.
     async fn remove_pause(&self, kind: PausedKind, name: &str) -> Result<bool, StoreError>;
 
     /// Lists the pauses, ordered by kind and name, at most `PAGE_MAX`.

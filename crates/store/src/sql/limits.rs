@@ -11,8 +11,8 @@ use super::{
 use crate::from_row::{self, Columns, corrupt};
 use crate::to_row::{at_most, stored, to_json};
 use crate::{
-    LIMIT_QUEUE_MAX, LimitChange, LimitFigures, LimitOutcome, PAGE_MAX, PauseRow, PausedKind,
-    SlotKey, SlotRequest, SlotRow, StoreError,
+    LIMIT_QUEUE_MAX, LimitChange, LimitFigures, LimitOutcome, PAGE_MAX, PauseProgress, PauseRow,
+    PausedKind, SlotKey, SlotRequest, SlotRow, StoreError,
 };
 
 /// The command id of a slot that the execution itself holds.
@@ -29,8 +29,23 @@ pub async fn put_pause<D: SqlDatabase>(
         pause.actor.as_deref().into(),
         pause.reason.as_deref().into(),
         pause.since.into(),
+        pause.resumed_by.as_deref().into(),
+        pause.resume_reason.as_deref().into(),
     ];
     one_of(database, &database.sql().put_pause, &arguments, pause_row).await
+}
+
+pub async fn settle_pause<D: SqlDatabase>(
+    database: &D,
+    pause: &PauseRow,
+) -> Result<bool, StoreError> {
+    let arguments = [pause.kind.as_str().into(), (&pause.name).into(), pause.since.into()];
+    let statement = match pause.progress {
+        PauseProgress::Pausing => &database.sql().apply_pause,
+        PauseProgress::Resuming => &database.sql().end_pause,
+        PauseProgress::Paused => return Ok(false),
+    };
+    is_written(database, statement, &arguments).await
 }
 
 pub async fn remove_pause<D: SqlDatabase>(
@@ -55,6 +70,8 @@ fn pause_row(row: &impl Columns) -> Result<PauseRow, StoreError> {
         actor: row.maybe_string("actor")?,
         reason: row.maybe_string("reason")?,
         since: row.instant("since")?,
+        resumed_by: row.maybe_string("resumed_by")?,
+        resume_reason: row.maybe_string("resume_reason")?,
         name,
     })
 }

@@ -209,7 +209,9 @@ macro_rules! each_statement {
             Lazy acquire_lock;
             Read waiting_schedules;
             Lazy acknowledge_slots;
+            Write apply_pause;
             Write count_slots;
+            Write end_pause;
             Write end_slots;
             Read find_limit;
             Read find_slot_place;
