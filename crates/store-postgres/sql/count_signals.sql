@@ -1,3 +1,3 @@
--- Counts the signals that no wait has taken, up to $1.
+-- Counts the signals that are not delivered, up to $1.
 SELECT count(*) AS count
-FROM (SELECT 1 FROM noetl.sent_signal WHERE state = 'kept' LIMIT $1) AS kept
+FROM (SELECT 1 FROM noetl.sent_signal WHERE state <> 'delivered' LIMIT $1) AS undelivered

@@ -176,7 +176,7 @@ macro_rules! conformance {
             keys::one_batch_takes_a_key_once,
             keys::concurrent_starts_under_one_key_admit_exactly_one,
             keys::a_key_starts_one_fork,
-            sent_signals::signals_are_kept_in_order_of_their_numbers,
+            sent_signals::signals_of_a_key_are_kept_in_the_order_in_which_they_were_stored,
             sent_signals::a_deduplication_key_stores_one_signal,
             sent_signals::a_signal_is_assigned_once_and_settled_or_released,
             sent_signals::expired_signals_are_forgotten_unless_they_are_being_delivered,

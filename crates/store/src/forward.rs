@@ -186,7 +186,7 @@ macro_rules! each_port {
             async {
                 Write cluster shared add_signal(signal: &StoredSignal) -> StoredSignal;
                 Read cluster shared find_signal(id: i64) -> Option<StoredSignal>;
-                Read cluster shared kept_signals(
+                Read cluster shared undelivered_signals(
                     index_key: &IndexKey,
                     limit: usize
                 ) -> Vec<StoredSignal>;

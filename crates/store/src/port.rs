@@ -483,16 +483,17 @@ pub trait Secrets: Send + Sync {
 /// Signals that are sent by a correlation key, kept until a wait takes them.
 #[async_trait]
 pub trait SentSignals: Send + Sync {
-    /// Stores a signal. Returns the signal that was stored under the same deduplication key instead,
-    /// if there is one.
+    /// Stores a signal, and returns it with its number: the given one, or a later one if a signal of
+    /// the same index key that is not delivered has that or a later one. Returns the signal that was
+    /// stored under the same deduplication key instead, if there is one.
     async fn add_signal(&self, signal: &StoredSignal) -> Result<StoredSignal, StoreError>;
 
     /// Finds a signal by its number.
     async fn find_signal(&self, id: i64) -> Result<Option<StoredSignal>, StoreError>;
 
-    /// Lists the signals for an index key that no wait has taken, by number, at most `limit` (and
+    /// Lists the signals for an index key that are not delivered, by number, at most `limit` (and
     /// `PAGE_MAX`).
-    async fn kept_signals(
+    async fn undelivered_signals(
         &self,
         index_key: &IndexKey,
         limit: usize,
@@ -512,7 +513,7 @@ pub trait SentSignals: Send + Sync {
     /// Marks a signal as delivered that is assigned to this wait. Returns false if it is not.
     async fn settle_signal(&self, id: i64, target: SignalTarget) -> Result<bool, StoreError>;
 
-    /// Returns the number of signals that no wait has taken, counting at most `max`.
+    /// Returns the number of signals that are not delivered, counting at most `max`.
     async fn count_signals(&self, max: u64) -> Result<u64, StoreError>;
 
     /// Deletes signals that expired before an instant, at most `limit`, except those that are being

@@ -76,7 +76,7 @@ pub use secrets::{
     sealed_otherwise,
 };
 pub use signals::{
-    add_signal, assign_signal, count_signals, find_signal, forget_signals, kept_signals,
+    add_signal, assign_signal, count_signals, find_signal, forget_signals, undelivered_signals,
     open_signals, release_signal, settle_signal,
 };
 pub use statement::{NamedStatement, SqlStatements, StatementKind};

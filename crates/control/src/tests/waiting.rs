@@ -1,11 +1,13 @@
 //! Tests of background loops: timers, lost leases, stalls.
 
+use std::sync::Mutex;
+
 use expect_test::expect;
 use noetl_engine::signal_index_key;
-use noetl_model::{CommandId, Event, EventId, Priority, SignalKey, SignalName};
+use noetl_model::{CommandId, Event, EventId, Priority};
 use noetl_store::{
-    Append, EventLog as _, KeyedSignal, QueueChange, SentSignals as _, SignalState, SignalTarget,
-    StoredSignal,
+    Access, Append, AppendError, EventLog as _, KeyedSignal, QueueChange, SentSignals as _,
+    SignalState, SignalTarget, StoreError, StoredSignal, Wrapper,
 };
 use serde_json::json;
 
@@ -192,43 +194,145 @@ async fn a_command_that_stays_ready_although_workers_wait_is_reported_as_stalled
     plane.stop().await;
 }
 
+const KEYED: &str = "workflow: [{step: start, tool: {kind: wait, signal: go, \
+                     key: '{{ workload.key }}'}, next: end}, {step: end, tool: {kind: noop}}]";
+
+/// Starts an execution that waits for the signal `go` with a key.
+async fn waits_for(control: &Control, key: &str) -> SignalTarget {
+    let payload = json!({ "key": key }).as_object().expect("a map").clone();
+    let execution = start_with(control, payload).await;
+    SignalTarget { execution, command: CommandId(0) }
+}
+
+fn sent(key: &str, body: i32) -> SignalByKey {
+    let (name, key) = ("go".parse().expect("a name"), key.parse().expect("a key"));
+    SignalByKey { name, key, body: json!(body), sender: None, once: None, kept_for: None }
+}
+
+/// Stores a signal as a server leaves it that stops before it delivers it.
+async fn left(world: &World, (id, key, body): (i64, &str, i32), state: SignalState) {
+    let SignalByKey { name, key, body, sender, .. } = sent(key, body);
+    let received_at = world.clock.now();
+    let index_key = signal_index_key(&name, Some(&key));
+    let signal = StoredSignal {
+        id,
+        once: Some(format!("{index_key}\n{id}")),
+        index_key,
+        state,
+        expires_at: received_at.after(Duration::from_secs(3600)),
+        signal: KeyedSignal { name, key, body, sender, received_at },
+    };
+    world.store.add_signal(&signal).await.expect("it is stored");
+}
+
+async fn state_of(world: &World, id: i64) -> Option<SignalState> {
+    world.store.find_signal(id).await.expect("an answer").map(|it| it.state)
+}
+
+/// Returns the body of the signal that a wait has taken.
+async fn taken(control: &Control, execution: ExecutionId) -> Option<Value> {
+    log(control, execution).await.iter().find_map(|recorded| {
+        let Event::CommandCompleted { output, .. } = &recorded.event else { return None };
+        let output = output.as_inline().map(|value| (**value).clone());
+        output.map(|output| output["body"].clone())
+    })
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_signal_by_key_that_another_delivery_has_is_answered_with_its_wait() {
     let world = World::new();
     let plane = world.running();
     let control = &plane.control;
-    register(
-        control,
-        "workflow: [{step: start, tool: {kind: wait, signal: go, key: k}, next: end}, \
-         {step: end, tool: {kind: noop}}]",
-    )
-    .await;
-    let execution = start(control).await;
-    let (name, key): (SignalName, SignalKey) = ("go".parse().unwrap(), "k".parse().unwrap());
-    let index_key = signal_index_key(&name, Some(&key));
-    let target = SignalTarget { execution, command: CommandId(0) };
-    let received_at = control.parts.stamps.now();
-    let signal = KeyedSignal {
-        name: name.clone(),
-        key: key.clone(),
-        body: json!(1),
-        sender: None,
-        received_at,
-    };
-    let stored = StoredSignal {
-        id: 1,
-        once: Some(format!("{index_key}\nonce")),
-        index_key,
-        state: SignalState::Assigned(target),
-        expires_at: received_at.after(Duration::from_secs(60)),
-        signal,
-    };
-    world.store.add_signal(&stored).await.unwrap();
-    let (sender, once, kept_for) = (None, Some("once".to_owned()), None);
-    let sent = SignalByKey { name, key, body: json!(1), sender, once, kept_for };
-    assert_eq!(control.signal_by_key(sent).await.unwrap(), Some(target));
-    let found = world.store.find_signal(1).await.unwrap().map(|it| it.state);
-    assert_eq!(found, Some(SignalState::Delivered(target)));
-    work(control, execution).await;
+    register(control, KEYED).await;
+    let target = waits_for(control, "k").await;
+    left(&world, (1, "k", 1), SignalState::Assigned(target)).await;
+    let repeated = SignalByKey { once: Some("1".to_owned()), ..sent("k", 1) };
+    assert_eq!(control.signal_by_key(repeated).await.expect("an answer"), Some(target));
+    assert_eq!(state_of(&world, 1).await, Some(SignalState::Delivered(target)));
+    work(control, target.execution).await;
+    plane.stop().await;
+}
+
+/// The earlier signal is assigned to the wait by a server that was killed before it delivered it.
+#[tokio::test(start_paused = true)]
+async fn a_later_signal_of_a_key_never_overtakes_an_earlier_one() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, KEYED).await;
+    let first = waits_for(control, "k").await;
+    left(&world, (1, "k", 1), SignalState::Assigned(first)).await;
+    assert_eq!(control.signal_by_key(sent("k", 2)).await.expect("an answer"), None);
+    assert_eq!(taken(control, first.execution).await, Some(json!(1)));
+    let second = waits_for(control, "k").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(taken(control, second.execution).await, Some(json!(2)));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_whose_execution_is_gone_is_kept_for_the_next_wait() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, KEYED).await;
+    let lost = SignalTarget { execution: ExecutionId(77), command: CommandId(0) };
+    left(&world, (1, "k", 1), SignalState::Assigned(lost)).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(state_of(&world, 1).await, Some(SignalState::Kept));
+    let target = waits_for(control, "k").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(state_of(&world, 1).await, Some(SignalState::Delivered(target)));
+    assert_eq!(taken(control, target.execution).await, Some(json!(1)));
+    plane.stop().await;
+}
+
+/// A store that cannot write one execution.
+struct OneOutOfReach {
+    store: Arc<MemoryStore>,
+    lost: Mutex<Option<ExecutionId>>,
+}
+
+impl Wrapper for OneOutOfReach {
+    type Inner = MemoryStore;
+
+    fn inner(&self) -> &MemoryStore {
+        &self.store
+    }
+
+    async fn call<T: Send>(
+        &self,
+        _access: Access,
+        answer: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        answer.await
+    }
+
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Result<(), AppendError>>, StoreError> {
+        let lost = *self.lost.lock().expect("no panic");
+        if batch.iter().any(|append| Some(append.execution) == lost) {
+            return Err(StoreError::Unavailable("connection reset".into()));
+        }
+        self.store.append(batch).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_that_cannot_be_delivered_does_not_hold_up_those_of_other_keys() {
+    let world = World::new();
+    let store = Arc::new(OneOutOfReach { store: world.store.clone(), lost: Mutex::new(None) });
+    let plane = Running::of(world.control_on(store.clone(), ControlSettings::default()));
+    let control = &plane.control;
+    register(control, KEYED).await;
+    let (lost, reached) = (waits_for(control, "a").await, waits_for(control, "b").await);
+    *store.lost.lock().expect("no panic") = Some(lost.execution);
+    left(&world, (1, "a", 1), SignalState::Kept).await;
+    left(&world, (2, "b", 2), SignalState::Kept).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(state_of(&world, 2).await, Some(SignalState::Delivered(reached)));
+    assert_eq!(state_of(&world, 1).await, Some(SignalState::Assigned(lost)));
+    *store.lost.lock().expect("no panic") = None;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(state_of(&world, 1).await, Some(SignalState::Delivered(lost)));
     plane.stop().await;
 }

@@ -5,6 +5,9 @@
 //! assignment is settled. Until the wait refuses the signal no other wait gets it, and an execution
 //! records a signal once, so a delivery can be repeated by any server after any crash.
 //!
+//! Invariant: a signal is assigned only when all earlier ones of its key are delivered, so that a wait
+//! never takes a later signal before an earlier one.
+//!
 //! A wait that opens, and a signal that is stored, each look for the other afterwards; what both miss
 //! because a database was out of reach is found by a periodic look at all open signals.
 
@@ -13,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::stream::{self, StreamExt as _};
 use noetl_engine::{Input, Refusal, Signal, signal_index_key};
 use noetl_model::{IndexKey, IndexKind, Payload, SignalKey, SignalName};
 use noetl_store::{
@@ -47,6 +51,8 @@ const SWEEP_EVERY: Duration = Duration::from_secs(5);
 const SWEEP_AFTER: Duration = Duration::from_secs(2);
 /// The number of open signals that one look reads.
 const SWEPT_MAX: usize = 500;
+/// The number of keys whose signals a look delivers at the same time.
+const SWEPT_AT_ONCE: usize = 16;
 
 /// A signal as a caller sends it.
 #[derive(Debug, Clone)]
@@ -144,16 +150,23 @@ impl Control {
         let store = &self.parts.store;
         let mut refused: BTreeSet<(i64, u64)> = BTreeSet::new();
         for _ in 0..DELIVERIES_MAX {
-            let kept = store.kept_signals(index_key, 1).await.map_err(unavailable)?;
-            let Some(signal) = kept.into_iter().next() else { break };
-            let Some(target) = self.open_wait(index_key, &refused).await.map_err(unavailable)?
-            else {
-                break;
+            let first = store.undelivered_signals(index_key, 1).await.map_err(unavailable)?;
+            let Some(signal) = first.into_iter().next() else { break };
+            let target = match signal.state {
+                SignalState::Delivered(_) => break,
+                // Another delivery has it, or had it before a crash. A second delivery to the same
+                // wait changes nothing, and the next signal must not come before this one.
+                SignalState::Assigned(target) => target,
+                SignalState::Kept => {
+                    let target = self.open_wait(index_key, &refused).await.map_err(unavailable)?;
+                    let Some(target) = target else { break };
+                    if !store.assign_signal(signal.id, target).await.map_err(unavailable)? {
+                        // Another delivery was faster.
+                        continue;
+                    }
+                    target
+                }
             };
-            if !store.assign_signal(signal.id, target).await.map_err(unavailable)? {
-                // Another delivery has it.
-                continue;
-            }
             match self.deliver_signal(&signal, target).await? {
                 Delivered::Taken => {}
                 Delivered::Refused => {
@@ -212,9 +225,17 @@ impl Control {
                 tracing::warn!(%refusal, signal = stored.id, "a signal is refused");
                 false
             }
-            // The execution was deleted after its end: whether it took the signal is unknown, and a
-            // second delivery would be worse than none.
-            Err(SubmitError::Load(LoadError::NotFound(_))) => true,
+            // The execution is gone or cannot be read, such as after a restore of its database. The
+            // signal is kept for the next wait, where its sender can see it.
+            Err(error) if !error.is_transient() => {
+                let error: &dyn std::error::Error = &error;
+                let SignalTarget { execution, command } = target;
+                tracing::warn!(
+                    error, %execution, %command, signal = stored.id,
+                    "a signal is kept: the execution of its wait cannot be loaded"
+                );
+                false
+            }
             Err(error) => return Err(error),
         };
         if is_taken {
@@ -248,23 +269,20 @@ impl Control {
             Some(last) if page.len() == SWEPT_MAX.min(PAGE_MAX) => last.id,
             Some(_) | None => i64::MIN,
         };
-        let mut keys: BTreeSet<IndexKey> = BTreeSet::new();
         let now = self.parts.stamps.now();
         // A signal that has just arrived is being delivered by the server that got it.
         let is_late = |stored: &StoredSignal| now.since(stored.signal.received_at) >= SWEEP_AFTER;
-        for stored in page.into_iter().filter(is_late) {
-            match stored.state {
-                SignalState::Assigned(target) => {
-                    self.deliver_signal(&stored, target).await?;
-                    keys.insert(stored.index_key);
+        let late = page.into_iter().filter(is_late).map(|stored| stored.index_key);
+        let keys: BTreeSet<IndexKey> = late.collect();
+        // A key whose wait cannot be reached must not hold up the others.
+        stream::iter(keys)
+            .for_each_concurrent(SWEPT_AT_ONCE, |key| async move {
+                if let Err(error) = self.deliver_signals(&key).await {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, %key, "signals of a key are delivered later");
                 }
-                SignalState::Kept => drop(keys.insert(stored.index_key)),
-                SignalState::Delivered(_) => {}
-            }
-        }
-        for key in keys {
-            self.deliver_signals(&key).await?;
-        }
+            })
+            .await;
         store.forget_signals(now, PAGE_MAX).await.map_err(unavailable)?;
         let kept = store.count_signals(KEPT_SIGNALS_MAX).await.map_err(unavailable)?;
         self.parts.signals_full.store(kept >= KEPT_SIGNALS_MAX, Ordering::Relaxed);

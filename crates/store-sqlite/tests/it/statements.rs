@@ -292,7 +292,7 @@ fn is_walk(detail: &str) -> bool {
             "outbox_fresh_relayed",
             "outbox_notification",
             "bulk_job_open",
-            "sent_signal_kept",
+            "sent_signal_open",
         ];
         grows.contains(&table) && !wanted_only.iter().any(|index| rest.ends_with(index))
     })

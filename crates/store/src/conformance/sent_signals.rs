@@ -32,10 +32,10 @@ async fn added(subject: &Subject, signal: &StoredSignal) -> StoredSignal {
     subject.store.add_signal(signal).await.expect("the store adds a signal")
 }
 
-async fn kept(subject: &Subject, key: &str) -> Vec<i64> {
+async fn undelivered(subject: &Subject, key: &str) -> Vec<i64> {
     let key = IndexKey::new(format!("payment {key}"));
-    let kept = subject.store.kept_signals(&key, 10).await.expect("the store lists signals");
-    kept.iter().map(|it| it.id).collect()
+    let undelivered = subject.store.undelivered_signals(&key, 10).await.expect("the store lists signals");
+    undelivered.iter().map(|it| it.id).collect()
 }
 
 async fn open(subject: &Subject, after: i64, limit: usize) -> Vec<(i64, SignalState)> {
@@ -43,18 +43,20 @@ async fn open(subject: &Subject, after: i64, limit: usize) -> Vec<(i64, SignalSt
     open.iter().map(|it| (it.id, it.state)).collect()
 }
 
-pub async fn signals_are_kept_in_order_of_their_numbers(subject: Subject) {
-    for id in [3, 1, 2] {
-        assert_eq!(added(&subject, &signal(id, "a", None)).await, signal(id, "a", None));
+pub async fn signals_of_a_key_are_kept_in_the_order_in_which_they_were_stored(subject: Subject) {
+    // The numbers come from servers whose clocks differ.
+    for (id, number) in [(3, 3), (1, 4), (7, 7), (2, 8)] {
+        let stored = StoredSignal { id: number, ..signal(id, "a", None) };
+        assert_eq!(added(&subject, &signal(id, "a", None)).await, stored);
     }
-    added(&subject, &signal(4, "b", None)).await;
-    assert_eq!(kept(&subject, "a").await, [1, 2, 3]);
-    assert_eq!(kept(&subject, "b").await, [4]);
-    assert_eq!(kept(&subject, "c").await, [0; 0]);
+    assert_eq!(added(&subject, &signal(3, "b", None)).await.id, 5, "3 and 4 are taken");
+    assert_eq!(undelivered(&subject, "a").await, [3, 4, 7, 8]);
+    assert_eq!(undelivered(&subject, "b").await, [5]);
+    assert_eq!(undelivered(&subject, "c").await, [0; 0]);
     let key = IndexKey::new("payment a");
-    let first = subject.store.kept_signals(&key, 1).await.expect("the store lists signals");
-    assert_eq!(first, [signal(1, "a", None)]);
-    assert_eq!(subject.store.count_signals(9).await.expect("the store counts"), 4);
+    let first = subject.store.undelivered_signals(&key, 1).await.expect("the store lists signals");
+    assert_eq!(first, [signal(3, "a", None)]);
+    assert_eq!(subject.store.count_signals(9).await.expect("the store counts"), 5);
     assert_eq!(subject.store.count_signals(2).await.expect("the store counts"), 2);
 }
 
@@ -62,7 +64,7 @@ pub async fn a_deduplication_key_stores_one_signal(subject: Subject) {
     let first = added(&subject, &signal(1, "a", Some("k"))).await;
     assert_eq!(added(&subject, &signal(2, "a", Some("k"))).await, first);
     assert_eq!(added(&subject, &signal(3, "a", Some("l"))).await.id, 3);
-    assert_eq!(kept(&subject, "a").await, [1, 3]);
+    assert_eq!(undelivered(&subject, "a").await, [1, 3]);
 }
 
 pub async fn a_signal_is_assigned_once_and_settled_or_released(subject: Subject) {
@@ -73,15 +75,15 @@ pub async fn a_signal_is_assigned_once_and_settled_or_released(subject: Subject)
     let (one, other) = (target(10, 3), target(11, 0));
     assert!(store.assign_signal(1, one).await.expect("the store assigns"));
     assert!(!store.assign_signal(1, other).await.expect("the store assigns"));
-    assert_eq!(kept(&subject, "a").await, [2]);
+    assert_eq!(undelivered(&subject, "a").await, [1, 2]);
     let assigned = SignalState::Assigned(one);
     assert_eq!(open(&subject, i64::MIN, 9).await, [(1, assigned), (2, SignalState::Kept)]);
     assert!(!store.release_signal(1, other).await.expect("the store releases"));
     assert!(!store.settle_signal(1, other).await.expect("the store settles"));
     assert!(store.release_signal(1, one).await.expect("the store releases"));
-    assert_eq!(kept(&subject, "a").await, [1, 2]);
     assert!(store.assign_signal(1, other).await.expect("the store assigns"));
     assert!(store.settle_signal(1, other).await.expect("the store settles"));
+    assert_eq!(undelivered(&subject, "a").await, [2]);
     assert!(!store.settle_signal(1, other).await.expect("the store settles"));
     assert!(!store.assign_signal(1, one).await.expect("the store assigns"));
     assert_eq!(open(&subject, i64::MIN, 9).await, [(2, SignalState::Kept)]);

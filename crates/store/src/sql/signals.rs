@@ -2,10 +2,13 @@
 
 use noetl_model::{CommandId, ExecutionId, IndexKey, Timestamp};
 
-use super::{SqlDatabase, all_of, first_of, is_written};
+use super::{SqlDatabase, all_of, first_of};
 use crate::from_row::Columns;
 use crate::to_row::{at_most, to_json};
 use crate::{PAGE_MAX, SignalState, SignalTarget, StoreError, StoredSignal};
+
+/// The number of numbers that are tried for a signal, since others may take the same ones.
+const NUMBERS_MAX: usize = 16;
 
 pub async fn add_signal<D: SqlDatabase>(
     database: &D,
@@ -13,23 +16,30 @@ pub async fn add_signal<D: SqlDatabase>(
 ) -> Result<StoredSignal, StoreError> {
     let sql = database.sql();
     let target = signal.state.target();
-    let arguments = [
-        signal.id.into(),
-        signal.index_key.as_str().into(),
-        signal.once.as_deref().into(),
-        signal.state.as_str().into(),
-        target.map(|target| target.execution.0).into(),
-        target.map(command_of).into(),
-        signal.expires_at.into(),
-        to_json(&signal.signal).into(),
-    ];
-    if is_written(database, &sql.put_signal, &arguments).await? {
-        return Ok(signal.clone());
+    let body = to_json(&signal.signal);
+    for number in (signal.id..).take(NUMBERS_MAX) {
+        let arguments = [
+            number.into(),
+            signal.index_key.as_str().into(),
+            signal.once.as_deref().into(),
+            signal.state.as_str().into(),
+            target.map(|target| target.execution.0).into(),
+            target.map(command_of).into(),
+            signal.expires_at.into(),
+            (&body).into(),
+        ];
+        let stored = first_of(database, &sql.put_signal, &arguments, signal_row).await?;
+        if let Some(stored) = stored {
+            return Ok(stored);
+        }
+        let once = [signal.once.as_deref().into()];
+        let existing = first_of(database, &sql.find_signal_by_key, &once, signal_row).await?;
+        if let Some(existing) = existing {
+            return Ok(existing);
+        }
+        // Another signal has the number, or the one under the same key has expired meanwhile.
     }
-    let once = [signal.once.as_deref().into()];
-    let existing = first_of(database, &sql.find_signal_by_key, &once, signal_row).await?;
-    // A signal under the same key that is forgotten meanwhile has expired.
-    existing.ok_or_else(|| StoreError::Unavailable("a signal was not stored".into()))
+    Err(StoreError::Unavailable("a signal was not stored".into()))
 }
 
 pub async fn find_signal<D: SqlDatabase>(
@@ -39,13 +49,13 @@ pub async fn find_signal<D: SqlDatabase>(
     first_of(database, &database.sql().find_signal, &[id.into()], signal_row).await
 }
 
-pub async fn kept_signals<D: SqlDatabase>(
+pub async fn undelivered_signals<D: SqlDatabase>(
     database: &D,
     index_key: &IndexKey,
     limit: usize,
 ) -> Result<Vec<StoredSignal>, StoreError> {
     let arguments = [index_key.as_str().into(), at_most(limit, PAGE_MAX).into()];
-    all_of(database, &database.sql().list_kept_signals, &arguments, signal_row).await
+    all_of(database, &database.sql().list_undelivered_signals, &arguments, signal_row).await
 }
 
 pub async fn open_signals<D: SqlDatabase>(

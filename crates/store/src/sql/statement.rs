@@ -106,7 +106,7 @@ macro_rules! each_statement {
             Read list_bulk_items_by_outcome;
             Read list_bulk_jobs;
             Read list_open_signals;
-            Read list_kept_signals;
+            Read list_undelivered_signals;
             Read list_credentials;
             Read list_entries_of_kind;
             Read list_executions;

@@ -16,23 +16,31 @@ impl MemoryStore {
         if let Some(existing) = signals.values().find(is_same) {
             return Ok(existing.clone());
         }
-        signals.insert(signal.id, signal.clone());
-        Ok(signal.clone())
+        let undelivered = signals.values().rev().find(|it| {
+            it.index_key == signal.index_key && !matches!(it.state, SignalState::Delivered(_))
+        });
+        let mut id = signal.id.max(undelivered.map_or(signal.id, |it| it.id + 1));
+        while signals.contains_key(&id) {
+            id += 1;
+        }
+        let stored = StoredSignal { id, ..signal.clone() };
+        signals.insert(id, stored.clone());
+        Ok(stored)
     }
 
     pub(crate) async fn find_signal(&self, id: i64) -> Result<Option<StoredSignal>, StoreError> {
         Ok(self.lock().records.signals.get(&id).cloned())
     }
 
-    pub(crate) async fn kept_signals(
+    pub(crate) async fn undelivered_signals(
         &self,
         index_key: &IndexKey,
         limit: usize,
     ) -> Result<Vec<StoredSignal>, StoreError> {
         let tables = self.lock();
-        let kept = tables.records.signals.values();
-        let kept = kept.filter(|it| it.state == SignalState::Kept && it.index_key == *index_key);
-        Ok(kept.take(limit.min(PAGE_MAX)).cloned().collect())
+        let of_key = tables.records.signals.values().filter(|it| it.index_key == *index_key);
+        let undelivered = of_key.filter(|it| !matches!(it.state, SignalState::Delivered(_)));
+        Ok(undelivered.take(limit.min(PAGE_MAX)).cloned().collect())
     }
 
     pub(crate) async fn open_signals(
@@ -84,8 +92,8 @@ impl MemoryStore {
     pub(crate) async fn count_signals(&self, max: u64) -> Result<u64, StoreError> {
         let tables = self.lock();
         let signals = tables.records.signals.values();
-        let kept = signals.filter(|it| it.state == SignalState::Kept).count();
-        Ok(u64::try_from(kept).unwrap_or(u64::MAX).min(max))
+        let open = signals.filter(|it| !matches!(it.state, SignalState::Delivered(_))).count();
+        Ok(u64::try_from(open).unwrap_or(u64::MAX).min(max))
     }
 
     pub(crate) async fn forget_signals(
