@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use noetl_model::{
     Actor, Attempt, ChildExecutions, CommandId, ErrorKind, Event, ExecutionId, ExecutionStatus,
-    IndexChange, IndexEntry, IndexKey, IndexKind, LimitAmount, LimitDefinition, Message,
+    IndexChange, IndexEntry, IndexKey, IndexKind, LimitAmount, LimitDefinition, LimitName, Message,
     OnConflict, Origin, Payload, Pool, Priority, Recorded, SignalKey, SignalName, StepName,
     TimerId, Timestamp, ToolError, ToolKind, WaitCondition, WorkerId,
 };
@@ -276,12 +276,20 @@ fn hold_changed(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
     if let Event::SlotRequested { command, limit, on_conflict } = event {
         // A repeated request keeps its place.
         let at = before.slot(*command).map_or(recorded.at, |slot| slot.asked_at);
-        return vec![slot_request(before, *command, limit, (*on_conflict, at))];
+        let add = command.map(|command| {
+            let entry = slot_entry(command, &limit.name);
+            Effect::Index(IndexChange::Add { entry, at })
+        });
+        let request = slot_request(before, *command, limit, (*on_conflict, at));
+        return [request].into_iter().chain(add).collect();
     }
-    if let Event::SlotGranted { command: Some(command), .. } = event
-        && before.paused.is_none()
-    {
-        return unparked(before, *command);
+    if let Event::SlotGranted { command: Some(command), limit } = event {
+        let entry = slot_entry(*command, limit);
+        let mut effects = vec![Effect::Index(IndexChange::Remove { entry })];
+        if before.paused.is_none() {
+            effects.extend(unparked(before, *command));
+        }
+        return effects;
     }
     Vec::new()
 }
@@ -295,6 +303,11 @@ fn lost_requests(before: &Execution) -> Vec<Effect> {
             slot_request(before, command, &slot.limit, (slot.on_conflict, slot.asked_at))
         })
         .collect()
+}
+
+/// Returns the index entry of a command that waits for a slot. A start that waits has a timer instead.
+fn slot_entry(command: CommandId, limit: &LimitName) -> IndexEntry {
+    IndexEntry::new(IndexKind::AwaitedSlot, limit.as_str(), Some(command))
 }
 
 fn slot_request(
@@ -356,15 +369,23 @@ fn unparked(before: &Execution, command: CommandId) -> Vec<Effect> {
 }
 
 /// Returns the release of a slot, or the withdrawal of its request. A grant of a rate is used up.
-fn released(before: &Execution, command: Option<CommandId>) -> Option<Effect> {
-    let LimitSlot { limit, granted_at, .. } = before.slot(command)?;
-    match (limit.amount, granted_at) {
-        (LimitAmount::Rate { .. }, Some(_)) => None,
-        (LimitAmount::Slots { .. }, _) | (LimitAmount::Rate { .. }, None) => {
-            let limit = limit.name.clone();
-            Some(Effect::Send(Message::ReleaseSlot { command, limit }))
+fn released(before: &Execution, command: Option<CommandId>) -> impl Iterator<Item = Effect> {
+    let slot = before.slot(command);
+    let message = slot.and_then(|LimitSlot { limit, granted_at, .. }| {
+        match (limit.amount, granted_at) {
+            (LimitAmount::Rate { .. }, Some(_)) => None,
+            (LimitAmount::Slots { .. }, _) | (LimitAmount::Rate { .. }, None) => {
+                let limit = limit.name.clone();
+                Some(Effect::Send(Message::ReleaseSlot { command, limit }))
+            }
         }
-    }
+    });
+    let awaited = slot.filter(|slot| slot.granted_at.is_none()).zip(command);
+    let entry = awaited.map(|(slot, command)| {
+        let entry = slot_entry(command, &slot.limit.name);
+        Effect::Index(IndexChange::Remove { entry })
+    });
+    message.into_iter().chain(entry)
 }
 
 /// Returns the effects of a cancellation: the parent is notified, and executions started below
@@ -475,7 +496,7 @@ fn ended(
 ) -> Vec<Effect> {
     let mut effects: Vec<Effect> =
         before.timers.keys().map(|timer| Effect::DropTimer { timer: *timer }).collect();
-    effects.extend(before.slots().filter_map(|(command, _)| released(before, command)));
+    effects.extend(before.slots().flat_map(|(command, _)| released(before, command)));
     let actor = before.actor.as_ref();
     let old = properties_at(before, actor, before.status);
     effects.extend(old.map(|entry| Effect::Index(IndexChange::Remove { entry })));

@@ -27,6 +27,9 @@ pub enum IndexKind {
     /// A command whose output can be reused, by its cache key. The entry stays as long as the
     /// execution.
     CachedOutput,
+    /// A command that waits for a slot of a limit, by the name of the limit. The entry is removed when
+    /// the slot is granted or the command ends.
+    AwaitedSlot,
 }
 
 impl IndexKind {
@@ -36,6 +39,7 @@ impl IndexKind {
         IndexKind::Signal,
         IndexKind::Approval,
         IndexKind::CachedOutput,
+        IndexKind::AwaitedSlot,
     ];
 
     /// Returns the stored name.
@@ -46,6 +50,7 @@ impl IndexKind {
             IndexKind::Signal => "signal",
             IndexKind::Approval => "approval",
             IndexKind::CachedOutput => "cached_output",
+            IndexKind::AwaitedSlot => "awaited_slot",
         }
     }
 }

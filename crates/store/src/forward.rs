@@ -220,6 +220,7 @@ macro_rules! each_port {
                 Read cluster shared limit(name: &LimitName) -> Option<LimitFigures>;
                 Read cluster shared slot_holders(name: &LimitName, limit: usize) -> Vec<SlotRow>;
                 Read cluster shared slot_queue(name: &LimitName, limit: usize) -> Vec<SlotRow>;
+                Read cluster shared known_slots(slots: &[SlotKey]) -> Vec<SlotKey>;
                 Read cluster shared slot_place(key: &SlotKey) -> Option<u64>;
             }
             sync {}

@@ -44,7 +44,7 @@ pub use feeds::{
 pub use index::{indexed, open_index};
 pub use layout::{check_writable, tables};
 pub use limits::{
-    acknowledge_slots, change_limit, due_limits, held_slots, limit, limits, next_limit, pauses,
+    acknowledge_slots, change_limit, due_limits, held_slots, known_slots, limit, limits, next_limit, pauses,
     put_pause, remove_pause, settle_pause, slot_holders, slot_place, slot_queue, unanswered_slots,
 };
 pub use log::{

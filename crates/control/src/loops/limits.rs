@@ -4,15 +4,19 @@
 //! transaction, and the holders are told afterwards. A slot therefore exists from before its holder
 //! knows of it until after the holder's end is committed: a limit is never exceeded. A grant that
 //! its holder does not acknowledge is told again, and a slot whose holder does not need it is
-//! released: no slot is lost.
+//! released: no slot is lost. A request that the limit does not know, such as after a restore of a
+//! database, is made again by the log: no command waits for ever.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_engine::{Input, Refusal, grant_slots};
-use noetl_model::{Cutoff, Timestamp};
-use noetl_store::{LimitChange, LimitOutcome, PAGE_MAX, SlotKey, SlotRow, StoreError};
+use noetl_model::{Cutoff, IndexKind, Timestamp};
+use noetl_store::{
+    IndexRow, LimitChange, LimitOutcome, OpenIndexPlace, PAGE_MAX, SlotKey, SlotRequest, SlotRow,
+    StoreError,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +27,8 @@ use crate::{Control, MailboxAnswer, SubmitError};
 
 /// The age of a grant from which its holder is told again.
 const TELL_AGAIN_AFTER: Duration = Duration::from_secs(5);
-/// The age of a slot from which it is checked that its holder still needs it.
+/// The age from which it is checked that the holder of a slot still needs it, and that the limit still
+/// knows a request.
 const CHECKED_AFTER: Duration = Duration::from_secs(60);
 /// The largest number of slots checked at once.
 const CHECKED_MAX: usize = 100;
@@ -55,13 +60,20 @@ struct LimitChecks {
     check_at: Instant,
     /// The last slot that was checked.
     checked: Option<SlotKey>,
+    /// The last request that was checked.
+    checked_request: Option<OpenIndexPlace>,
 }
 
 impl Control {
     /// Grants what becomes due, and repairs what a crash has left, until `stop`.
     pub(crate) async fn watch_limits(self, stop: CancellationToken) {
         let now = Instant::now();
-        let mut checks = LimitChecks { tell_again_at: now, check_at: now, checked: None };
+        let mut checks = LimitChecks {
+            tell_again_at: now,
+            check_at: now,
+            checked: None,
+            checked_request: None,
+        };
         loop {
             let wait = match self.look_at_limits(&mut checks).await {
                 Ok(wait) => wait,
@@ -94,6 +106,7 @@ impl Control {
         if now >= checks.check_at {
             checks.check_at = now + self.parts.settings.stall_after;
             checks.checked = self.check_holders(checks.checked.take()).await?;
+            checks.checked_request = self.check_requests(checks.checked_request.take()).await?;
         }
         let wait = match store.next_limit().await? {
             Some(next_at) => next_at.since(self.parts.stamps.now()).max(WAIT_MIN),
@@ -233,6 +246,58 @@ impl Control {
         Ok(last.flatten())
     }
 
+    /// Makes requests again that their limits do not know. Returns the last request that was checked;
+    /// `None` after the last of all.
+    async fn check_requests(
+        &self,
+        after: Option<OpenIndexPlace>,
+    ) -> Result<Option<OpenIndexPlace>, StoreError> {
+        let kind = IndexKind::AwaitedSlot;
+        let found = self.parts.store.open_index(kind, after.as_ref(), PAGE_MAX).await?;
+        let is_full = found.len() == PAGE_MAX;
+        let old = before(self.parts.stamps.now(), CHECKED_AFTER);
+        let last = found.last().filter(|last| is_full && last.at < old);
+        let next = last.and_then(IndexRow::open_place);
+        let keys: Vec<SlotKey> =
+            found.iter().filter(|row| row.at < old).filter_map(awaited_slot).collect();
+        let known: BTreeSet<SlotKey> =
+            self.parts.store.known_slots(&keys).await?.into_iter().collect();
+        for key in keys.into_iter().filter(|key| !known.contains(key)) {
+            match self.awaited_request(&key).await {
+                Ok(Some(request)) => {
+                    tracing::info!(limit = %key.limit, execution = %key.execution, "slot asked for again");
+                    self.change_limit(LimitChange::Request(request)).await?;
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, execution = %key.execution, "awaited slot not checked");
+                }
+            }
+        }
+        Ok(next)
+    }
+
+    /// Returns the request of a command that still waits for its slot, by the log.
+    async fn awaited_request(&self, key: &SlotKey) -> Result<Option<SlotRequest>, LoadError> {
+        let state = match self.state(key.execution, Cutoff::Latest).await {
+            Ok(state) => state,
+            Err(LoadError::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let slot = state.slot(key.command);
+        let slot = slot.filter(|it| it.limit.name == key.limit && it.granted_at.is_none());
+        Ok(slot.map(|slot| SlotRequest {
+            limit: slot.limit.clone(),
+            defined_by: state.playbook().catalog_id,
+            execution: key.execution,
+            command: key.command,
+            priority: state.priority(),
+            on_conflict: slot.on_conflict,
+            asked_at: slot.asked_at,
+        }))
+    }
+
     /// Returns the use that the holder of a slot has for it, by the log.
     async fn use_of_slot(&self, key: &SlotKey) -> SlotUse {
         match self.state(key.execution, Cutoff::Latest).await {
@@ -245,6 +310,12 @@ impl Control {
             Err(_) => SlotUse::Unknown,
         }
     }
+}
+
+/// Returns the slot that an index entry names.
+fn awaited_slot(row: &IndexRow) -> Option<SlotKey> {
+    let limit = row.entry.key.as_str().parse().ok()?;
+    Some(SlotKey { limit, execution: row.execution, command: row.entry.command })
 }
 
 fn before(now: Timestamp, age: Duration) -> Timestamp {

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use noetl_model::{CommandId, ErrorKind, Event, Priority};
+use noetl_engine::grant_slots;
+use noetl_model::{CommandId, ErrorKind, Event, IndexKind, LimitName, Priority};
 use noetl_store::{
-    Access, Pauses as _, PauseProgress, PauseRow, SlotLimits as _, StoreError, Wrapper,
+    Access, Executions as _, LimitChange, PauseProgress, PauseRow, Pauses as _, SlotLimits as _,
+    StoreError, Wrapper,
 };
 
 use super::*;
@@ -175,6 +177,32 @@ async fn a_rate_is_kept() {
     let took = begun.elapsed().as_secs_f64();
     assert!((5.4..8.0).contains(&took), "{took}");
     server.stop().await;
+}
+
+/// A restored database of an execution has lost a grant of a rate that nobody keeps, and a restored
+/// database of the limits has lost the request.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_its_limit_has_lost_is_made_again_after_a_restart() {
+    for amount in ["max: 1", "rate: 1, per: 30s, burst: 1"] {
+        let world = World::new();
+        let server = world.running();
+        register(&server.control, &WIDE.replace("max: 2", amount).replace("in: 12", "in: 3")).await;
+        let execution = start(&server.control).await;
+        tokio::time::sleep(WAIT).await;
+        let limit: LimitName = "crm".parse().expect("a name");
+        let queue = world.store.slot_queue(&limit, 10).await.expect("an answer");
+        assert_eq!(queue.len(), 2);
+        server.stop().await;
+        for row in queue {
+            let lost = LimitChange::Release(row.key);
+            world.store.change_limit(&lost, grant_slots).await.expect("an answer");
+        }
+        let server = world.running();
+        assert_eq!(work(&server.control, execution).await, ExecutionStatus::Completed);
+        let open = world.store.open_index(IndexKind::AwaitedSlot, None, 10).await;
+        assert_eq!(open.expect("an answer"), []);
+        server.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

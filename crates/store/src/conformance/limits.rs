@@ -85,6 +85,15 @@ pub async fn slots_are_granted_by_the_rule_and_free_again_when_they_are_released
         assert_eq!(subject.store.slot_place(key).await.expect(SAYS), Some(place));
     }
     assert_eq!(subject.store.slot_place(&key(A, 1)).await.expect(SAYS), None);
+    let unknown = SlotKey { limit: "other".parse().expect("a name"), ..key(A, 1) };
+    let mut asked = vec![key(A, 1), unknown, key(A, 99)];
+    asked.extend(queue.iter().cloned());
+    let mut known = subject.store.known_slots(&asked).await.expect(SAYS);
+    known.sort();
+    asked.retain(|key| key.limit == crm() && key.command != Some(CommandId(99)));
+    asked.sort();
+    assert_eq!(known, asked, "held and waiting ones");
+    assert_eq!(subject.store.known_slots(&[]).await.expect(SAYS), []);
     let figures = subject.store.limit(&crm()).await.expect(SAYS).expect("it is there");
     assert_eq!((figures.holders, figures.queued, figures.oldest_at), (1, 3, Some(at(0))));
     assert_eq!(release(&subject, key(A, 1)).await.granted, [key(C, 3)]);

@@ -287,6 +287,17 @@ impl MemoryStore {
         Ok(queue.into_iter().take(limit.min(PAGE_MAX)).cloned().collect())
     }
 
+    pub(crate) async fn known_slots(
+        &self,
+        slots: &[SlotKey],
+    ) -> Result<Vec<SlotKey>, StoreError> {
+        let tables = self.lock();
+        let is_known = |key: &&SlotKey| {
+            tables.limits.limits.get(&key.limit).is_some_and(|limit| limit.slots.contains_key(key))
+        };
+        Ok(slots.iter().filter(is_known).cloned().collect())
+    }
+
     pub(crate) async fn slot_place(&self, key: &SlotKey) -> Result<Option<u64>, StoreError> {
         let tables = self.lock();
         let queue = tables.limits.limits.get(&key.limit).map(MemoryLimit::queue);

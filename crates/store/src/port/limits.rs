@@ -79,6 +79,9 @@ pub trait SlotLimits: Send + Sync {
     /// Lists the requests that wait, in the order they are granted.
     async fn slot_queue(&self, name: &LimitName, limit: usize) -> Result<Vec<SlotRow>, StoreError>;
 
+    /// Returns those of some slots that are stored, held or waiting, in any order.
+    async fn known_slots(&self, slots: &[SlotKey]) -> Result<Vec<SlotKey>, StoreError>;
+
     /// Returns the place of a request in the queue, from 1 on; `None` if it does not wait.
     async fn slot_place(&self, key: &SlotKey) -> Result<Option<u64>, StoreError>;
 }

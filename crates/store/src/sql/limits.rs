@@ -310,6 +310,16 @@ pub async fn slot_queue<D: SqlDatabase>(
     all_of(database, &database.sql().list_queued_slots, &arguments, slot_row).await
 }
 
+pub async fn known_slots<D: SqlDatabase>(
+    database: &D,
+    slots: &[SlotKey],
+) -> Result<Vec<SlotKey>, StoreError> {
+    if slots.is_empty() {
+        return Ok(Vec::new());
+    }
+    all_of(database, &database.sql().find_slots, &[key_rows(slots)], slot_key).await
+}
+
 pub async fn slot_place<D: SqlDatabase>(
     database: &D,
     key: &SlotKey,

@@ -215,6 +215,7 @@ macro_rules! each_statement {
             Write end_slots;
             Read find_limit;
             Read find_slot_place;
+            Read find_slots;
             Write grant_slots;
             Read list_due_limits;
             Read list_held_slots;
