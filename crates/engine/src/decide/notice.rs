@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use noetl_expr::{Budget, Template, VariableSource};
 use noetl_model::{
-    CommandId, Event, EventTag, ExecutionId, ExecutionStatus, NOTICE_BYTES_MAX, NOTICE_DEPTH_MAX,
+    ApprovalRequest, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, NOTICE_BYTES_MAX, NOTICE_DEPTH_MAX,
     NOTICES_MAX, NoticeReason, NoticeTarget, Timestamp, WaitCondition,
 };
 use noetl_playbook::{NoticeTemplate, NotificationDocument};
@@ -162,10 +162,10 @@ impl DecisionDraft<'_> {
 fn open_wait(state: &Execution, command: CommandId) -> Option<(String, Value)> {
     let open = state.commands.get(&command)?;
     let waits_for = match &open.holder {
-        CommandHolder::Wait { condition: WaitCondition::Signal { name, .. }, .. } => {
-            json!({ "signal": name })
+        CommandHolder::Wait { condition: WaitCondition::Signal { name, key }, .. } => {
+            json!({ "signal": name, "key": key })
         }
-        CommandHolder::Approval { request, .. } => json!({ "approval": request.title }),
+        CommandHolder::Approval { request, .. } => approval_facts(request),
         CommandHolder::Wait { condition: WaitCondition::Time { .. }, .. }
         | CommandHolder::Nobody
         | CommandHolder::Worker { .. }
@@ -173,6 +173,17 @@ fn open_wait(state: &Execution, command: CommandId) -> Option<(String, Value)> {
         | CommandHolder::Callback { .. } => return None,
     };
     Some((open.step.to_string(), waits_for))
+}
+
+fn approval_facts(request: &ApprovalRequest) -> Value {
+    let shortened = |text: &String| text.chars().take(ERROR_CHARS_MAX).collect::<String>();
+    json!({
+        "approval": shortened(&request.title),
+        "description": request.description.as_ref().map(shortened),
+        "approvers": request.approvers.iter().take(ADDRESSES_MAX).collect::<Vec<_>>(),
+        "deadline": request.deadline.map(|at| at.to_string()),
+        "on_timeout": request.on_timeout,
+    })
 }
 
 /// Returns the reason of the notifications that an event calls for; of a wait also its command.
@@ -206,10 +217,7 @@ fn default_text(reason: NoticeReason, facts: &Value) -> String {
             }
         }
         NoticeReason::Cancelled => said.push_str(&format!(": {}", text("cancelled_because"))),
-        NoticeReason::Waiting => {
-            let signal = facts["waits_for"]["signal"].as_str().unwrap_or_default();
-            said.push_str(&format!(" for signal {signal} in step {}", text("step")));
-        }
+        NoticeReason::Waiting => said.push_str(&awaited_text(text("step"), &facts["waits_for"])),
         NoticeReason::Late => said.push_str(&format!(": it runs since {}", text("started_at"))),
         NoticeReason::Completed => {}
     }
@@ -217,6 +225,35 @@ fn default_text(reason: NoticeReason, facts: &Value) -> String {
         Some(url) => format!("{said}\n{url}"),
         None => format!("{said}\nexecution {}", text("id")),
     }
+}
+
+/// Returns what a step waits for: a signal, or an approval with those who may decide and the deadline.
+fn awaited_text(step: &str, waits_for: &Value) -> String {
+    let text = |key: &str| waits_for[key].as_str();
+    let Some(title) = text("approval") else {
+        let signal = text("signal").unwrap_or_default();
+        let key = text("key").map(|key| format!(" with key {key}")).unwrap_or_default();
+        return format!(" for signal {signal}{key} in step {step}");
+    };
+    let mut said = format!(" for an approval in step {step}: {title}");
+    if let Some(description) = text("description") {
+        said.push_str(&format!("\n{description}"));
+    }
+    let approvers = waits_for["approvers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let names: Vec<&str> = approvers.iter().filter_map(Value::as_str).collect();
+    match names.as_slice() {
+        [] => said.push_str("\nDecided by: everyone with access"),
+        names => said.push_str(&format!("\nDecided by: {}", names.join(", "))),
+    }
+    if let Some(deadline) = text("deadline") {
+        let effect = match text("on_timeout") {
+            Some("approve") => "it counts as approved",
+            Some("reject") => "it counts as rejected",
+            Some(_) | None => "the step fails",
+        };
+        said.push_str(&format!("\nDeadline: {deadline}, then {effect}"));
+    }
+    said
 }
 
 fn in_words(reason: NoticeReason) -> &'static str {
@@ -324,8 +361,13 @@ impl MessageRenderer {
     }
 
     fn default_subject(&self) -> String {
-        let path = self.variables.0["path"].as_str().unwrap_or_default();
-        format!("{path} {}", in_words(self.reason))
+        let facts = &self.variables.0;
+        let path = facts["path"].as_str().unwrap_or_default();
+        let subject = format!("{path} {}", in_words(self.reason));
+        match facts["waits_for"]["approval"].as_str() {
+            Some(title) => format!("{subject} for an approval: {title}"),
+            None => subject,
+        }
     }
 
     fn default_workload(&self) -> Map<String, Value> {

@@ -101,6 +101,51 @@ fn waits_lateness_and_cancellations_are_shown() {
     );
 }
 
+/// The people who have to decide learn what about, who may, until when, and where.
+#[test]
+fn a_notice_of_an_approval_says_all_that_a_decision_needs() {
+    let text = "
+on: {waiting: [{slack: {credential: chat}}, {mail: {to: ops@example.com, credential: smtp}}]}
+workflow:
+  - step: start
+    tool:
+      kind: approval
+      title: Release 7
+      description: All tests pass.
+      approvers: [ada, eve]
+      timeout: 2h
+      on_timeout: reject
+";
+    let story = Story::begin(&playbook(text), options(Vec::new()));
+    check(
+        &story,
+        &expect![[r#"
+            notify waiting: {"kind":"slack","webhook":{"credential":"chat"},"text":"test waits for an approval in step start: Release 7\nAll tests pass.\nDecided by: ada, eve\nDeadline: 2027-01-15T10:00:00.000000Z, then it counts as rejected\nhttps://noetl.example.com/ui/executions/7"}
+            notify waiting: {"kind":"mail","to":["ops@example.com"],"subject":"test waits for an approval: Release 7","body":"test waits for an approval in step start: Release 7\nAll tests pass.\nDecided by: ada, eve\nDeadline: 2027-01-15T10:00:00.000000Z, then it counts as rejected\nhttps://noetl.example.com/ui/executions/7","credential":"smtp"}
+        "#]],
+    );
+    let text = "
+on: {waiting: {slack: {credential: chat}}}
+workflow:
+  - {step: start, tool: {kind: approval, title: Release}}
+";
+    let story = Story::begin(&playbook(text), options(Vec::new()));
+    check(
+        &story,
+        &expect![[r#"
+            notify waiting: {"kind":"slack","webhook":{"credential":"chat"},"text":"test waits for an approval in step start: Release\nDecided by: everyone with access\nhttps://noetl.example.com/ui/executions/7"}
+        "#]],
+    );
+    let text = text.replace("{kind: approval, title: Release}", "{kind: wait, signal: go, key: '4711'}");
+    let story = Story::begin(&playbook(&text), options(Vec::new()));
+    check(
+        &story,
+        &expect![[r#"
+            notify waiting: {"kind":"slack","webhook":{"credential":"chat"},"text":"test waits for signal go with key 4711 in step start\nhttps://noetl.example.com/ui/executions/7"}
+        "#]],
+    );
+}
+
 #[test]
 fn a_wait_that_ends_at_once_is_not_announced() {
     let text = "

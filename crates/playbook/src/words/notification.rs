@@ -16,7 +16,7 @@ pub(crate) const ON: &KeyTable = &table(
         now("completed", TARGETS, "The execution has completed."),
         now("cancelled", TARGETS, "The execution was cancelled."),
         now("late", TARGETS, "The execution has not ended by the time of `expect`."),
-        now("waiting", TARGETS, "The execution has begun to wait for a signal."),
+        now("waiting", TARGETS, "The execution has begun to wait for a signal or an approval."),
     ],
 );
 
