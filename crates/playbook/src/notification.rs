@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use noetl_expr::Template;
-use noetl_model::{NoticeReason, NoticeTarget, Webhook};
+use noetl_model::{Label, Labels, NoticeReason, NoticeTarget, Webhook};
 use serde_json::{Map, Value};
 
 use crate::playbook::Metadata;
@@ -31,6 +31,9 @@ pub struct NoticeMatch {
     /// The paths of playbooks, of which one has to match; any path if empty. `*` stands for any
     /// number of characters.
     pub paths: Vec<String>,
+    /// The labels that an execution must have, all of them. `*` in a value stands for any number of
+    /// characters.
+    pub labels: Vec<Label>,
 }
 
 /// A target with its templates.
@@ -115,9 +118,15 @@ impl NoticeTemplate {
 }
 
 impl NoticeMatch {
-    /// True if the executions of a playbook are matched.
-    pub fn has_path(&self, path: &str) -> bool {
-        self.paths.is_empty() || self.paths.iter().any(|pattern| is_match(pattern, path))
+    /// True if an execution of a playbook, with some labels, is matched.
+    pub fn includes(&self, path: &str, labels: &Labels) -> bool {
+        let has_path =
+            self.paths.is_empty() || self.paths.iter().any(|pattern| is_match(pattern, path));
+        has_path
+            && self.labels.iter().all(|wanted| {
+                let mut same_key = labels.iter().filter(|label| label.key() == wanted.key());
+                same_key.any(|label| is_match(wanted.value(), label.value()))
+            })
     }
 }
 

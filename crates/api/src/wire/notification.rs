@@ -20,6 +20,9 @@ pub struct NotificationItem {
     pub paused: bool,
     /// The paths of playbooks that it is about, with `*` for any characters; all if empty.
     pub paths: Vec<String>,
+    /// The labels that an execution must have, as `key:value` with `*` for any characters in a value.
+    #[serde(default)]
+    pub labels: Vec<String>,
     /// The receivers of each reason, in words.
     pub on: BTreeMap<String, Vec<String>>,
     /// The reason why the document cannot be read by this version.

@@ -19,6 +19,8 @@ pub struct ListedNotification {
     pub entry: CatalogEntry,
     /// The paths of playbooks that it matches; all if empty.
     pub paths: Vec<String>,
+    /// The labels that an execution must have, as `key:value`.
+    pub labels: Vec<String>,
     /// The reasons, each with its receivers in words.
     pub on: Vec<(NoticeReason, Vec<String>)>,
     /// True if the document is paused: it requests nothing.
@@ -134,22 +136,23 @@ fn listed_of(entry: CatalogEntry, is_paused: bool) -> ListedNotification {
                 (*reason, targets.iter().map(|target| target.receiver()).collect())
             });
             let on = on.collect();
+            let labels = document.matches.labels.iter().map(ToString::to_string).collect();
             let paths = document.matches.paths;
-            ListedNotification { entry, paths, on, is_paused, problem: None }
+            ListedNotification { entry, paths, labels, on, is_paused, problem: None }
         }
         Err(problem) => {
-            let (paths, on) = (Vec::new(), Vec::new());
-            ListedNotification { entry, paths, on, is_paused, problem: Some(problem) }
+            let (paths, labels, on) = (Vec::new(), Vec::new(), Vec::new());
+            ListedNotification { entry, paths, labels, on, is_paused, problem: Some(problem) }
         }
     }
 }
 
 impl From<ListedNotification> for NotificationItem {
     fn from(listed: ListedNotification) -> Self {
-        let ListedNotification { entry, paths, on, is_paused, problem } = listed;
+        let ListedNotification { entry, paths, labels, on, is_paused, problem } = listed;
         let on = on.into_iter().map(|(reason, receivers)| (reason.to_string(), receivers));
         let (path, version) = (entry.path, entry.version);
-        Self { path, version, paused: is_paused, paths, on: on.collect(), problem }
+        Self { path, version, paused: is_paused, paths, labels, on: on.collect(), problem }
     }
 }
 

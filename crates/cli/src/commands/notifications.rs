@@ -46,11 +46,13 @@ async fn list(
                 (None, false) => "active",
             };
             let paths = if it.paths.is_empty() { "*".to_owned() } else { it.paths.join(", ") };
+            let matched = [paths].into_iter().chain(it.labels.iter().cloned());
+            let matched = matched.collect::<Vec<_>>().join(" ");
             vec![
                 it.path.clone(),
                 it.version.to_string(),
                 state.to_owned(),
-                paths,
+                matched,
                 line(&receivers(it), RECEIVERS_CHARS_MAX),
             ]
         },

@@ -69,11 +69,11 @@ impl DecisionDraft<'_> {
             return;
         }
         let started_by = self.state.notice.as_ref().and_then(|notice| notice.document.as_deref());
-        let path = self.state.playbook.path.as_str();
+        let (path, labels) = (self.state.playbook.path.as_str(), &self.state.labels);
         let documents: Vec<&NotificationDocument> = settings
             .documents
             .iter()
-            .filter(|it| it.matches.has_path(path) && started_by != Some(&it.metadata.path))
+            .filter(|it| it.matches.includes(path, labels) && started_by != Some(&it.metadata.path))
             .collect();
         let left = NOTICES_OF_EXECUTION_MAX.saturating_sub(self.state.noticed) as usize;
         let mut requested = Vec::new();

@@ -170,14 +170,19 @@ fn documents_notify_about_the_executions_that_they_match() {
         document("n/all", &format!("{{on: {on}}}")),
         document("n/these", &format!("{{match: {{path: ['x', 'te*']}}, on: {on}}}")),
         document("n/others", &format!("{{match: {{path: other/*}}, on: {on}}}")),
+        document("n/ops", &format!("{{match: {{labels: {{team: ops}}}}, on: {on}}}")),
+        document("n/hr", &format!("{{match: {{path: 'te*', labels: {{team: hr}}}}, on: {on}}}")),
     ];
     let text = "  - {step: start, tool: {kind: python, code: fail}}\n";
+    let labels = noetl_model::Labels::default().with(["team:ops".parse().expect("a label")]);
+    let labels = labels.expect("one label");
     check(
-        &failed(text, options(documents)),
+        &failed(text, StoryOptions { labels, ..options(documents) }),
         &expect![[r#"
-        notify failed by n/all: {"kind":"slack","webhook":{"credential":"chat"},"text":"one"}
-        notify failed by n/these: {"kind":"slack","webhook":{"credential":"chat"},"text":"one"}
-    "#]],
+            notify failed by n/all: {"kind":"slack","webhook":{"credential":"chat"},"text":"one"}
+            notify failed by n/these: {"kind":"slack","webhook":{"credential":"chat"},"text":"one"}
+            notify failed by n/ops: {"kind":"slack","webhook":{"credential":"chat"},"text":"one"}
+        "#]],
     );
 }
 

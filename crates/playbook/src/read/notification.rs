@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use noetl_model::{NoticeReason, Webhook};
+use noetl_model::{Label, NoticeReason, Webhook};
 
 use super::DocumentReader;
 use super::foreign::ForeignTools;
@@ -69,9 +69,14 @@ impl DocumentReader<'_> {
 
     fn notice_match(&mut self, node: &YamlNode) -> Option<NoticeMatch> {
         self.map(node, MATCH)?;
-        let Some(path) = node.get("path").filter(|it| !it.is_null()) else {
-            return Some(NoticeMatch::default());
-        };
+        let given = |key| node.get(key).filter(|it| !it.is_null());
+        let paths = given("path").map_or(Some(Vec::new()), |path| self.matched_paths(path));
+        let labels =
+            given("labels").map_or(Some(Vec::new()), |labels| self.matched_labels(labels));
+        Some(NoticeMatch { paths: paths?, labels: labels? })
+    }
+
+    fn matched_paths(&mut self, path: &YamlNode) -> Option<Vec<String>> {
         let nodes: Vec<&YamlNode> = match path.list() {
             Some(list) => list.iter().map(|it| &**it).collect(),
             None => vec![path],
@@ -83,7 +88,30 @@ impl DocumentReader<'_> {
         }
         let paths: Vec<Option<String>> =
             nodes.into_iter().map(|node| self.name(node, "`path`")).collect();
-        Some(NoticeMatch { paths: paths.into_iter().collect::<Option<_>>()? })
+        paths.into_iter().collect()
+    }
+
+    fn matched_labels(&mut self, node: &YamlNode) -> Option<Vec<Label>> {
+        let Some(entries) = node.entries() else {
+            let message = "`labels` must be a map";
+            let finding = Finding::error(DiagnosticCode::BadValue, &node.span, message);
+            self.add(finding.help("write `labels: {team: ops}`"));
+            return None;
+        };
+        let mut labels = Vec::new();
+        for entry in entries {
+            let (key, value) = (&entry.key.text, entry.value.to_json());
+            let fault = match Label::from_json(key, &value) {
+                Ok(Some(label)) => {
+                    labels.push(label);
+                    continue;
+                }
+                Ok(None) => format!("label `{key}` has no value"),
+                Err(error) => error.to_string(),
+            };
+            self.add(Finding::error(DiagnosticCode::BadValue, &entry.value.span, fault));
+        }
+        Some(labels)
     }
 
     /// Reads `on`: for each reason one target or a list of them.

@@ -23,7 +23,7 @@ fn check(text: &str, phrases: &[&str]) {
 #[test]
 fn a_document_has_targets_for_reasons() {
     let text = "spec:
-  match: {path: 'sales/*'}
+  match: {path: 'sales/*', labels: {team: ops, region: 'eu-*', tier: 1}}
   on:
     failed:
       - slack: {credential: chat, text: '{{ execution.path }}'}
@@ -37,7 +37,18 @@ fn a_document_has_targets_for_reasons() {
         panic!("it is a notification");
     };
     let document = checked.notification;
-    assert!(document.matches.has_path("sales/report") && !document.matches.has_path("hr"));
+    let matches = |path: &str, labels: &[&str]| {
+        let labels = labels.iter().map(|label| label.parse().expect("a label"));
+        let labels = noetl_model::Labels::default().with(labels).expect("a few labels");
+        document.matches.includes(path, &labels)
+    };
+    let all = ["team:ops", "region:eu-west", "tier:1", "more:x"];
+    assert!(matches("sales/report", &all));
+    assert!(!matches("hr", &all));
+    assert!(!matches("sales/report", &all[..2]));
+    assert!(!matches("sales/report", &["team:opsi", "region:eu-west", "tier:1"]));
+    assert!(!matches("sales/report", &["team:ops", "region:us", "tier:1"]));
+    assert!(!matches("sales/report", &[]));
     let receivers: Vec<String> =
         document.on[&NoticeReason::Failed].iter().map(|it| it.receiver()).collect();
     assert_eq!(
@@ -64,6 +75,12 @@ fn wrong_targets_are_named_with_their_place() {
     check("spec: {on: {late: {slack: {credential: c, text: '{{ a b }}'}}}}\n", &["bad-template"]);
     check("spec: {match: {path: {}}, on: {failed: {playbook: p}}}\n", &["`path` must be text"]);
     check("spec: {on: {}}\n", &["`on` has no targets"]);
+    let on = "on: {failed: {playbook: p}}";
+    check(&format!("spec: {{match: {{labels: [a]}}, {on}}}\n"), &["`labels` must be a map"]);
+    check(&format!("spec: {{match: {{labels: {{a: [b]}}}}, {on}}}\n"), &["a list; a text, a number"]);
+    check(&format!("spec: {{match: {{labels: {{a: null}}}}, {on}}}\n"), &["label `a` has no value"]);
+    check(&format!("spec: {{match: {{labels: {{-a: b}}}}, {on}}}\n"), &["is not the key of a label"]);
+    check(&format!("spec: {{match: {{label: {{a: b}}}}, {on}}}\n"), &["labels"]);
 }
 
 #[test]

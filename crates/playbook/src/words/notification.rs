@@ -97,5 +97,12 @@ pub(crate) const SPEC: &KeyTable = &table(
 pub(crate) const MATCH: &KeyTable = &table(
     "notification_match",
     "`match`",
-    &[now("path", KeyType::Any, "A path, or a list of paths; `*` stands for any characters.")],
+    &[
+        now("path", KeyType::Any, "A path, or a list of paths; `*` stands for any characters."),
+        now(
+            "labels",
+            KeyType::FreeMap,
+            "Labels that an execution must have; `*` in a value stands for any characters.",
+        ),
+    ],
 );

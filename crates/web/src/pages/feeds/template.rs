@@ -127,7 +127,10 @@ fn notification_row(page: &PageRequest, listed: &ListedNotification) -> Vec<Mark
             code { (path) }
             @if listed.is_paused { " " (badge(Tone::Quiet, page.t("feeds.paused"))) }
         },
-        html! { @if listed.paths.is_empty() { "*" } @else { (listed.paths.join(", ")) } },
+        html! {
+            @if listed.paths.is_empty() { "*" } @else { (listed.paths.join(", ")) }
+            @for label in &listed.labels { " " (badge(Tone::Quiet, label)) }
+        },
         html! {
             @if let Some(problem) = &listed.problem { (error_line(problem)) }
             @for (reason, receivers) in &listed.on {
