@@ -117,8 +117,9 @@ impl App {
         let Event::ApprovalRequested { request, .. } = &requested.event else {
             return Err(unknown());
         };
-        let Event::ApprovalDecided { verdict, actor, comment, values, timed_out, .. } =
-            recorded.event
+        let Event::ApprovalDecided {
+            verdict, actor, actor_stated, comment, values, timed_out, ..
+        } = recorded.event
         else {
             return Err(unknown());
         };
@@ -129,6 +130,7 @@ impl App {
             decision: Some(ApprovalDecisionView {
                 decision: verdict,
                 actor,
+                actor_stated,
                 comment,
                 values: (*values).clone(),
                 decided_at: recorded.at,

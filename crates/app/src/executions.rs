@@ -37,7 +37,7 @@ pub(crate) use known::KnownLogs;
 pub use list::{ExecutionList, ExecutionQuery, ListError};
 pub(crate) use reported::place_of;
 pub use signal::{KeyedSignalResult, SignalError};
-pub use signal_waits::OpenSignalWait;
+pub use signal_waits::{OpenSignalWait, OpenSignalWaits};
 pub use tree::{ExecutionNode, ExecutionTree};
 
 /// Maximum number of events that follow the end of an execution, such as notifications and late

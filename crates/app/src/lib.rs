@@ -73,7 +73,7 @@ pub use executions::{
     EndError, EndedExecution, EventOrder, EventQuery, ExecutionList, ExecutionNode,
     ExecutionOverview, ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook,
     HistogramError, HistogramQuery, Initiator, KeyedSignalResult, KnownExecution, ListError,
-    OldExecutions, OpenSignalWait, SignalError,
+    OldExecutions, OpenSignalWait, OpenSignalWaits, SignalError,
 };
 pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError, SecretInputs};
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};

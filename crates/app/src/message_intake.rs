@@ -332,6 +332,7 @@ fn signal_by_key(
         key,
         body,
         sender: Some(format!("subscription {}", row.path)),
+        actor: None,
         once: once.map(|once| format!("subscription {} {once}", row.id)),
         kept_for: None,
     }

@@ -386,6 +386,15 @@ impl Config {
         names.iter().find_map(|name| Actor::new(self.environment.get(name)?).ok())
     }
 
+    /// Returns the same settings for a command that acts under a name; `None` changes nothing.
+    pub(crate) fn acting_as(&self, actor: Option<&str>) -> Self {
+        let mut config = self.clone();
+        if let Some(actor) = actor {
+            config.environment.insert("NOETL_ACTOR", actor);
+        }
+        config
+    }
+
     /// Returns how long running work may take after a server is told to stop.
     pub(crate) fn server_drain(&self) -> Duration {
         Duration::from_secs(self.number(Setting::ServerDrain))

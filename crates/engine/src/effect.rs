@@ -371,15 +371,14 @@ fn unparked(before: &Execution, command: CommandId) -> Vec<Effect> {
 /// Returns the release of a slot, or the withdrawal of its request. A grant of a rate is used up.
 fn released(before: &Execution, command: Option<CommandId>) -> impl Iterator<Item = Effect> {
     let slot = before.slot(command);
-    let message = slot.and_then(|LimitSlot { limit, granted_at, .. }| {
-        match (limit.amount, granted_at) {
+    let message =
+        slot.and_then(|LimitSlot { limit, granted_at, .. }| match (limit.amount, granted_at) {
             (LimitAmount::Rate { .. }, Some(_)) => None,
             (LimitAmount::Slots { .. }, _) | (LimitAmount::Rate { .. }, None) => {
                 let limit = limit.name.clone();
                 Some(Effect::Send(Message::ReleaseSlot { command, limit }))
             }
-        }
-    });
+        });
     let awaited = slot.filter(|slot| slot.granted_at.is_none()).zip(command);
     let entry = awaited.map(|(slot, command)| {
         let entry = slot_entry(command, &slot.limit.name);

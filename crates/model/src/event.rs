@@ -387,6 +387,9 @@ events! {
         /// The name of the person or program that decided; `None` if no name is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         actor: Option<String>,
+        /// True if nobody has checked the name: its caller has stated it, or used a link.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        actor_stated: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
         /// The values of the form.

@@ -182,6 +182,7 @@ impl SeenFacts {
             command,
             verdict,
             actor,
+            actor_stated: _,
             comment,
             values,
             timed_out: false,

@@ -319,6 +319,7 @@ impl<'a> TestWorld<'a> {
             command,
             verdict: made.verdict,
             actor: made.actor.clone(),
+            actor_stated: false,
             comment: made.comment.clone(),
             values: made.values.clone(),
         });

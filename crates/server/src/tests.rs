@@ -7,6 +7,7 @@ mod approvals;
 mod audit;
 mod bulk;
 mod callback;
+mod callers;
 mod catalog;
 mod comparison;
 mod compat_views;

@@ -64,6 +64,7 @@ impl Signaller {
             key: execution.to_string().parse().expect("an id is a key"),
             body: json!({ "n": SIGNAL_NUMBER }),
             sender: None,
+            actor: None,
             once: Some("once".to_owned()),
             kept_for: None,
         };
@@ -91,6 +92,7 @@ pub(crate) fn decision(command: CommandId) -> ApprovalDecision {
         command,
         verdict: Verdict::Approved,
         actor: Some("simulation".to_owned()),
+        actor_stated: false,
         comment: None,
         values: values.as_object().cloned().unwrap_or_default(),
     }

@@ -1,6 +1,6 @@
 //! Signals that are sent by a correlation key and kept until a wait takes them.
 
-use noetl_model::{CommandId, ExecutionId, IndexKey, SignalKey, SignalName, Timestamp};
+use noetl_model::{Actor, CommandId, ExecutionId, IndexKey, SignalKey, SignalName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +13,9 @@ pub struct KeyedSignal {
     /// The name of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
+    /// The person or program that sent the signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
     pub received_at: Timestamp,
 }
 

@@ -44,8 +44,9 @@ pub use feeds::{
 pub use index::{indexed, open_index};
 pub use layout::{check_writable, tables};
 pub use limits::{
-    acknowledge_slots, change_limit, due_limits, held_slots, known_slots, limit, limits, next_limit, pauses,
-    put_pause, remove_pause, settle_pause, slot_holders, slot_place, slot_queue, unanswered_slots,
+    acknowledge_slots, change_limit, due_limits, held_slots, known_slots, limit, limits,
+    next_limit, pauses, put_pause, remove_pause, settle_pause, slot_holders, slot_place,
+    slot_queue, unanswered_slots,
 };
 pub use log::{
     find, furthest_replay, latest, own_events, payload, read, save, save_replay, saved_replays,
@@ -76,8 +77,8 @@ pub use secrets::{
     sealed_otherwise,
 };
 pub use signals::{
-    add_signal, assign_signal, count_signals, find_signal, forget_signals, undelivered_signals,
-    open_signals, release_signal, settle_signal,
+    add_signal, assign_signal, count_signals, find_signal, forget_signals, open_signals,
+    release_signal, settle_signal, undelivered_signals,
 };
 pub use statement::{NamedStatement, SqlStatements, StatementKind};
 pub use step_logs::{append_logs, forget_logs, log_sources, read_logs};

@@ -3,6 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use noetl_app::App;
+use noetl_control::PauseCaller;
 use noetl_model::{Actor, Timestamp};
 
 use crate::cookies::cookie;
@@ -72,6 +73,11 @@ impl PageRequest {
                 Err(PageError::Denied { status: 403, reason })
             }
         }
+    }
+
+    /// Returns the caller of a pause or resumption.
+    pub(crate) fn pause_caller(&self) -> PauseCaller {
+        PauseCaller { actor: self.actor().map(String::from), reason: None }
     }
 
     /// True if visitors log in with a token.

@@ -9,6 +9,7 @@ mod live;
 mod pages;
 mod snapshots;
 mod text;
+mod waiting;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

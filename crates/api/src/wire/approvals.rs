@@ -52,6 +52,9 @@ pub struct ApprovalDecisionView {
     #[schema(value_type = String)]
     pub decision: Verdict,
     pub actor: Option<String>,
+    /// True if nobody has checked the name: its caller has stated it, or used a link.
+    #[serde(default)]
+    pub actor_stated: bool,
     pub comment: Option<String>,
     /// The values of the form.
     pub values: Value,

@@ -59,7 +59,8 @@ pub struct ExecutionDetail {
     pub result: Option<Value>,
     /// The latest events, oldest first; a page that was asked for has the newest first.
     pub events: Vec<PublicEvent>,
-    /// The reason why the execution does not advance, if no worker takes its commands.
+    /// The reason why a running execution does not advance: a pause, the queue of a limit, a pool without
+    /// a worker, a callback, a time, a signal, an approval, a child or a retry that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// URL of the list of all events.
@@ -135,7 +136,8 @@ pub struct ExecutionState {
     /// When the execution was found to be late by `expect` of its playbook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_at: Option<String>,
-    /// The reason why the execution does not advance, if no worker takes its commands.
+    /// The reason why a running execution does not advance: a pause, the queue of a limit, a pool without
+    /// a worker, a callback, a time, a signal, an approval, a child or a retry that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! The steps that wait for a signal, of all executions.
 
-use noetl_model::{ExecutionId, IndexKind, SignalName, Timestamp};
-use noetl_store::{PAGE_MAX, StoreError};
+use noetl_model::{CommandId, ExecutionId, IndexKey, IndexKind, SignalName, Timestamp};
+use noetl_store::{IndexRow, OpenIndexPlace, PAGE_MAX, StoreError};
 
 use crate::app::App;
 
@@ -15,11 +15,30 @@ pub struct OpenSignalWait {
     pub since: Timestamp,
 }
 
+/// Steps that wait for a signal, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenSignalWaits {
+    pub waits: Vec<OpenSignalWait>,
+    /// The cursor of the next page; `None` on the last page.
+    pub next: Option<String>,
+}
+
 impl App {
-    /// Lists the steps that wait for a signal, oldest first.
-    pub async fn open_signal_waits(&self, limit: usize) -> Result<Vec<OpenSignalWait>, StoreError> {
-        let limit = limit.min(PAGE_MAX);
-        let rows = self.store().open_index(IndexKind::Signal, None, limit).await?;
+    /// Lists a page of the steps that wait for a signal, oldest first; `after` is the cursor that the
+    /// page before has returned.
+    pub async fn open_signal_waits(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<OpenSignalWaits, StoreError> {
+        let limit = limit.clamp(1, PAGE_MAX - 1);
+        let after = after.and_then(place_of);
+        // One more shows if there is another page.
+        let mut rows =
+            self.store().open_index(IndexKind::Signal, after.as_ref(), limit + 1).await?;
+        let is_last = rows.len() <= limit;
+        rows.truncate(limit);
+        let last = rows.last().filter(|_| !is_last).and_then(IndexRow::open_place);
         let waits = rows.into_iter().filter_map(|row| {
             let (name, key) = match row.entry.key.as_str().split_once(' ') {
                 Some((name, key)) => (name, Some(key.to_owned())),
@@ -28,6 +47,24 @@ impl App {
             let (execution, since) = (row.execution, row.at);
             Some(OpenSignalWait { execution, name: name.parse().ok()?, key, since })
         });
-        Ok(waits.collect())
+        Ok(OpenSignalWaits { waits: waits.collect(), next: last.as_ref().map(cursor) })
     }
+}
+
+/// Writes a place as a cursor.
+fn cursor(place: &OpenIndexPlace) -> String {
+    let (at, execution, command) = (place.at.as_micros(), place.execution.0, place.command.0);
+    format!("{at}.{execution}.{command}.{}", place.key)
+}
+
+/// Reads a cursor; `None` if it is not one, which lists from the beginning.
+fn place_of(cursor: &str) -> Option<OpenIndexPlace> {
+    let mut parts = cursor.splitn(4, '.');
+    let mut next = || parts.next();
+    Some(OpenIndexPlace {
+        at: Timestamp::from_micros(next()?.parse().ok()?),
+        execution: ExecutionId(next()?.parse().ok()?),
+        command: CommandId(next()?.parse().ok()?),
+        key: IndexKey::new(next()?),
+    })
 }

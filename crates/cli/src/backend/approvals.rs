@@ -142,7 +142,8 @@ impl Approvals for Remote {
         execution: ExecutionId,
         decision: ApprovalDecision,
     ) -> Result<ApprovalView, Failure> {
-        let ApprovalDecision { command, verdict, actor, comment, values } = decision;
+        let ApprovalDecision { command, verdict, actor, actor_stated: _, comment, values } =
+            decision;
         let body: Value = json!(DecisionBody { decision: verdict.into(), comment, actor, values });
         self.post(&format!("api/approvals/{execution}/{command}/decision"), &body).await
     }

@@ -528,6 +528,7 @@ impl Backend for Session {
     }
 
     async fn signal_by_key(&self, sent: SignalByKey) -> Result<KeyedSignalResult, Failure> {
+        let sent = SignalByKey { actor: self.actor(), ..sent };
         self.app.signal_by_key(sent).await.map_err(signal_failure)
     }
 

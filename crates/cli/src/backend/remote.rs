@@ -275,7 +275,7 @@ impl Backend for Remote {
     }
 
     async fn signal_by_key(&self, sent: SignalByKey) -> Result<KeyedSignalResult, Failure> {
-        let SignalByKey { name, key, body, sender, once, kept_for } = sent;
+        let SignalByKey { name, key, body, sender, actor: _, once, kept_for } = sent;
         let query = KeyedSignalQuery {
             key: key.into(),
             sender,

@@ -84,7 +84,8 @@ async fn decide(
         let decision = ApprovalDecision {
             command: CommandId(view.command),
             verdict,
-            actor: login_name(),
+            actor: config.actor().map(String::from),
+            actor_stated: false,
             comment: args.comment.clone(),
             values: form_of(&view).from_texts(&texts),
         };
@@ -198,12 +199,6 @@ fn described(field: &FormField) -> String {
     let default = field.default.as_ref().map(|it| format!(", default {it}")).unwrap_or_default();
     let title = field.title.as_ref().map(|title| format!(": {title}")).unwrap_or_default();
     format!("{} ({kind}{required}{default}){title}", field.name)
-}
-
-/// Returns the name of the user who runs the command.
-fn login_name() -> Option<String> {
-    let names = ["LOGNAME", "USER"].into_iter().filter_map(|name| std::env::var(name).ok());
-    names.map(|name| name.trim().to_owned()).find(|name| !name.is_empty())
 }
 
 /// Shortens a time to the second.

@@ -73,16 +73,17 @@ async fn hold(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
+    // The header of the request has the same name.
+    let config = config.acting_as(caller.actor.as_deref());
     let done =
-        backend::with(client, config, async |backend| backend.hold(&target, action, caller).await);
+        backend::with(client, &config, async |backend| backend.hold(&target, action, caller).await);
     terminal.say(done.await?);
     Ok(Exit::Completed)
 }
 
 /// Returns the caller: as named, else the user's login name.
 fn caller(args: &CallerArgs, config: &Config) -> PauseCaller {
-    let login = || config.variables().find(|(name, _)| name == "USER" || name == "LOGNAME");
-    let actor = args.actor.clone().or_else(|| login().map(|(_, name)| name));
+    let actor = args.actor.clone().or_else(|| config.actor().map(String::from));
     PauseCaller { actor, reason: args.reason.clone() }
 }
 

@@ -61,6 +61,7 @@ async fn to_key(
         key: key.clone(),
         body: body_of(args.second.as_deref().or(args.data.as_deref()))?,
         sender: args.sender.clone(),
+        actor: None,
         once: args.idempotency_key.clone(),
         kept_for: None,
     };

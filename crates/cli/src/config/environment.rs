@@ -28,6 +28,10 @@ impl Environment {
         &self.variables
     }
 
+    pub(crate) fn insert(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.to_owned(), value.to_owned());
+    }
+
     /// Removes a variable.
     pub(crate) fn remove(&mut self, name: &str) {
         self.variables.remove(name);

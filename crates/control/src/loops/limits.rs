@@ -68,12 +68,8 @@ impl Control {
     /// Grants what becomes due, and repairs what a crash has left, until `stop`.
     pub(crate) async fn watch_limits(self, stop: CancellationToken) {
         let now = Instant::now();
-        let mut checks = LimitChecks {
-            tell_again_at: now,
-            check_at: now,
-            checked: None,
-            checked_request: None,
-        };
+        let mut checks =
+            LimitChecks { tell_again_at: now, check_at: now, checked: None, checked_request: None };
         loop {
             let wait = match self.look_at_limits(&mut checks).await {
                 Ok(wait) => wait,

@@ -124,8 +124,8 @@ async fn signal(control: &Control, execution: ExecutionId, key: Option<&str>, na
     match key {
         Some(key) => {
             let key = key.parse().expect("a key");
-            let (sender, once, kept_for) = (None, None, None);
-            let sent = SignalByKey { name, key, body, sender, once, kept_for };
+            let (sender, actor, once, kept_for) = (None, None, None, None);
+            let sent = SignalByKey { name, key, body, sender, actor, once, kept_for };
             let taken = control.signal_by_key(sent).await.expect("it is sent");
             assert_eq!(taken.map(|target| target.execution), Some(execution));
         }

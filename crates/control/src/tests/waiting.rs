@@ -206,12 +206,13 @@ async fn waits_for(control: &Control, key: &str) -> SignalTarget {
 
 fn sent(key: &str, body: i32) -> SignalByKey {
     let (name, key) = ("go".parse().expect("a name"), key.parse().expect("a key"));
-    SignalByKey { name, key, body: json!(body), sender: None, once: None, kept_for: None }
+    let (sender, actor) = (None, Some("ada".parse().expect("a name")));
+    SignalByKey { name, key, body: json!(body), sender, actor, once: None, kept_for: None }
 }
 
 /// Stores a signal as a server leaves it that stops before it delivers it.
 async fn left(world: &World, (id, key, body): (i64, &str, i32), state: SignalState) {
-    let SignalByKey { name, key, body, sender, .. } = sent(key, body);
+    let SignalByKey { name, key, body, sender, actor, .. } = sent(key, body);
     let received_at = world.clock.now();
     let index_key = signal_index_key(&name, Some(&key));
     let signal = StoredSignal {
@@ -220,7 +221,7 @@ async fn left(world: &World, (id, key, body): (i64, &str, i32), state: SignalSta
         index_key,
         state,
         expires_at: received_at.after(Duration::from_secs(3600)),
-        signal: KeyedSignal { name, key, body, sender, received_at },
+        signal: KeyedSignal { name, key, body, sender, actor, received_at },
     };
     world.store.add_signal(&signal).await.expect("it is stored");
 }
@@ -267,6 +268,11 @@ async fn a_later_signal_of_a_key_never_overtakes_an_earlier_one() {
     let second = waits_for(control, "k").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(taken(control, second.execution).await, Some(json!(2)));
+    let received = log(control, second.execution).await.into_iter().find_map(|it| match it.event {
+        Event::SignalReceived { actor, .. } => Some(actor.map(String::from)),
+        _ => None,
+    });
+    assert_eq!(received, Some(Some("ada".to_owned())), "the actor is recorded");
     plane.stop().await;
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use noetl_engine::{Input, Refusal, Signal, signal_index_key};
-use noetl_model::{IndexKey, IndexKind, Payload, SignalKey, SignalName};
+use noetl_model::{Actor, IndexKey, IndexKind, Payload, SignalKey, SignalName};
 use noetl_store::{
     IndexOrder, IndexPage, KeyedSignal, PAGE_MAX, SignalState, SignalTarget, StoreError,
     StoredSignal,
@@ -60,8 +60,9 @@ pub struct SignalByKey {
     pub name: SignalName,
     pub key: SignalKey,
     pub body: Value,
-    /// The name of the caller.
+    /// The sender as the caller names it.
     pub sender: Option<String>,
+    pub actor: Option<Actor>,
     /// The idempotency key: while it is stored, a signal with the same one is not sent again.
     pub once: Option<String>,
     /// The time for which the signal is kept if no wait takes it.
@@ -82,7 +83,7 @@ impl Control {
         &self,
         sent: SignalByKey,
     ) -> Result<Option<SignalTarget>, SendSignalError> {
-        let SignalByKey { name, key, body, sender, once, kept_for } = sent;
+        let SignalByKey { name, key, body, sender, actor, once, kept_for } = sent;
         let mut values = OfferedValues::default();
         kept("the body of the signal", Arc::new(body.clone()), KEYED_BODY_MAX, &mut values)
             .map_err(SendSignalError::Body)?;
@@ -101,7 +102,7 @@ impl Control {
                 once,
                 state: SignalState::Kept,
                 expires_at: now.after(kept_for.unwrap_or(SIGNAL_KEPT)),
-                signal: KeyedSignal { name, key, body, sender, received_at: now },
+                signal: KeyedSignal { name, key, body, sender, actor, received_at: now },
             })
             .await?;
         match stored.state {
@@ -198,7 +199,7 @@ impl Control {
         stored: &StoredSignal,
         target: SignalTarget,
     ) -> Result<Delivered, SubmitError> {
-        let KeyedSignal { name, key, body, sender, received_at: _ } = stored.signal.clone();
+        let KeyedSignal { name, key, body, sender, actor, received_at: _ } = stored.signal.clone();
         let mut values = OfferedValues::default();
         let body = kept("the body of the signal", Arc::new(body), KEYED_BODY_MAX, &mut values);
         let body = body.unwrap_or_else(|_| Payload::null());
@@ -209,7 +210,7 @@ impl Control {
             sender,
             key: Some(format!("signal {}", stored.id)),
             to: Some((target.command, key)),
-            actor: None,
+            actor,
         };
         let submission = Submission { input: Input::Signal(signal), values, next: None };
         let answer = self.post(target.execution, submission).await;

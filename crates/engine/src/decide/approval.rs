@@ -24,6 +24,8 @@ pub struct ApprovalDecision {
     pub verdict: Verdict,
     /// The name of the person.
     pub actor: Option<String>,
+    /// True if the caller has stated the name and nobody has checked it.
+    pub actor_stated: bool,
     pub comment: Option<String>,
     /// The values of the form.
     pub values: Map<String, Value>,
@@ -112,6 +114,7 @@ fn checked(
 struct Ended {
     verdict: Verdict,
     actor: Option<String>,
+    actor_stated: bool,
     comment: Option<String>,
     values: Map<String, Value>,
     /// True if the deadline has decided.
@@ -121,7 +124,8 @@ struct Ended {
 impl Ended {
     fn by(decision: &ApprovalDecision, values: Map<String, Value>) -> Self {
         let (actor, comment) = (decision.actor.clone(), decision.comment.clone());
-        Self { verdict: decision.verdict, actor, comment, values, timed_out: false }
+        let ApprovalDecision { verdict, actor_stated, .. } = *decision;
+        Self { verdict, actor, actor_stated, comment, values, timed_out: false }
     }
 }
 
@@ -165,7 +169,8 @@ impl DecisionDraft<'_> {
             ApprovalTimeout::Reject => (Verdict::Rejected, Completeness::Partial),
         };
         let values = form_of(request).check(&Map::new(), completeness).unwrap_or_default();
-        let ended = Ended { verdict, actor: None, comment: None, values, timed_out: true };
+        let (actor, actor_stated, comment) = (None, false, None);
+        let ended = Ended { verdict, actor, actor_stated, comment, values, timed_out: true };
         let ended = self.record_verdict(command, request, ended);
         self.command_ended(command, EndRecord::of(Attempt(1), &ended))
     }
@@ -187,7 +192,7 @@ impl DecisionDraft<'_> {
         request: &ApprovalRequest,
         ended: Ended,
     ) -> CommandResult {
-        let Ended { verdict, actor, comment, values, timed_out } = ended;
+        let Ended { verdict, actor, actor_stated, comment, values, timed_out } = ended;
         let values = Value::Object(values);
         let decided_at = self.state.event_time(self.given.now);
         let output = json!({
@@ -201,7 +206,15 @@ impl DecisionDraft<'_> {
         });
         let error = rejection(request, verdict, actor.as_deref(), comment.as_deref());
         let values = Payload::inline(values);
-        self.emit(Event::ApprovalDecided { command, verdict, actor, comment, values, timed_out });
+        self.emit(Event::ApprovalDecided {
+            command,
+            verdict,
+            actor,
+            actor_stated,
+            comment,
+            values,
+            timed_out,
+        });
         let output = Payload::inline(output);
         match error {
             None => CommandResult::Completed { output },

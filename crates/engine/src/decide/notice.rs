@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use noetl_expr::{Budget, Template, VariableSource};
 use noetl_model::{
-    ApprovalRequest, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, NOTICE_BYTES_MAX, NOTICE_DEPTH_MAX,
-    NOTICES_MAX, NoticeReason, NoticeTarget, Timestamp, WaitCondition,
+    ApprovalRequest, CommandId, Event, EventTag, ExecutionId, ExecutionStatus, NOTICE_BYTES_MAX,
+    NOTICE_DEPTH_MAX, NOTICES_MAX, NoticeReason, NoticeTarget, Timestamp, WaitCondition,
 };
 use noetl_playbook::{NoticeTemplate, NotificationDocument};
 use serde_json::{Map, Value, json};

@@ -67,6 +67,7 @@ fn decision(verdict: Verdict, actor: Option<&str>, values: Value) -> ApprovalDec
         command: CommandId(0),
         verdict,
         actor: actor.map(str::to_owned),
+        actor_stated: false,
         comment: None,
         values: values.as_object().cloned().unwrap_or_default(),
     }

@@ -136,7 +136,8 @@ workflow:
             notify waiting: {"kind":"slack","webhook":{"credential":"chat"},"text":"test waits for an approval in step start: Release\nDecided by: everyone with access\nhttps://noetl.example.com/ui/executions/7"}
         "#]],
     );
-    let text = text.replace("{kind: approval, title: Release}", "{kind: wait, signal: go, key: '4711'}");
+    let text =
+        text.replace("{kind: approval, title: Release}", "{kind: wait, signal: go, key: '4711'}");
     let story = Story::begin(&playbook(&text), options(Vec::new()));
     check(
         &story,

@@ -270,6 +270,7 @@ fn others() -> Vec<Event> {
             command: COMMAND,
             verdict: Verdict::Approved,
             actor: Some("ada".to_owned()),
+            actor_stated: true,
             comment: Some("go".to_owned()),
             values: Payload::inline(json!({ "window": "night" })),
             timed_out: false,

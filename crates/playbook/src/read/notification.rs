@@ -71,8 +71,7 @@ impl DocumentReader<'_> {
         self.map(node, MATCH)?;
         let given = |key| node.get(key).filter(|it| !it.is_null());
         let paths = given("path").map_or(Some(Vec::new()), |path| self.matched_paths(path));
-        let labels =
-            given("labels").map_or(Some(Vec::new()), |labels| self.matched_labels(labels));
+        let labels = given("labels").map_or(Some(Vec::new()), |labels| self.matched_labels(labels));
         Some(NoticeMatch { paths: paths?, labels: labels? })
     }
 

@@ -77,9 +77,18 @@ fn wrong_targets_are_named_with_their_place() {
     check("spec: {on: {}}\n", &["`on` has no targets"]);
     let on = "on: {failed: {playbook: p}}";
     check(&format!("spec: {{match: {{labels: [a]}}, {on}}}\n"), &["`labels` must be a map"]);
-    check(&format!("spec: {{match: {{labels: {{a: [b]}}}}, {on}}}\n"), &["a list; a text, a number"]);
-    check(&format!("spec: {{match: {{labels: {{a: null}}}}, {on}}}\n"), &["label `a` has no value"]);
-    check(&format!("spec: {{match: {{labels: {{-a: b}}}}, {on}}}\n"), &["is not the key of a label"]);
+    check(
+        &format!("spec: {{match: {{labels: {{a: [b]}}}}, {on}}}\n"),
+        &["a list; a text, a number"],
+    );
+    check(
+        &format!("spec: {{match: {{labels: {{a: null}}}}, {on}}}\n"),
+        &["label `a` has no value"],
+    );
+    check(
+        &format!("spec: {{match: {{labels: {{-a: b}}}}, {on}}}\n"),
+        &["is not the key of a label"],
+    );
     check(&format!("spec: {{match: {{label: {{a: b}}}}, {on}}}\n"), &["labels"]);
 }
 

@@ -15,6 +15,46 @@ pub(crate) struct TokenName(pub(crate) Actor);
 /// The mark of a name that a request with a token states itself, in events and in the audit log.
 const UNVERIFIED: &str = "(unverified)";
 
+/// The sender of a request, and how its name is known.
+pub(crate) enum RequestCaller {
+    /// The token of the request has this name.
+    Named(Actor),
+    /// The token has no name; the header `X-Noetl-Actor` states one.
+    Stated(Actor),
+    Unknown,
+}
+
+impl RequestCaller {
+    /// Returns the name of the caller, and true if nobody has checked it. The name in a body counts only
+    /// for a caller that has none otherwise.
+    pub(crate) fn name_or(self, stated: Option<String>) -> (Option<String>, bool) {
+        match self {
+            RequestCaller::Named(name) => (Some(name.into()), false),
+            RequestCaller::Stated(name) => (Some(name.into()), true),
+            RequestCaller::Unknown => {
+                let is_stated = stated.is_some();
+                (stated, is_stated)
+            }
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RequestCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        if let Some(TokenName(name)) = parts.extensions.get() {
+            return Ok(Self::Named(name.clone()));
+        }
+        let Some(stated) = parts.headers.get(&ACTOR_HEADER) else { return Ok(Self::Unknown) };
+        let invalid = |detail: String| ApiError::invalid("invalid-actor", detail);
+        let stated = std::str::from_utf8(stated.as_bytes())
+            .map_err(|_| invalid("`X-Noetl-Actor` is not UTF-8".to_owned()))?;
+        let actor = Actor::new(stated).map_err(|error: BadActor| invalid(error.to_string()))?;
+        Ok(Self::Stated(actor))
+    }
+}
+
 /// The sender of a request: the name of its token. If the token has no name, the name that the header
 /// `X-Noetl-Actor` states, marked as unverified. On a server that asks for no token every name is
 /// stated, so none is marked.
@@ -23,21 +63,19 @@ pub(crate) struct RequestActor(pub(crate) Option<Actor>);
 impl<S: Send + Sync> FromRequestParts<S> for RequestActor {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
-        if let Some(TokenName(name)) = parts.extensions.get() {
-            return Ok(Self(Some(name.clone())));
-        }
-        let Some(stated) = parts.headers.get(&ACTOR_HEADER) else { return Ok(Self(None)) };
-        let invalid = |detail: String| ApiError::invalid("invalid-actor", detail);
-        let stated = std::str::from_utf8(stated.as_bytes())
-            .map_err(|_| invalid("`X-Noetl-Actor` is not UTF-8".to_owned()))?;
-        let bad = |error: BadActor| invalid(error.to_string());
-        let actor = Actor::new(stated).map_err(bad)?;
-        Ok(Self(Some(match parts.extensions.get::<Admitted>() {
-            Some(Admitted { token: Some(_), .. }) => {
-                Actor::new(&format!("{actor} {UNVERIFIED}")).map_err(bad)?
-            }
-            Some(Admitted { token: None, .. }) | None => actor,
-        })))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let has_token =
+            parts.extensions.get::<Admitted>().is_some_and(|sender| sender.token.is_some());
+        Ok(Self(match RequestCaller::from_request_parts(parts, state).await? {
+            RequestCaller::Named(name) => Some(name),
+            RequestCaller::Stated(name) if has_token => Some(unverified(&name)?),
+            RequestCaller::Stated(name) => Some(name),
+            RequestCaller::Unknown => None,
+        }))
     }
+}
+
+fn unverified(name: &Actor) -> Result<Actor, ApiError> {
+    let invalid = |error: BadActor| ApiError::invalid("invalid-actor", error.to_string());
+    Actor::new(&format!("{name} {UNVERIFIED}")).map_err(invalid)
 }

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use noetl_api::AnyId;
 use noetl_api::wire::{
     ApprovalLink, ApprovalLinkBody, ApprovalList, ApprovalView, ApprovalsQuery, DecisionBody,
@@ -15,6 +14,7 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::request::actor::RequestCaller;
 use crate::request::extract::{Body, InPath, InQuery, MaybeBody};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -75,13 +75,15 @@ async fn get_approval(
 async fn decide_approval(
     State(state): State<AppState>,
     InPath((id, command)): InPath<(AnyId, u64)>,
-    headers: HeaderMap,
+    caller: RequestCaller,
     Body(body): Body<DecisionBody>,
 ) -> Result<Json<ApprovalView>, ApiError> {
+    let (actor, actor_stated) = caller.name_or(body.actor);
     let decision = ApprovalDecision {
         command: CommandId(command),
         verdict: body.decision.into(),
-        actor: actor(&headers).or(body.actor),
+        actor,
+        actor_stated,
         comment: body.comment.filter(|comment| !comment.trim().is_empty()),
         values: body.values,
     };
@@ -114,13 +116,6 @@ async fn make_link(
     let valid_for = valid_for.transpose()?;
     let app = state.app();
     Ok(Json(app.approval_link(id.into(), CommandId(command), body.actor, valid_for).await?))
-}
-
-/// The header in which a client states its name.
-const ACTOR_HEADER: &str = "x-noetl-actor";
-
-fn actor(headers: &HeaderMap) -> Option<String> {
-    headers.get(ACTOR_HEADER)?.to_str().ok().map(str::to_owned)
 }
 
 impl From<ApprovalError> for ApiError {

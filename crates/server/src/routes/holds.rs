@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use noetl_api::AnyId;
 use noetl_api::wire::{
     LimitDetail, LimitList, PauseAnswer, PauseBody, PauseList, PausePlaybookBody,
@@ -15,12 +14,10 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::request::actor::RequestCaller;
 use crate::request::extract::{Body, InPath, InQuery, MaybeBody};
 use crate::response::error::ApiError;
 use crate::state::AppState;
-
-/// The header with the name of the caller.
-const ACTOR: &str = "x-noetl-actor";
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -35,9 +32,9 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(show_limit))
 }
 
-fn caller(headers: &HeaderMap, actor: Option<String>, reason: Option<String>) -> PauseCaller {
-    let named = headers.get(ACTOR).and_then(|actor| actor.to_str().ok()).map(str::to_owned);
-    PauseCaller { actor: named.or(actor), reason }
+fn pauser(caller: RequestCaller, actor: Option<String>, reason: Option<String>) -> PauseCaller {
+    let (actor, _) = caller.name_or(actor);
+    PauseCaller { actor, reason }
 }
 
 fn answer(status: &str, message: String) -> Json<PauseAnswer> {
@@ -58,10 +55,10 @@ fn answer(status: &str, message: String) -> Json<PauseAnswer> {
 async fn pause_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    headers: HeaderMap,
+    caller: RequestCaller,
     MaybeBody(PauseBody { actor, reason }): MaybeBody<PauseBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
-    state.app().pause_execution(id.into(), caller(&headers, actor, reason)).await?;
+    state.app().pause_execution(id.into(), pauser(caller, actor, reason)).await?;
     Ok(answer("paused", format!("execution {id} is paused")))
 }
 
@@ -78,10 +75,10 @@ async fn pause_execution(
 async fn resume_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    headers: HeaderMap,
+    caller: RequestCaller,
     MaybeBody(PauseBody { actor, reason }): MaybeBody<PauseBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
-    state.app().resume_execution(id.into(), caller(&headers, actor, reason)).await?;
+    state.app().resume_execution(id.into(), pauser(caller, actor, reason)).await?;
     Ok(answer("resumed", format!("execution {id} goes on")))
 }
 
@@ -93,10 +90,10 @@ async fn resume_execution(
 )]
 async fn pause_playbook(
     State(state): State<AppState>,
-    headers: HeaderMap,
+    caller: RequestCaller,
     Body(PausePlaybookBody { path, actor, reason }): Body<PausePlaybookBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
-    let running = state.app().pause_playbook(&path, caller(&headers, actor, reason)).await?;
+    let running = state.app().pause_playbook(&path, pauser(caller, actor, reason)).await?;
     Ok(answer("paused", format!("{path} is paused with {running} running executions")))
 }
 
@@ -107,10 +104,10 @@ async fn pause_playbook(
 )]
 async fn resume_playbook(
     State(state): State<AppState>,
-    headers: HeaderMap,
+    caller: RequestCaller,
     Body(PausePlaybookBody { path, actor, reason }): Body<PausePlaybookBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
-    let running = state.app().resume_playbook(&path, caller(&headers, actor, reason)).await?;
+    let running = state.app().resume_playbook(&path, pauser(caller, actor, reason)).await?;
     Ok(match running {
         Some(running) => {
             answer("resumed", format!("{path} goes on with {running} running executions"))
@@ -132,12 +129,12 @@ async fn resume_playbook(
 async fn pause_pool(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
-    headers: HeaderMap,
+    caller: RequestCaller,
     MaybeBody(PauseBody { actor, reason }): MaybeBody<PauseBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
     let pool =
         pool_of(&name).map_err(|error| ApiError::invalid("invalid-pool", error.to_string()))?;
-    state.app().pause_pool(&pool, caller(&headers, actor, reason)).await?;
+    state.app().pause_pool(&pool, pauser(caller, actor, reason)).await?;
     Ok(answer("paused", format!("pool {name} is paused")))
 }
 

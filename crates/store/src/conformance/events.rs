@@ -293,6 +293,7 @@ fn attempts() -> Vec<Event> {
             command: COMMAND,
             verdict: Verdict::Rejected,
             actor: Some("ada".to_owned()),
+            actor_stated: true,
             comment: Some("not today".to_owned()),
             values: output(),
             timed_out: true,

@@ -19,6 +19,7 @@ fn signal(id: i64, key: &str, once: Option<&str>) -> StoredSignal {
             key: key.parse().expect("a key"),
             body: json!({ "größe": [1, null, "\u{7f}"] }),
             sender: Some("shop".into()),
+            actor: Some("ada".parse().expect("a name")),
             received_at: at(id.unsigned_abs()),
         },
     }
@@ -34,7 +35,8 @@ async fn added(subject: &Subject, signal: &StoredSignal) -> StoredSignal {
 
 async fn undelivered(subject: &Subject, key: &str) -> Vec<i64> {
     let key = IndexKey::new(format!("payment {key}"));
-    let undelivered = subject.store.undelivered_signals(&key, 10).await.expect("the store lists signals");
+    let undelivered =
+        subject.store.undelivered_signals(&key, 10).await.expect("the store lists signals");
     undelivered.iter().map(|it| it.id).collect()
 }
 

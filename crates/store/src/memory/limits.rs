@@ -287,10 +287,7 @@ impl MemoryStore {
         Ok(queue.into_iter().take(limit.min(PAGE_MAX)).cloned().collect())
     }
 
-    pub(crate) async fn known_slots(
-        &self,
-        slots: &[SlotKey],
-    ) -> Result<Vec<SlotKey>, StoreError> {
+    pub(crate) async fn known_slots(&self, slots: &[SlotKey]) -> Result<Vec<SlotKey>, StoreError> {
         let tables = self.lock();
         let is_known = |key: &&SlotKey| {
             tables.limits.limits.get(&key.limit).is_some_and(|limit| limit.slots.contains_key(key))

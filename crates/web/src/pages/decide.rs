@@ -32,7 +32,7 @@ pub(super) async fn decide(
         return Ok(see(&address(&link)));
     }
     let decider = decider(&ticket);
-    let sent = SentDecision::of(&form, &view, &decider)?;
+    let sent = SentDecision::of(&form, &view, (&decider, false))?;
     match page.app().decide_approval(ticket.execution, sent.decision.clone()).await {
         // The page shows the decision, which may be that of another person.
         Ok(_) | Err(DecideError::Decided(_)) => Ok(see(&address(&link))),

@@ -10,7 +10,6 @@ use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use noetl_api::wire::ExecuteRequest;
 use noetl_app::{CatalogError, EntryChoice, ExecuteError, StartOptions};
-use noetl_control::PauseCaller;
 use noetl_control::StartError;
 use serde::Deserialize;
 use serde_json::json;
@@ -67,11 +66,11 @@ pub(super) async fn act(
             Ok(see(&playbook_address(&path)))
         }
         "pause" => {
-            page.app().pause_playbook(&path, PauseCaller::default()).await?;
+            page.app().pause_playbook(&path, page.pause_caller()).await?;
             Ok(see(&playbook_address(&path)))
         }
         "resume" => {
-            page.app().resume_playbook(&path, PauseCaller::default()).await?;
+            page.app().resume_playbook(&path, page.pause_caller()).await?;
             Ok(see(&playbook_address(&path)))
         }
         "restore" => {

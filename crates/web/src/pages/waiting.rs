@@ -23,21 +23,24 @@ use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 
-/// Number of waits for signals on the page.
+/// Number of waits for signals on a page.
 const SIGNAL_WAITS: usize = 50;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WaitingQuery {
-    /// The cursor of the page before.
+    /// The cursor of the approvals on the page before.
     after: Option<String>,
+    /// The cursor of the waits for signals on the page before.
+    signals_after: Option<String>,
 }
 
 pub(super) async fn show(page: PageRequest, Query(query): Query<WaitingQuery>) -> PageResult {
-    let asked = ApprovalQuery { after: query.after, ..ApprovalQuery::default() };
+    let asked = ApprovalQuery { after: query.after.clone(), ..ApprovalQuery::default() };
     let approvals = page.app().open_approvals(&asked).await?;
-    let signals = page.app().open_signal_waits(SIGNAL_WAITS).await?;
+    let signals_after = query.signals_after.as_deref();
+    let signals = page.app().open_signal_waits(signals_after, SIGNAL_WAITS).await?;
     let head = PageHead { title: page.t("nav.waiting"), place: NavPlace::Waiting };
-    Ok(page.respond(&head, &template::waiting(&page, &approvals, &signals)))
+    Ok(page.respond(&head, &template::waiting(&page, &query, &approvals, &signals)))
 }
 
 /// Decides about an approval.
@@ -49,7 +52,8 @@ pub(super) async fn decide(
     let execution = execution_of(&execution)?;
     let view = page.app().approval(execution, CommandId(command)).await?;
     let decider = decider(&page);
-    let sent = SentDecision::of(&form, &view, &decider)?;
+    let is_checked = page.actor().is_some();
+    let sent = SentDecision::of(&form, &view, (&decider, is_checked))?;
     match page.app().decide_approval(execution, sent.decision.clone()).await {
         Ok(_) => Ok(see(form.get("return_to"))),
         Err(error) => {
@@ -81,8 +85,8 @@ pub(super) async fn signal(
 }
 
 /// Returns the name under which a visitor decides.
-pub(in crate::pages) fn decider(_page: &PageRequest) -> Decider {
-    Decider::Asked
+pub(in crate::pages) fn decider(page: &PageRequest) -> Decider {
+    page.actor().map_or(Decider::Asked, |actor| Decider::Known(actor.into()))
 }
 
 /// Returns the address that a decision of a visitor with access is sent to.
@@ -113,7 +117,7 @@ impl SentDecision {
     pub(in crate::pages) fn of(
         form: &SignedForm,
         view: &ApprovalView,
-        decider: &Decider,
+        (decider, is_checked): (&Decider, bool),
     ) -> Result<Self, PageError> {
         let verdict = match form.get("decision") {
             "approve" => Verdict::Approved,
@@ -135,7 +139,9 @@ impl SentDecision {
         };
         let comment = form.given("comment").map(str::to_owned);
         let command = CommandId(view.command);
-        Ok(Self { decision: ApprovalDecision { command, verdict, actor, comment, values }, texts })
+        let actor_stated = actor.is_some() && !is_checked;
+        let decision = ApprovalDecision { command, verdict, actor, actor_stated, comment, values };
+        Ok(Self { decision, texts })
     }
 
     /// Returns the values of a refused decision with the problems; the error of the page if it is

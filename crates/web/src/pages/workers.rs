@@ -3,7 +3,6 @@
 mod template;
 
 use noetl_app::{WorkerError, WorkerFilter, pool_of};
-use noetl_control::PauseCaller;
 
 use crate::error::PageError;
 use crate::form::SignedForm;
@@ -30,7 +29,7 @@ pub(super) async fn act(page: PageRequest, form: SignedForm) -> PageResult {
     let pool = pool_of(form.get("pool")).map_err(|error| PageError::Refused(error.to_string()))?;
     match form.get("action") {
         "pause" => {
-            page.app().pause_pool(&pool, PauseCaller::default()).await?;
+            page.app().pause_pool(&pool, page.pause_caller()).await?;
         }
         "resume" => {
             page.app().resume_pool(&pool).await?;

@@ -83,8 +83,10 @@ fn about(event: &Event) -> String {
         Event::ApprovalRequested { command, request } => {
             format!("command {command}  waits for approval: {}", request.title)
         }
-        Event::ApprovalDecided { command, verdict, actor, comment, .. } => {
-            let by = actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
+        Event::ApprovalDecided { command, verdict, actor, actor_stated, comment, .. } => {
+            let stated = if *actor_stated { " (stated)" } else { "" };
+            let by = actor.as_ref().map(|actor| format!(" by {actor}{stated}"));
+            let by = by.unwrap_or_default();
             let said = comment.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
             format!("command {command}  {verdict}{by}{said}")
         }

@@ -76,6 +76,7 @@ async fn send_keyed_signal(
     InPath(name): InPath<String>,
     InQuery(query): InQuery<KeyedSignalQuery>,
     headers: HeaderMap,
+    RequestActor(actor): RequestActor,
     MaybeBody(body): MaybeBody<Value>,
 ) -> Result<Json<KeyedSignalAnswer>, ApiError> {
     let invalid = |error: String| ApiError::invalid("invalid-signal", error);
@@ -96,7 +97,7 @@ async fn send_keyed_signal(
     });
     let kept_for = kept_for.transpose()?;
     let (signal, sent_key) = (name.to_string(), key.to_string());
-    let sent = SignalByKey { name, key, body, sender: query.sender, once, kept_for };
+    let sent = SignalByKey { name, key, body, sender: query.sender, actor, once, kept_for };
     let (status, execution_id) = match state.app().signal_by_key(sent).await? {
         KeyedSignalResult::Delivered(execution) => ("delivered", Some(execution.into())),
         KeyedSignalResult::Kept => ("kept", None),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::Path;
 use noetl_app::{EndError, ForkPlaybook, PauseError};
-use noetl_control::{ForkAt, ForkError, ForkRequest, PauseCaller, RegisterError};
+use noetl_control::{ForkAt, ForkError, ForkRequest, RegisterError};
 use noetl_model::{ChildExecutions, ExecutionId};
 use serde_json::Map;
 
@@ -30,7 +30,7 @@ pub(in crate::pages) async fn pause(
     Path(id): Path<String>,
     form: SignedForm,
 ) -> PageResult {
-    page.app().pause_execution(execution_of(&id)?, PauseCaller::default()).await?;
+    page.app().pause_execution(execution_of(&id)?, page.pause_caller()).await?;
     Ok(see(form.get("return_to")))
 }
 
@@ -39,7 +39,7 @@ pub(in crate::pages) async fn resume(
     Path(id): Path<String>,
     form: SignedForm,
 ) -> PageResult {
-    page.app().resume_execution(execution_of(&id)?, PauseCaller::default()).await?;
+    page.app().resume_execution(execution_of(&id)?, page.pause_caller()).await?;
     Ok(see(form.get("return_to")))
 }
 

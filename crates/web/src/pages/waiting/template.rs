@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 use noetl_api::wire::ApprovalView;
-use noetl_app::{OpenApprovals, OpenSignalWait};
+use noetl_app::{OpenApprovals, OpenSignalWait, OpenSignalWaits};
 
-use super::{decider, decision_address};
+use super::{WaitingQuery, decider, decision_address};
 use crate::address::with_query;
 use crate::components::approval::{Decider, RefusedDecision, approval_form};
 use crate::components::empty::empty;
@@ -15,30 +15,43 @@ use crate::request::PageRequest;
 
 pub(super) fn waiting(
     page: &PageRequest,
+    query: &WaitingQuery,
     approvals: &OpenApprovals,
-    signals: &[OpenSignalWait],
+    signals: &OpenSignalWaits,
 ) -> Markup {
+    let (after, signals_after) = (query.after.as_deref(), query.signals_after.as_deref());
+    let is_first = after.is_none() && signals_after.is_none();
+    let is_empty = approvals.approvals.is_empty() && signals.waits.is_empty();
+    let has_more = approvals.next.is_some() || signals.next.is_some();
     html! {
         header.page-head { h1 { (page.t("nav.waiting")) } }
-        @if approvals.approvals.is_empty() && signals.is_empty() {
+        @if is_empty && !has_more {
             (empty(page.t("waiting.empty"), page.t("waiting.empty_more"), None))
         }
-        @if !approvals.approvals.is_empty() {
+        @if !is_first { p { a href="/ui/waiting" { (page.t("waiting.first")) } } }
+        @if !approvals.approvals.is_empty() || approvals.next.is_some() {
             section {
                 div.section-head { h2 { (page.t("waiting.approvals")) } }
                 div.stack { @for view in &approvals.approvals { (card(page, view)) } }
-                @if let Some(next) = &approvals.next {
-                    a.button href=(with_query("/ui/waiting", &[("after", next)])) { (page.t("waiting.more")) }
-                }
+                @if let Some(next) = &approvals.next { (more(page, Some(next), signals_after)) }
             }
         }
-        @if !signals.is_empty() {
+        @if !signals.waits.is_empty() || signals.next.is_some() {
             section {
                 div.section-head { h2 { (page.t("waiting.signals")) } }
-                div.stack { @for wait in signals { (signal(page, wait)) } }
+                div.stack { @for wait in &signals.waits { (signal(page, wait)) } }
+                @if let Some(next) = &signals.next { (more(page, after, Some(next))) }
             }
         }
     }
+}
+
+/// Draws the link to the next page of one list; the other list stays where it is.
+fn more(page: &PageRequest, after: Option<&str>, signals_after: Option<&str>) -> Markup {
+    let parts = [("after", after), ("signals_after", signals_after)];
+    let parts: Vec<(&str, &str)> =
+        parts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    html! { a.button href=(with_query("/ui/waiting", &parts)) { (page.t("waiting.more")) } }
 }
 
 fn card(page: &PageRequest, view: &ApprovalView) -> Markup {

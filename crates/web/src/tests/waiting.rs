@@ -1,0 +1,79 @@
+//! The page of what waits for a person: paging, and the name under which a visitor acts.
+
+use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_model::{Event, Seq};
+use serde_json::Map;
+
+use super::Site;
+
+const SIGNALS: &str = "
+  - {step: start, loop: {in: 120, iterator: it, spec: {mode: parallel, max_in_flight: 200}}, tool: {kind: wait, signal: 'go', key: '{{ it }}'}}
+";
+const APPROVALS: &str = "
+  - {step: start, loop: {in: 70, iterator: it, spec: {mode: parallel, max_in_flight: 200}}, tool: {kind: approval, title: 'Region {{ it }}'}}
+";
+
+async fn started(site: &Site, path: &str, workflow: &str) -> noetl_model::ExecutionId {
+    let text = format!(
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: t, path: {path}}}\nworkflow:{workflow}"
+    );
+    site.app.register(&text).await.expect("it is valid");
+    let choice = PlaybookChoice::Path { path: path.to_owned(), version: None };
+    let request = StartRequest::new(choice, Map::new());
+    site.app.control().start(request).await.expect("a start")
+}
+
+/// Follows the links `More` of one section from page to page; returns the number of entries of both
+/// kinds on each page.
+async fn pages(site: &Site, section: &str) -> Vec<(usize, usize)> {
+    let mut counts = Vec::new();
+    let mut address = "/ui/waiting".to_owned();
+    loop {
+        let shown = site.get(&address).await.body;
+        let approvals = shown.matches("<h3>Region ").count();
+        let signals = shown.matches("<h3>Signal ").count();
+        counts.push((approvals, signals));
+        let is_first = !shown.contains("href=\"/ui/waiting\">← The oldest");
+        assert_eq!(is_first, counts.len() == 1, "a later page leads back");
+        let Some((_, rest)) = shown.split_once(&format!("<h2>{section}</h2>")) else {
+            return counts;
+        };
+        let rest = rest.split("</section>").next().unwrap_or_default();
+        let Some((_, link)) = rest.split_once("class=\"button\" href=\"") else { return counts };
+        address = link.split('"').next().unwrap_or_default().replace("&amp;", "&");
+        assert!(counts.len() < 9, "the pages do not end");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_wait_is_on_one_page_and_the_last_page_has_no_next() {
+    let site = Site::new();
+    started(&site, "t/approvals", APPROVALS).await;
+    started(&site, "t/signals", SIGNALS).await;
+    assert_eq!(pages(&site, "Approvals").await, [(50, 50), (20, 50)]);
+    assert_eq!(pages(&site, "Signals").await, [(50, 50), (50, 50), (50, 20)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_visitor_with_a_name_acts_under_it() {
+    let mut site = Site::new();
+    site.visitor.actor = Some("ada".parse().expect("a name"));
+    let execution = started(&site, "t/approvals", APPROVALS).await;
+    let page = format!("/ui/executions/{execution}");
+    let paused = site.submit(&page, &format!("{page}/pause"), "").await;
+    assert!(paused.status.is_redirection(), "{}", paused.body);
+    let address = format!("/ui/waiting/{execution}/0");
+    let decided = site.submit("/ui/waiting", &address, "decision=approve&actor=eve").await;
+    assert!(decided.status.is_redirection(), "{}", decided.body);
+    let events = site.app.control().events(execution, Seq::ZERO, 1000).await.expect("events");
+    let named: Vec<(Option<String>, bool)> = events
+        .into_iter()
+        .filter_map(|recorded| match recorded.event {
+            Event::ExecutionPaused { actor, .. } => Some((actor, false)),
+            Event::ApprovalDecided { actor, actor_stated, .. } => Some((actor, actor_stated)),
+            _ => None,
+        })
+        .collect();
+    let ada = (Some("ada".to_owned()), false);
+    assert_eq!(named, [ada.clone(), ada]);
+}
