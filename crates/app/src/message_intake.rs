@@ -277,6 +277,7 @@ impl Intake {
         let choice = PlaybookChoice::Path { path: playbook, version: None };
         let mut request = StartRequest::new(choice, requested.payload);
         request.admission = Admission::Internal;
+        request.input.labels = requested.labels;
         if let Some(pool) = requested.pool {
             request.input.pool =
                 pool_of(&pool).map_err(|error| IntakeFault::Message(error.to_string()))?;
@@ -387,6 +388,7 @@ impl App {
         let key = key.map(|(name, keep)| StartKey { scope, name, keep, request: None });
         let choice = PlaybookChoice::Path { path: playbook, version: None };
         let mut request = StartRequest::new(choice, requested.payload);
+        request.input.labels = requested.labels;
         if let Some(pool) = requested.pool {
             request.input.pool = pool_of(&pool)?;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_expr::{Budget, Template};
-use noetl_model::{Arrival, BadSignalKey, Digest, SignalKey, SignalName};
+use noetl_model::{Arrival, BadSignalKey, Digest, Label, Labels, SignalKey, SignalName};
 use noetl_playbook::{
     Controls, DispatchTarget, MessageOrder, OrderKey, PayloadFrom, SignalDispatch, Subscription,
     TraceRule,
@@ -15,6 +15,8 @@ use serde_json::{Map, Value, json};
 pub const IDEMPOTENCY_KEY_MAX: usize = 500;
 /// The work that the template of a signal's correlation key may take.
 const KEY_WORK_MAX: u64 = 10_000;
+/// The work that the templates of the labels of one message may take.
+const LABELS_WORK_MAX: u64 = 100_000;
 /// The longest ordering key, in bytes.
 const ORDER_KEY_MAX: usize = 500;
 /// The lifetime of a fetched message's start key: longer than any outage of its broker.
@@ -37,6 +39,7 @@ pub struct SignedPart {
 pub struct MessageRequest {
     pub target: MessageTarget,
     pub pool: Option<String>,
+    pub labels: Labels,
     pub payload: Map<String, Value>,
     /// The W3C trace context that the execution continues.
     pub trace: Option<Value>,
@@ -70,6 +73,8 @@ pub enum BadMessage {
     Key,
     #[error("the correlation key of the signal cannot be read from the message: {0}")]
     SignalKey(String),
+    #[error("the labels cannot be read from the message: {0}")]
+    Labels(String),
 }
 
 /// Reads the requested execution from a message of the subscription at `path`.
@@ -81,6 +86,7 @@ pub fn message_request(
     let mut request = MessageRequest {
         target: MessageTarget::Playbook(String::new()),
         pool: rules.dispatch.pool.clone(),
+        labels: Labels::default(),
         payload: Map::new(),
         trace: trace(&rules.headers.trace, arrival),
         idempotency_key: None,
@@ -112,6 +118,7 @@ pub fn message_request(
     }
     request.pool = chosen_pool.or(priority).or(request.pool);
     request.payload = payload(path, rules, arrival)?;
+    request.labels = message_labels(&rules.dispatch.labels, &request.payload)?;
     request.target = match &rules.dispatch.target {
         DispatchTarget::Playbook(playbook) => {
             MessageTarget::Playbook(chosen_playbook.unwrap_or_else(|| playbook.clone()))
@@ -127,6 +134,26 @@ pub fn message_request(
         request.payload.insert("content_type".to_owned(), json!(content_type));
     }
     Ok(request)
+}
+
+/// Returns the labels of the execution that a message starts, rendered over the parts of the message.
+/// A value that is null gives no label.
+fn message_labels(
+    labels: &[(String, Value)],
+    payload: &Map<String, Value>,
+) -> Result<Labels, BadMessage> {
+    let failed = |error: String| BadMessage::Labels(error);
+    let (variables, budget) = (MessageVariables(payload), Budget::new(LABELS_WORK_MAX));
+    let mut rendered = Vec::new();
+    for (key, value) in labels {
+        let template = Template::parse(value.clone());
+        let template = template.map_err(|error| failed(error.to_string()))?;
+        let value = template.render_within(&variables, &budget);
+        let value = value.map_err(|error| failed(error.to_string()))?;
+        let label = Label::from_json(key, &value).map_err(|error| failed(error.to_string()))?;
+        rendered.extend(label);
+    }
+    Labels::default().with(rendered).map_err(|error| failed(error.to_string()))
 }
 
 /// Returns the signal that a message becomes: its key is rendered over the parts of the message, its

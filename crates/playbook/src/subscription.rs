@@ -107,6 +107,8 @@ pub struct Dispatch {
     pub target: DispatchTarget,
     pub payload_from: PayloadFrom,
     pub pool: Option<String>,
+    /// The labels of a started execution: keys with templates over the parts of the message. They parse.
+    pub labels: Vec<(String, Value)>,
     /// The most messages dispatched at once; `None` to dispatch each by itself.
     pub batch_max: Option<u32>,
 }

@@ -227,3 +227,33 @@ fn a_message_becomes_a_signal_with_a_key_from_its_parts() {
         &format!("{failed}it is [], and a text or a number is needed"),
     );
 }
+
+/// Checks the labels of the execution that a message starts.
+#[track_caller]
+fn check_labels(labels: &str, body: &str, expected: &str) {
+    let rest = format!("  dispatch: {{playbook: a, labels: {{{labels}}}}}\n");
+    let said = match message_request("subs/s", &subscription(&rest), &arrival(&[], body)) {
+        Ok(request) => {
+            let labels: Vec<String> = request.labels.iter().map(ToString::to_string).collect();
+            labels.join(" ")
+        }
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(said, expected, "{labels}");
+}
+
+#[test]
+fn the_labels_of_a_started_execution_are_rendered_over_the_message() {
+    let body = r#"{"tenant":"acme","n":7,"list":[]}"#;
+    check_labels("source: orders, n: '{{ n }}'", body, "n:7 source:orders");
+    check_labels("tenant: '{{ message.data.tenant }}'", body, "tenant:acme");
+    check_labels("none: '{{ message.data.nothing }}', tier: 1", body, "tier:1");
+    let failed = "the labels cannot be read from the message: ";
+    let list = "the value of label `l` is a list; a text, a number or a boolean is needed";
+    check_labels("l: '{{ list }}'", body, &format!("{failed}{list}"));
+    check_labels(
+        "l: '{{ \"x\" * 300 }}'",
+        body,
+        &format!("{failed}the value of label `l` has 300 bytes; 200 are allowed"),
+    );
+}

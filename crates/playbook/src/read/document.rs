@@ -230,7 +230,7 @@ impl DocumentReader<'_> {
     }
 
     /// Reads `metadata.labels`. A label that no execution can have is left out with a warning.
-    fn labels(&mut self, node: &YamlNode) -> Vec<(String, Template)> {
+    pub(super) fn labels(&mut self, node: &YamlNode) -> Vec<(String, Template)> {
         if node.is_null() {
             return Vec::new();
         }

@@ -333,6 +333,13 @@ impl DocumentReader<'_> {
         let payload_from =
             given("payload_from").map(|it| self.word(it, "`payload_from`", PAYLOADS));
         let pool = given("execution_pool").map(|it| self.name(it, "`execution_pool`"));
+        let labels = given("labels").map(|labels| self.labels(labels)).unwrap_or_default();
+        let labels = labels.into_iter().map(|(key, value)| (key, value.source().clone()));
+        let labels: Vec<(String, Value)> = labels.collect();
+        if let (Some(node), Some(DispatchTarget::Signal(_))) = (given("labels"), &target) {
+            let message = "`labels` belong to a `playbook`: a signal starts no execution";
+            self.add(Finding::error(DiagnosticCode::Contradiction, &node.span, message));
+        }
         let batched = given("batch_dispatch").map(|it| self.truth(it, "`batch_dispatch`"));
         let batch_max = given("batch_max").map(|it| self.count(it, "`batch_max`", BATCH_MAX));
         let batch_max = batch_max.unwrap_or(Some(BATCH_MAX))?;
@@ -343,6 +350,7 @@ impl DocumentReader<'_> {
                 Some(pool) => Some(pool?),
                 None => None,
             },
+            labels,
             batch_max: batched.unwrap_or(Some(false))?.then_some(batch_max),
         })
     }

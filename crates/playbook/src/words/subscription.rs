@@ -91,6 +91,7 @@ pub(crate) const DISPATCH: &KeyTable = &table(
         now("key", KeyType::Text, "The correlation key of that signal, a template."),
         now("payload_from", KeyType::Text, "message.json, message.body or message.attributes."),
         now("execution_pool", KeyType::Text, "The pool of workers that the execution runs on."),
+        now("labels", KeyType::FreeMap, "Labels of the execution; values may be templates."),
         now("batch_dispatch", KeyType::Truth, "Whether messages are dispatched many at once."),
         now("batch_max", KeyType::Integer, "How many at once."),
         now("max_failures", KeyType::Integer, "After how many failures a message is dead."),
