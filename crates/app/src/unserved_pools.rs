@@ -1,5 +1,5 @@
 //! Hints about executions that do not advance: a pause, the queue of a limit, pools that have waiting
-//! commands and no worker, and callbacks that have not come.
+//! commands and no worker, and waits for callbacks, times, signals, approvals, children and retries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,8 +46,8 @@ pub enum WaitHint {
         place: Option<u64>,
         since: Timestamp,
     },
-    /// All open commands wait for callbacks, times, signals, approvals or slots; the one that has
-    /// waited longest.
+    /// Nothing is left for a worker: all open work waits for callbacks, times, signals, approvals, slots,
+    /// children or retries; the part that has waited longest.
     Declared {
         step: StepName,
         since: Timestamp,
@@ -67,6 +67,14 @@ pub enum DeclaredWait {
     },
     Approval {
         title: String,
+    },
+    /// The end of a child execution.
+    Child {
+        child: ExecutionId,
+    },
+    /// The next try of a failed task.
+    Retry {
+        due_at: Timestamp,
     },
     /// A slot of a limit.
     Slot {
@@ -165,8 +173,8 @@ impl App {
         self.unserved().look(self).await
     }
 
-    /// Returns the reason why a running execution does not advance: its pool has no worker, or its
-    /// commands wait for callbacks, times or signals.
+    /// Returns the reason why a running execution does not advance; `None` if a worker has a command of
+    /// it, or can take one.
     pub async fn hint(&self, summary: &Summary) -> Result<Option<WaitHint>, LoadError> {
         if summary.status != ExecutionStatus::Running {
             return Ok(None);
@@ -241,7 +249,7 @@ impl App {
         }))
     }
 
-    async fn slot_place(
+    pub(crate) async fn slot_place(
         &self,
         limit: &LimitName,
         execution: ExecutionId,
@@ -252,7 +260,7 @@ impl App {
 }
 
 /// Returns the pause or the queue that holds an execution back, otherwise the callback, time, signal,
-/// approval or slot that it has waited for longest, if no command waits for anything else.
+/// approval, slot, child or retry that it has waited for longest, if no command waits for a worker.
 pub(crate) fn declared_wait(state: &Execution) -> Option<WaitHint> {
     if let Some(pause) = state.pause() {
         return Some(WaitHint::Paused(pause.clone()));
@@ -277,11 +285,15 @@ pub(crate) fn declared_wait(state: &Execution) -> Option<WaitHint> {
                 CommandWait::Approval { request, since, .. } => {
                     (step, since, DeclaredWait::Approval { title: request.title.clone() })
                 }
-                CommandWait::Worker | CommandWait::Report { .. } | CommandWait::Child { .. } => {
-                    return None;
+                CommandWait::Child { execution, since, .. } => {
+                    (step, since, DeclaredWait::Child { child: execution })
                 }
+                CommandWait::Worker | CommandWait::Report { .. } => return None,
             },
-            OpenPart::Retry { .. } => return None,
+            OpenPart::Retry { step: Some(step), since, due_at, .. } => {
+                (step, since, DeclaredWait::Retry { due_at })
+            }
+            OpenPart::Retry { step: None, .. } => return None,
             OpenPart::TimeLimit { .. } | OpenPart::Join { .. } => continue,
         };
         let this = (since, step, wait);
@@ -348,6 +360,12 @@ impl fmt::Display for WaitHint {
             }
             WaitHint::Declared { step: _, since, wait: DeclaredWait::Approval { title } } => {
                 write!(f, "Waiting for approval `{title}` since {since}.")
+            }
+            WaitHint::Declared { step, since, wait: DeclaredWait::Child { child } } => {
+                write!(f, "Step `{step}` waits for the child execution {child} since {since}.")
+            }
+            WaitHint::Declared { step, since: _, wait: DeclaredWait::Retry { due_at } } => {
+                write!(f, "Step `{step}` is tried again at {due_at}.")
             }
         }
     }

@@ -224,6 +224,9 @@ pub enum OpenWait {
     /// A limit grants a slot.
     Slot {
         limit: String,
+        /// The place in the queue, from 1 on, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<u64>,
         #[serde(with = "crate::text::time")]
         #[schema(value_type = String)]
         since: Timestamp,

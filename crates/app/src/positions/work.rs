@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use noetl_api::wire::{OpenWait, OpenWorkGroup, OpenWorkPart, PositionOpen, TimeLimitScope};
 use noetl_control::LoadError;
-use noetl_engine::{CommandView, CommandWait, OpenPart, TimeLimit};
+use noetl_engine::{CommandView, CommandWait, Execution, OpenPart, TimeLimit};
 use noetl_model::{CommandId, Pool, StepName, Timestamp, WaitCondition};
-use noetl_store::{Holder, OpenWork};
+use noetl_store::{Holder, OpenWork, StoreError};
 
 use super::AtPosition;
 use crate::app::App;
@@ -15,6 +15,8 @@ use crate::app::App;
 const OPEN_SHOWN_MAX: usize = 100;
 /// Maximum number of open parts for which the leases are read from the queue.
 const LEASES_READ_MAX: usize = 1000;
+/// Maximum number of commands whose places in the queues of limits are read.
+const PLACES_READ_MAX: usize = 20;
 
 /// Facts about the present that the log does not have; empty for a position in the past.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ struct Present {
     unserved: Option<BTreeSet<Pool>>,
     /// The current leases.
     leases: BTreeMap<CommandId, Timestamp>,
+    /// The places of the first commands that wait in the queue of a limit.
+    places: BTreeMap<CommandId, u64>,
 }
 
 impl App {
@@ -60,7 +64,20 @@ impl App {
             Holder::Worker { lease_until, .. } => Some((command, lease_until)),
             Holder::Nobody { .. } | Holder::Parked => None,
         });
-        Ok(Present { unserved: Some((*unserved).clone()), leases: leases.collect() })
+        let places = self.places_of(&at.state).await.map_err(failed)?;
+        Ok(Present { unserved: Some((*unserved).clone()), leases: leases.collect(), places })
+    }
+
+    /// Returns the places of the first commands of an execution that wait in the queue of a limit.
+    async fn places_of(&self, state: &Execution) -> Result<BTreeMap<CommandId, u64>, StoreError> {
+        let waiting = state.slots().filter(|(_, slot)| slot.granted_at.is_none());
+        let waiting = waiting.filter_map(|(command, slot)| Some((command?, slot)));
+        let mut places = BTreeMap::new();
+        for (command, slot) in waiting.take(PLACES_READ_MAX) {
+            let place = self.slot_place(&slot.limit.name, state.id(), Some(command)).await?;
+            places.extend(place.map(|place| (command, place)));
+        }
+        Ok(places)
     }
 }
 
@@ -189,7 +206,8 @@ fn wait_of(open: &CommandView<'_>, present: &Present) -> OpenWait {
             OpenWait::Approval { title: request.title.clone(), since }
         }
         CommandWait::Slot(slot) => {
-            OpenWait::Slot { limit: slot.limit.name.to_string(), since: slot.asked_at }
+            let (limit, since) = (slot.limit.name.to_string(), slot.asked_at);
+            OpenWait::Slot { limit, place: present.places.get(&open.command).copied(), since }
         }
         CommandWait::Resumption(pause) => {
             OpenWait::Resumption { actor: pause.actor.clone(), since: pause.since }

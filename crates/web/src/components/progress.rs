@@ -68,6 +68,12 @@ fn declared(words: &Words, step: &StepName, since: Timestamp, wait: &DeclaredWai
         DeclaredWait::Approval { title } => {
             words.fill("executions.wait_approval", &[("title", title), ("time", &since)])
         }
+        DeclaredWait::Child { child } => {
+            let child = child.to_string();
+            let values = [("step", step.as_str()), ("child", child.as_str()), ("time", &since)];
+            words.fill("executions.wait_child", &values)
+        }
+        DeclaredWait::Retry { due_at } => of("executions.wait_retry", &due_at.to_string(), ""),
         DeclaredWait::Slot { limit, place, command: _ } => {
             let place = place.map(|place| place.to_string()).unwrap_or_default();
             let values = [

@@ -59,8 +59,13 @@ fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
         OpenWait::Approval { title, since } => {
             say("exec.wait_approval", &[("title", title), ("time", &passed(*since))])
         }
-        OpenWait::Slot { limit, since } => {
+        OpenWait::Slot { limit, place: None, since } => {
             say("exec.wait_slot", &[("limit", limit), ("time", &passed(*since))])
+        }
+        OpenWait::Slot { limit, place: Some(place), since } => {
+            let place = place.to_string();
+            let values = [("limit", limit.as_str()), ("place", &place), ("time", &passed(*since))];
+            say("exec.wait_slot_place", &values)
         }
         OpenWait::Resumption { actor: Some(actor), since } => {
             say("exec.wait_resumption_by", &[("actor", actor), ("time", &passed(*since))])
