@@ -44,6 +44,7 @@ pub use inputs::{
 };
 pub use lint::{
     CodeFault, CodeLanguage, EmbeddedCode, LintedDocument, RULES, RuleDoc, fixed, has_same_meaning,
+    secret_spans,
 };
 pub use notification::{
     HttpVerb, NOTICE_TARGETS_MAX, NoticeMatch, NoticeRules, NoticeTemplate, NotificationDocument,

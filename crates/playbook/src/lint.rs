@@ -17,6 +17,7 @@ use std::rc::Rc;
 pub use code::{CodeFault, CodeLanguage, EmbeddedCode};
 pub use explain::{RULES, RuleDoc};
 pub use fix::{fixed, has_same_meaning};
+pub use secrets::secret_spans;
 use suppress::Suppressions;
 
 use crate::analysis::AnalysisLevel;

@@ -29,5 +29,5 @@ pub use history::{
     stored_references, value_in_history,
 };
 pub use outcome::{TestFault, TestOutcome};
-pub use record::{RecordedTest, record_test};
+pub use record::{RecordedPlaybook, RecordedTest, record_test};
 pub use world::{PlaybookLibrary, run_test};

@@ -1,8 +1,10 @@
 //! A test written from the log of an execution: its workload, the results of its calls as mocks, its
 //! signals and decisions, and its end as expectations. Values that look like secrets are masked.
 
+mod known_secrets;
 mod mask;
 mod mocks;
+mod secret_words;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,19 +26,29 @@ pub struct RecordedTest {
     pub is_partial: bool,
 }
 
-/// Writes a test from the log of an execution. `file` is the file of the playbook.
+/// The playbook of a recorded test.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordedPlaybook<'a> {
+    pub playbook: &'a Playbook,
+    /// The value of its document, whose secrets are masked wherever they appear.
+    pub document: &'a Value,
+    /// The file that the test names; `None` if it is beside the test.
+    pub file: Option<&'a str>,
+}
+
+/// Writes a test with a name from the log of an execution.
 pub fn record_test(
-    playbook: &Playbook,
+    recorded: RecordedPlaybook<'_>,
     log: &[Recorded],
     values: &StoredValues,
-    (name, file): (&str, Option<&str>),
+    name: &str,
 ) -> Result<RecordedTest, HistoryError> {
+    let RecordedPlaybook { playbook, document, file } = recorded;
     let first = log.first().ok_or(HistoryError::NoStart)?;
     let Event::ExecutionStarted { workload, .. } = &first.event else {
         return Err(HistoryError::NoStart);
     };
-    let secrets = playbook.inputs.iter().flat_map(|inputs| inputs.secrets());
-    let mut mask = Mask::new(secrets.map(|input| input.name.clone()).collect());
+    let mut mask = Mask::new(playbook, document, log, values);
     let resolve = |payload: &Payload| resolve(payload, values);
     let mut test = Map::new();
     test.insert("name".to_owned(), json!(name));
@@ -148,7 +160,7 @@ impl SeenFacts {
             self.has_ended = true;
             let mut expected = Map::new();
             expected.insert("kind".to_owned(), json!(error.kind));
-            expected.insert("message".to_owned(), json!(error.message));
+            expected.insert("message".to_owned(), json!(mask.text(&error.message)));
             if let Some(step) = steps.first() {
                 expected.insert("step".to_owned(), json!(step.as_str()));
             }
@@ -170,12 +182,12 @@ impl SeenFacts {
             let mut signal = Map::new();
             signal.insert("name".to_owned(), json!(name.as_str()));
             if let Some(key) = correlation {
-                signal.insert("key".to_owned(), json!(key.to_string()));
+                signal.insert("key".to_owned(), json!(mask.text(&key.to_string())));
             }
             signal.insert("at".to_owned(), since(self.started_at, recorded.at));
             signal.insert("body".to_owned(), mask.value(&*resolve(body)?));
             if let Some(sender) = sender {
-                signal.insert("sender".to_owned(), json!(sender));
+                signal.insert("sender".to_owned(), mask.value(&json!(sender)));
             }
             self.signals.push(Value::Object(signal));
         } else if let Event::ApprovalDecided {
@@ -202,7 +214,7 @@ impl SeenFacts {
             decision.insert("after".to_owned(), since(*at, recorded.at));
             for (key, value) in [("actor", actor), ("comment", comment)] {
                 if let Some(value) = value {
-                    decision.insert(key.to_owned(), json!(value));
+                    decision.insert(key.to_owned(), mask.value(&json!(value)));
                 }
             }
             insert(&mut decision, "values", mask.value(&*resolve(values)?));

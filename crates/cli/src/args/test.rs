@@ -26,7 +26,8 @@ Examples:
 
 const RECORD_EXAMPLES: &str = "\
 The results of all calls become mocks; signals, decisions and the end are recorded too. Values of keys
-that name secrets, secret inputs and sealed values are masked. The new test is run once.
+that name secrets, secret inputs and sealed values are masked, also where the same texts appear in
+messages of errors and other values. The new test is run once.
 
 Examples:
   noetl test record last
@@ -40,9 +41,10 @@ stored. Without --playbook, the version that the execution used is taken: its hi
 same with any version of noetl.
 
 A directory has files ID.jsonl, written by `noetl executions events ID --output jsonl`. Histories of
-other playbooks are skipped.
+other playbooks are skipped. A file that cannot be read is a failure of its own; the others are
+replayed. A directory has at most 10,000 histories.
 
-Exit codes: 0 all histories are the same, 1 one differs, 2 bad input.
+Exit codes: 0 all histories are the same, 1 one differs, 2 bad input (also of one history).
 
 Examples:
   noetl test replay last

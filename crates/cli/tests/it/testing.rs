@@ -181,3 +181,61 @@ fn a_real_execution_becomes_a_test_and_a_history_to_compare_with() {
     let same = sandbox.noetl(&args);
     assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
 }
+
+#[test]
+fn a_recorded_test_has_no_secret_that_the_execution_echoed() {
+    let playbook = r#"apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: leaky}
+workload: {api_key: "", customer: Ada}
+inputs:
+  door_code: {type: string, secret: true}
+workflow:
+  - step: start
+    tool:
+      kind: shell
+      command: |
+        echo "{\"headers\": {\"X-Auth\": \"hdr-31337-z\"}, \"said\": \"{{ workload.api_key }} {{ door_code }}\"}"
+    next: {arcs: [{step: fail}]}
+  - step: fail
+    tool:
+      kind: python
+      code: raise ValueError("refused {{ workload.api_key }} hdr-31337-z {{ door_code }} for {{ workload.customer }}")
+"#;
+    let sandbox = Sandbox::new().with("leaky.yaml", playbook);
+    let values = ["--set", "api_key=KEY-99887766", "--set", "door_code=DOOR-4242xyz"];
+    let run = sandbox.noetl(&[&["run", "leaky.yaml"], &values[..]].concat());
+    assert_eq!(run.code, Some(1), "{}{}", run.stdout, run.stderr);
+    let recorded = sandbox.noetl(&["test", "record", "last"]);
+    let test = std::fs::read_to_string(sandbox.path("leaky.test.yaml")).expect("a test file");
+    let all = format!("{test}{}{}", recorded.stdout, recorded.stderr);
+    for secret in ["KEY-99887766", "DOOR-4242xyz", "hdr-31337-z", "noetl:sealed"] {
+        assert!(!all.contains(secret), "{secret} in {all}");
+    }
+    assert!(test.contains("refused masked masked") && test.contains("for Ada"), "{test}");
+    assert_eq!(recorded.code, Some(0), "{}{}", recorded.stdout, recorded.stderr);
+}
+
+#[test]
+fn a_history_that_cannot_be_read_is_a_failure_of_its_own() {
+    let sandbox = Sandbox::new().with("order.yaml", PLAYBOOK);
+    sandbox.noetl(&["run", "order.yaml"]);
+    let events = sandbox.noetl(&["executions", "events", "last", "--output", "jsonl"]).stdout;
+    let (start, _) = events.split_once('\n').expect("several events");
+    let without_start = events.replacen(start, "", 1);
+    let sandbox = sandbox
+        .with("histories/1.jsonl", "no event")
+        .with("histories/2.jsonl", &events)
+        .with("histories/3.jsonl", &without_start);
+    let args = ["test", "replay", "histories", "--playbook", "order.yaml"];
+    let ended = sandbox.noetl(&args);
+    assert_eq!(ended.code, Some(2), "{}{}", ended.stdout, ended.stderr);
+    let lines: Vec<&str> = ended.stdout.lines().filter(|it| !it.starts_with(' ')).collect();
+    assert_eq!(lines.len(), 3, "{}", ended.stdout);
+    assert!(
+        lines[0].starts_with("failed histories/1.jsonl: histories/1.jsonl, line 1"),
+        "{lines:?}"
+    );
+    assert!(lines[1].starts_with("ok histories/2.jsonl: all"), "{lines:?}");
+    assert!(lines[2].contains("does not begin with `execution.started`"), "{lines:?}");
+}

@@ -1,5 +1,6 @@
 //! Finds secrets that are written in a document.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -36,6 +37,14 @@ static SECRET_TEXTS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     .collect()
 });
 
+/// Returns the places of secrets that are recognised by their form, in order. They may overlap.
+pub fn secret_spans(text: &str) -> Vec<Range<usize>> {
+    let found = SECRET_TEXTS.iter().flat_map(|(_, pattern)| pattern.find_iter(text));
+    let mut spans: Vec<Range<usize>> = found.map(|found| found.range()).collect();
+    spans.sort_by_key(|span| (span.start, span.end));
+    spans
+}
+
 /// Adds a warning for each secret below a node. Messages never quote the secret.
 pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Finding>) {
     match &node.yaml {
@@ -65,7 +74,7 @@ pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Findi
     }
 }
 
-fn finding(span: &std::ops::Range<usize>, message: &str) -> Finding {
+fn finding(span: &Range<usize>, message: &str) -> Finding {
     let finding = Finding::warning(DiagnosticCode::PlainSecret, span, message);
     finding.help("store it with `noetl credential set`, and read it as `keychain.NAME.FIELD`")
 }

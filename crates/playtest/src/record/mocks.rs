@@ -62,7 +62,7 @@ impl RecordedCalls {
             self.end(*command, [("output".to_owned(), output)].into_iter().collect());
         } else if let Event::CommandFailed { command, error, output, .. } = &recorded.event {
             let mut result = Map::new();
-            result.insert("error".to_owned(), error_of(error));
+            result.insert("error".to_owned(), error_of(error, mask));
             if let Some(output) = output {
                 result.insert("output".to_owned(), mask.value(&*resolve(output)?));
             }
@@ -135,15 +135,15 @@ fn is_mocked(tool: ToolKind) -> bool {
     }
 }
 
-fn error_of(error: &ToolError) -> Value {
+fn error_of(error: &ToolError, mask: &mut Mask) -> Value {
     let mut map = Map::new();
     map.insert("kind".to_owned(), json!(error.kind));
-    map.insert("message".to_owned(), json!(error.message));
+    map.insert("message".to_owned(), json!(mask.text(&error.message)));
     if error.retryable != ToolError::new(error.kind, "").retryable {
         map.insert("retryable".to_owned(), json!(error.retryable));
     }
     if let Some(code) = &error.code {
-        map.insert("code".to_owned(), json!(code));
+        map.insert("code".to_owned(), json!(mask.text(code)));
     }
     if let Some(status) = error.status {
         map.insert("status".to_owned(), json!(status));

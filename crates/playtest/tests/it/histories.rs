@@ -4,9 +4,10 @@ use std::path::Path;
 
 use expect_test::{Expect, expect};
 use noetl_model::{ExecutionId, Recorded, Seq};
-use noetl_playbook::Playbook;
+use noetl_playbook::{Playbook, document_value};
 use noetl_playtest::{
-    PlaybookLibrary, RecordedTest, StoredValues, TestOutcome, record_test, replay_history, run_test,
+    PlaybookLibrary, RecordedPlaybook, RecordedTest, StoredValues, TestOutcome, record_test,
+    replay_history, run_test,
 };
 use serde_json::{Value, json};
 
@@ -33,6 +34,11 @@ fn with_examples(mut see: impl FnMut(&Path, &Playbook, &PlaybookLibrary, &TestOu
     }
 }
 
+/// Returns a playbook without its document.
+fn unread<'a>(playbook: &'a Playbook, file: Option<&'a str>) -> RecordedPlaybook<'a> {
+    RecordedPlaybook { playbook, document: &Value::Null, file }
+}
+
 #[test]
 fn the_history_of_every_example_is_the_same_when_it_is_replayed() {
     let mut events = 0;
@@ -49,7 +55,7 @@ fn the_history_of_every_example_is_the_same_when_it_is_replayed() {
 fn a_test_recorded_from_an_example_passes() {
     with_examples(|file, playbook, library, outcome| {
         let values = StoredValues::new();
-        let recorded = record_test(playbook, &outcome.log, &values, ("recorded", None));
+        let recorded = record_test(unread(playbook, None), &outcome.log, &values, "recorded");
         let RecordedTest { document, is_partial, .. } = recorded.expect("a log with a start");
         assert!(!is_partial, "{}", file.display());
         let text = document.to_string();
@@ -146,7 +152,7 @@ fn a_recorded_test_names_attempts_items_and_masks_secrets() {
     let playbook = workflow(steps);
     let outcome = run(&playbook, &PlaybookLibrary::new(), file).remove(0);
     let values = StoredValues::new();
-    let recorded = record_test(&playbook, &outcome.log, &values, ("again", Some("p.yaml")));
+    let recorded = record_test(unread(&playbook, Some("p.yaml")), &outcome.log, &values, "again");
     let recorded = recorded.expect("a log with a start");
     assert_eq!(recorded.masked, 2);
     let test = &recorded.document["tests"][0];
@@ -166,6 +172,69 @@ fn a_recorded_test_names_attempts_items_and_masks_secrets() {
     assert_eq!(test["workload"], json!({ "api_key": "masked" }));
     assert_eq!(test["expect"]["executed"], json!(["each", "start"]));
     assert_eq!(outcome.faults, []);
+}
+
+#[test]
+fn a_recorded_test_holds_no_secret_of_its_execution() {
+    let yaml = "apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: t}
+workload: {db_password: pw-default-1}
+workflow:
+  - step: start
+    tool: {kind: http, url: 'http://x', headers: {X-Auth: hdr-4711-x}}
+    next: {spec: {mode: exclusive}, arcs: [{step: use, set: {ctx.session_token: '{{ output.t }}'}}]}
+  - step: use
+    tool: {kind: http, url: 'http://y'}
+";
+    let file = r#"tests:
+  - name: t
+    workload: {api_key: key/1234567, pin: '99ab', customer: Ada}
+    mocks:
+      start:
+        output:
+          t: ctx-secret-9
+          headers: {Set-Cookie: [sid=cookie-55aa77], Authorization: Bearer bearer-123456}
+          body: {echo: "got key/1234567", "k-key/1234567": 1, b64: eHh4a2V5LzEyMzQ1Njc=}
+          text: '{"password": "json-pw-1"} and 99ab, not x99abx'
+          credentials: {user: ada, generated: gen-8877665544}
+      use:
+        error:
+          kind: auth
+          code: key/1234567
+          message: "key/1234567 bearer-123456 cookie-55aa77 gen-8877665544 pw-default-1 hdr-4711-x ctx-secret-9
+            postgres://u:url-pw@h/ key%2F1234567 Authorization: Basic bmV2ZXI6c2Vlbg=="
+"#;
+    let (playbook, document) = (playbook(yaml), document_value(yaml.as_bytes()));
+    let document = document.expect("a document");
+    let outcome = run(&playbook, &PlaybookLibrary::new(), file).remove(0);
+    let recorded = RecordedPlaybook { playbook: &playbook, document: &document, file: None };
+    let recorded = record_test(recorded, &outcome.log, &StoredValues::new(), "again");
+    let text = recorded.expect("a log with a start").document.to_string();
+    for secret in [
+        "key/1234567",
+        "key%2F1234567",
+        "a2V5LzEyMzQ1N",
+        "bearer-123456",
+        "cookie-55aa77",
+        "gen-8877665544",
+        "json-pw-1",
+        "\"99ab",
+        " 99ab",
+        "pw-default-1",
+        "hdr-4711-x",
+        "ctx-secret-9",
+        "url-pw",
+        "bmV2ZXI",
+    ] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    for kept in ["Ada", "x99abx", "got masked", "\"kind\":\"auth\""] {
+        assert!(text.contains(kept), "{kept} not in {text}");
+    }
+    let tests = test_file(&playbook, &PlaybookLibrary::new(), &text).expect("a valid test");
+    let again = run_test(&playbook, &PlaybookLibrary::new(), &tests.tests[0]);
+    assert!(again.has_passed(), "{}\n{text}", printed(&again));
 }
 
 /// Reads a history that `noetl executions events --output jsonl` has printed.

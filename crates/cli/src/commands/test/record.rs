@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use noetl_playbook::{Playbook, parse};
-use noetl_playtest::{RecordedTest, record_test, run_test};
+use noetl_playbook::{Playbook, document_value, parse};
+use noetl_playtest::{RecordedPlaybook, RecordedTest, record_test, run_test};
 
 use super::report::fault_text;
 use super::{history, load};
@@ -41,8 +41,12 @@ pub(super) async fn record(
     let execution = history.execution;
     let name = args.name.clone().unwrap_or_else(|| format!("execution {execution}"));
     let named = named_playbook(&files);
-    let recorded =
-        record_test(&checked.playbook, &history.log, &history.values, (&name, named.as_deref()));
+    let recorded = RecordedPlaybook {
+        playbook: &checked.playbook,
+        document: &document_value(text.as_bytes()).unwrap_or_default(),
+        file: named.as_deref(),
+    };
+    let recorded = record_test(recorded, &history.log, &history.values, &name);
     let recorded = recorded.map_err(Failure::broken)?;
     write(&files.test, &header(execution, &recorded))?;
     if !files.playbook.exists() {

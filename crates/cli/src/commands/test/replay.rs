@@ -9,7 +9,7 @@ use noetl_playtest::{Divergence, ReplayedHistory, replay_history, value_differen
 use serde_json::{Value, json};
 
 use super::history::{self, History};
-use super::report::diff_text;
+use super::report::{diff_text, problem};
 use crate::args::{Chosen, TestReplayArgs};
 use crate::config::Config;
 use crate::input::called_playbooks::PlaybookFile;
@@ -55,26 +55,31 @@ fn replay_directory(
         return Err(Failure::bad_input(anyhow!("a directory of histories needs --playbook FILE")));
     };
     let playbook = PlaybookFile::read(file, TargetWorkers::Any)?.playbook;
-    let files = directory.read_dir()?.flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> =
-        files.filter(|file| file.extension().is_some_and(|it| it == "jsonl")).collect();
-    files.sort();
-    files.truncate(HISTORIES_MAX);
     let (mut worst, mut count, mut skipped) = (Exit::Completed, 0, 0);
-    for file in files {
-        let history = history::from_file(&file)?;
-        let path = history.playbook().map(|playbook| playbook.path.as_str());
-        if path != Some(playbook.metadata.path.as_str()) {
-            skipped += 1;
-            continue;
-        }
+    for file in histories_in(directory)? {
         let name = file.display().to_string();
-        let replayed = replayed(&playbook, &history, &name)?;
-        terminal.data(&text(&name, &replayed))?;
-        count += 1;
-        if exit(&replayed) != Exit::Completed {
-            worst = Exit::Failed;
+        match replay_file(&file, &name, &playbook) {
+            Ok(None) => {
+                skipped += 1;
+                continue;
+            }
+            Ok(Some(replayed)) => {
+                terminal.data(&text(&name, &replayed))?;
+                if worst == Exit::Completed {
+                    worst = exit(&replayed);
+                }
+            }
+            // The other histories are replayed all the same.
+            Err(failure) => {
+                terminal.data(&format!(
+                    "{} {name}: {}\n",
+                    paint(BAD, "failed"),
+                    problem(&failure)
+                ))?;
+                worst = Exit::BadInput;
+            }
         }
+        count += 1;
     }
     if count == 0 {
         let path = &playbook.metadata.path;
@@ -88,6 +93,39 @@ fn replay_directory(
         terminal.say(format!("{skipped} histories of other playbooks were skipped"));
     }
     Ok(worst)
+}
+
+/// Returns the histories in a directory, by name.
+fn histories_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for entry in directory.read_dir()? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|it| it == "jsonl") {
+            files.push(file);
+        }
+    }
+    if files.len() > HISTORIES_MAX {
+        let (found, shown) = (files.len(), directory.display());
+        let failure =
+            Failure::bad_input(anyhow!("{shown} has {found} histories, more than {HISTORIES_MAX}"));
+        return Err(failure.help("divide them into several directories"));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Replays the history in a file; `None` if it is of another playbook.
+fn replay_file(
+    file: &Path,
+    name: &str,
+    playbook: &Playbook,
+) -> Result<Option<ReplayedHistory>, Failure> {
+    let history = history::from_file(file)?;
+    match history.playbook() {
+        Some(used) if used.path != playbook.metadata.path => Ok(None),
+        // The replay says that there is no start.
+        Some(_) | None => replayed(playbook, &history, name).map(Some),
+    }
 }
 
 fn replayed(
