@@ -218,7 +218,7 @@ pub(crate) enum CliCommand {
     Token(TokenCommand),
     /// Print the audit log: who changed what, from where, with which outcome
     Audit(AuditArgs),
-    /// Print the JSON Schema of playbooks, for editors
+    /// Print the JSON Schema of playbooks or of their tests, for editors
     Schema(SchemaArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
@@ -433,7 +433,19 @@ pub(crate) enum Installable {
 
 #[derive(Debug, Args)]
 #[command(after_help = SCHEMA_EXAMPLES)]
-pub(crate) struct SchemaArgs {}
+pub(crate) struct SchemaArgs {
+    /// The files that the schema is for
+    #[arg(value_name = "KIND", default_value = "playbook")]
+    pub(crate) kind: SchemaKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// Playbooks
+    Playbook,
+    /// Tests of playbooks, NAME.test.yaml
+    Test,
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
@@ -601,9 +613,11 @@ Examples:
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
   noetl schema > playbook.schema.json
+  noetl schema test > test.schema.json
 
-  In a playbook, for editors with the YAML language server:
-  # yaml-language-server: $schema=playbook.schema.json";
+  In a playbook, and in a test file, for editors with the YAML language server:
+  # yaml-language-server: $schema=playbook.schema.json
+  # yaml-language-server: $schema=test.schema.json";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -110,7 +110,7 @@ pub(crate) async fn dispatch(
             tools::install(args, config, terminal).await
         }
         CliCommand::Credential(command) => credential::credential(command, config, terminal).await,
-        CliCommand::Schema(_) => schema::schema(terminal),
+        CliCommand::Schema(args) => schema::schema(args, terminal),
         CliCommand::Completions(args) => completions::completions(args, terminal),
         CliCommand::Db(command) => db::db(command, config, terminal).await,
         CliCommand::Doctor(args) => doctor::doctor(args, config, terminal).await,

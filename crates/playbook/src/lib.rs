@@ -62,7 +62,7 @@ pub use playbook::{
 };
 pub use read::duration_of;
 pub use schedule::{CatchUp, Overlap, Schedule, When};
-pub use schema::schema;
+pub use schema::{schema, test_schema};
 pub use subscription::{
     Activation, Controls, Directive, Dispatch, DispatchLimits, DispatchTarget, Fetch, HeaderRules,
     IngressEndpoint, MessageDelivery, MessageOrder, MessageSource, OrderKey, PayloadFrom,

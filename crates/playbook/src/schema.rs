@@ -3,6 +3,10 @@
 //! Made from the same tables that the reader uses. Old spellings are included and marked as
 //! deprecated; rules that a schema cannot express are left to the reader.
 
+mod tests_of_playbooks;
+
+pub use tests_of_playbooks::test_schema;
+
 use serde_json::{Map, Value, json};
 
 use crate::words::{KeyStatus, KeyTable, KeyType, LanguageKey, TABLES, tool_kinds};
@@ -209,6 +213,7 @@ fn example() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words;
 
     /// Collects every `$ref` below a schema.
     fn references(schema: &Value, found: &mut Vec<String>) {
@@ -224,23 +229,26 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere_and_every_definition_is_used() {
-        let schema = schema();
-        let mut found = Vec::new();
-        references(&schema, &mut found);
-        let definitions = schema["$defs"].as_object().unwrap();
-        for reference in &found {
-            let name = reference.strip_prefix("#/$defs/").unwrap();
-            assert!(definitions.contains_key(name), "{reference}");
-        }
-        for name in definitions.keys() {
-            assert!(found.contains(&format!("#/$defs/{name}")), "{name} is never used");
+        for schema in [schema(), test_schema()] {
+            let mut found = Vec::new();
+            references(&schema, &mut found);
+            let definitions = schema["$defs"].as_object().unwrap();
+            for reference in &found {
+                let name = reference.strip_prefix("#/$defs/").unwrap();
+                assert!(definitions.contains_key(name), "{reference}");
+            }
+            for name in definitions.keys() {
+                assert!(found.contains(&format!("#/$defs/{name}")), "{name} is never used");
+            }
         }
     }
 
     #[test]
     fn every_key_has_a_description() {
-        for table in TABLES {
-            let properties = &schema()["$defs"][table.name]["properties"];
+        let tables = TABLES.iter().map(|table| (table, schema()));
+        let of_tests = words::test_file::TABLES.iter().map(|table| (table, test_schema()));
+        for (table, schema) in tables.chain(of_tests) {
+            let properties = &schema["$defs"][table.name]["properties"];
             for word in table.words {
                 let about = properties[word.name]["description"].as_str().unwrap();
                 assert!(about.ends_with('.'), "{}.{}: {about}", table.name, word.name);

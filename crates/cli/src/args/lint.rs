@@ -61,7 +61,7 @@ fn rule_codes() -> Vec<CompletionCandidate> {
 #[derive(Debug, Args)]
 #[command(after_help = FMT_EXAMPLES)]
 pub(crate) struct FmtArgs {
-    /// Files, or directories that are searched for documents [default: .]
+    /// Files, or directories that are searched for documents and test files [default: .]
     #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
     /// Change nothing; list the files that are not formatted and exit with 1 if there are any
@@ -113,6 +113,7 @@ Examples:
   noetl explain";
 
 const FMT_EXAMPLES: &str = "\
+In directories, the documents that `noetl lint` checks and test files (NAME.test.yaml) are formatted.
 Values, comments and their order stay the same: the result is parsed and compared before it is
 written.
 

@@ -1,4 +1,4 @@
-//! `noetl fmt`: formats documents without changing their values or comments.
+//! `noetl fmt`: formats documents and test files without changing their values or comments.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn fmt(args: &FmtArgs, terminal: &mut Terminal) -> Result<Exit, Failu
         return from_stdin(terminal);
     }
     let (mut changed, mut exit) = (0, Exit::Completed);
-    let paths = files::documents(&args.paths)?;
+    let paths = files::documents_and_tests(&args.paths)?;
     for path in &paths {
         let text = match formatted(path) {
             Ok(Some(text)) => text,

@@ -35,6 +35,7 @@ pub(crate) fn init(args: &InitArgs, terminal: &mut Terminal) -> Result<Exit, Fai
     }
     let of_project = [
         ("playbook.schema.json".to_owned(), pretty(&noetl_playbook::schema())),
+        ("test.schema.json".to_owned(), pretty(&noetl_playbook::test_schema())),
         ("noetl.toml".to_owned(), SETTINGS.to_owned()),
         ("README.md".to_owned(), named(README, &args.name)),
     ];

@@ -12,8 +12,8 @@ use crate::show::failure::Failure;
 const FILES_MAX: usize = 10_000;
 /// The deepest level of directories searched.
 const DEPTH_MAX: usize = 32;
-/// The most files of a directory considered.
-const DIRECTORY_FILES_MAX: usize = 1000;
+/// The most entries of a directory in which a file of the same name is looked for.
+const SUGGESTION_ENTRIES_MAX: usize = 1000;
 
 /// Reads the bytes of a playbook file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -51,9 +51,13 @@ pub(crate) fn is_file_name(text: &str) -> bool {
 
 /// Returns the YAML files that paths name: each is a file, or a directory that is searched.
 pub(crate) fn yaml_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    chosen_files(paths, is_playbook)
+}
+
+fn chosen_files(paths: &[PathBuf], is_chosen: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
-        collect(path, DEPTH_MAX, &mut files)?;
+        collect(path, DEPTH_MAX, is_chosen, &mut files)?;
     }
     Ok(files)
 }
@@ -61,13 +65,26 @@ pub(crate) fn yaml_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 /// Returns the documents that paths name, by default those below the working directory. Of a
 /// directory, only files that say that they are documents of this program.
 pub(crate) fn documents(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    chosen_documents(paths, is_playbook)
+}
+
+/// Returns the documents that paths name, and the test files of directories.
+pub(crate) fn documents_and_tests(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    chosen_documents(paths, is_yaml)
+}
+
+fn chosen_documents(
+    paths: &[PathBuf],
+    is_chosen: fn(&Path) -> bool,
+) -> Result<Vec<PathBuf>, Failure> {
     let here = [PathBuf::from(".")];
     let paths = if paths.is_empty() { &here } else { paths };
     let mut documents = Vec::new();
     for path in paths {
-        let found = yaml_files(std::slice::from_ref(path))?;
+        let found = chosen_files(std::slice::from_ref(path), is_chosen)?;
         let is_named = !path.is_dir();
-        documents.extend(found.into_iter().filter(|file| is_named || is_document(file)));
+        let found = found.into_iter();
+        documents.extend(found.filter(|it| is_named || is_test_file(it) || is_document(it)));
     }
     Ok(documents)
 }
@@ -95,14 +112,19 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Collects the playbook files of a path.
-fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+/// Collects the chosen files of a path.
+fn collect(
+    path: &Path,
+    depth: usize,
+    is_chosen: fn(&Path) -> bool,
+    files: &mut Vec<PathBuf>,
+) -> Result<(), Failure> {
     if !path.is_dir() {
         files.push(path.to_owned());
         return Ok(());
     }
     let before = files.len();
-    files.extend(playbooks_in(path));
+    files.extend(files_in(path, is_chosen));
     if files.len() > FILES_MAX {
         return Err(Failure::bad_input(anyhow!("there are more than {FILES_MAX} files")));
     }
@@ -114,7 +136,7 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fa
     let mut directories: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
     directories.sort();
     for directory in directories {
-        collect(&directory, depth, files)?;
+        collect(&directory, depth, is_chosen, files)?;
     }
     if files.len() == before && depth == DEPTH_MAX - 1 {
         let shown = path.display();
@@ -125,13 +147,15 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fa
 
 /// Returns the playbook files in a directory, by name.
 pub(crate) fn playbooks_in(directory: &Path) -> Vec<PathBuf> {
+    files_in(directory, is_playbook)
+}
+
+/// Returns the chosen files in a directory, by name.
+fn files_in(directory: &Path, is_chosen: fn(&Path) -> bool) -> Vec<PathBuf> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let Ok(entries) = directory.read_dir() else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = paths
-        .filter(|path| is_playbook(path) && path.is_file())
-        .take(DIRECTORY_FILES_MAX)
-        .collect();
+    let mut found: Vec<PathBuf> = paths.filter(|path| is_chosen(path) && path.is_file()).collect();
     found.sort();
     found
 }
@@ -147,7 +171,7 @@ fn meant(path: &Path) -> Option<PathBuf> {
         return Some(directory.join(near));
     }
     let listed = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let below = listed.read_dir().ok()?.flatten().take(DIRECTORY_FILES_MAX);
+    let below = listed.read_dir().ok()?.flatten().take(SUGGESTION_ENTRIES_MAX);
     let below = below.map(|entry| directory.join(entry.file_name()).join(name));
     below.filter(|file| file.is_file()).min()
 }
@@ -191,6 +215,18 @@ mod tests {
     #[test]
     fn the_same_name_one_directory_down_is_found() {
         check("deep.yaml", Some("examples/deep.yaml"));
+    }
+
+    #[test]
+    fn a_directory_of_many_files_is_read_whole_and_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let names: Vec<String> = (0..1200).map(|index| format!("{index:04}.yaml")).collect();
+        for name in &names {
+            std::fs::write(directory.path().join(name), "kind: Playbook\n").unwrap();
+        }
+        let found = documents(&[directory.path().to_owned()]).ok().unwrap();
+        let expected: Vec<PathBuf> = names.iter().map(|it| directory.path().join(it)).collect();
+        assert_eq!(found, expected);
     }
 
     #[test]

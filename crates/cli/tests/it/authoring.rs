@@ -12,11 +12,17 @@ fn a_new_project_is_valid_formatted_tested_and_runs() {
     let sandbox = Sandbox::new();
     let ended = sandbox.noetl(&["init", "shop", "--name", "order"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    for file in ["order.yaml", "order.test.yaml", "playbook.schema.json", "noetl.toml", "README.md"]
-    {
+    let schemas = ["playbook.schema.json", "test.schema.json"];
+    for file in ["order.yaml", "order.test.yaml", "noetl.toml", "README.md"].iter().chain(&schemas) {
         assert!(ended.stdout.contains(&format!("created shop/{file}")), "{}", ended.stdout);
     }
     assert!(ended.stderr.contains("cd shop && noetl test"), "{}", ended.stderr);
+    for (file, schema) in ["order.yaml", "order.test.yaml"].iter().zip(schemas) {
+        let text = std::fs::read_to_string(sandbox.path(&format!("shop/{file}"))).unwrap();
+        assert!(text.starts_with(&format!("# yaml-language-server: $schema={schema}\n")), "{text}");
+    }
+    let of_tests = sandbox.json(&["schema", "test"]);
+    assert_eq!(of_tests["$defs"]["test"]["required"], json!(["name"]));
     for command in
         [&["lint", "--deny-warnings", "shop"][..], &["fmt", "--check", "shop"], &["test", "shop"]]
     {
@@ -25,6 +31,24 @@ fn a_new_project_is_valid_formatted_tested_and_runs() {
     }
     let ended = sandbox.noetl(&["run", "shop/order.yaml", "--set", "name=Ada"]);
     assert!(ended.stdout.contains("Hello, Ada!"), "{}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn test_files_are_formatted_with_the_documents() {
+    let test = "tests:\n-   name: a # the first\n    mocks:   {}\n";
+    let sandbox = Sandbox::new()
+        .with("a.yaml", OLD)
+        .with("a.test.yaml", test)
+        .with("other.yaml", "services:   {}\n");
+    let check = sandbox.noetl(&["fmt", "--check"]);
+    assert_eq!(check.code, Some(1), "{}", check.stderr);
+    assert!(check.stdout.contains("a.test.yaml"), "{}", check.stdout);
+    assert!(!check.stdout.contains("other.yaml"), "{}", check.stdout);
+    let ended = sandbox.noetl(&["fmt"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let text = std::fs::read_to_string(sandbox.path("a.test.yaml")).unwrap();
+    assert!(text != test && text.contains("name: a # the first"), "{text}");
+    assert_eq!(sandbox.noetl(&["fmt", "--check"]).code, Some(0));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Tests of `noetl test`.
 
+use std::process::Command;
+
 use expect_test::expect;
+use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
@@ -238,4 +241,61 @@ fn a_history_that_cannot_be_read_is_a_failure_of_its_own() {
     );
     assert!(lines[1].starts_with("ok histories/2.jsonl: all"), "{lines:?}");
     assert!(lines[2].contains("does not begin with `execution.started`"), "{lines:?}");
+}
+
+#[test]
+fn the_junit_report_is_xml_with_every_failed_invalid_and_skipped_test() {
+    let odd = "tests:\n  - name: \"<odd> & \\e[1m\"\n    mocks: {start: {error: \"a\\nb \\a ]]>\"}}\n";
+    let sandbox = sandbox()
+        .with("shop/odd.yaml", PLAYBOOK)
+        .with("shop/odd.test.yaml", odd)
+        .with("lonely.test.yaml", "tests: [{name: a}]\n");
+    let report = sandbox.noetl(&["test", "--format", "junit", "--filter", "o"]).stdout;
+    std::fs::write(sandbox.path("report.xml"), report).expect("a file");
+    let counted = Command::new("python3")
+        .args([
+            "-c",
+            "import xml.etree.ElementTree as tree\n\
+             root = tree.parse('report.xml').getroot()\n\
+             for it in [root, *root]:\n\
+             \x20   print(*(it.attrib[key] for key in ('tests', 'failures', 'errors', 'skipped')))\n\
+             kinds = [child.tag for suite in root for case in suite for child in case]\n\
+             print(*sorted(kinds))",
+        ])
+        .current_dir(sandbox.path(""))
+        .output()
+        .expect("python runs");
+    let text = String::from_utf8_lossy(&counted.stdout);
+    expect![[r"
+        5 3 1 0
+        1 0 1 0
+        1 1 0 0
+        3 2 0 0
+        error failure failure failure
+    "]]
+    .assert_eq(&text);
+    let report = sandbox.noetl(&["test", "--format", "junit", "--filter", "ships"]).stdout;
+    assert!(report.contains("errors=\"1\" skipped=\"3\""), "{report}");
+    assert!(report.contains("<skipped message=\"left out by --filter\"/>"), "{report}");
+}
+
+#[test]
+fn a_report_is_the_same_with_one_thread_and_with_many() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = examples.to_str().expect("a path of text");
+    let report = |jobs: &str| {
+        let args = ["test", examples, "--jobs", jobs, "--format", "json", "--coverage"];
+        let ended = Sandbox::new().noetl(&args);
+        let mut report: Value = serde_json::from_str(&ended.stdout).expect("a report");
+        report["seconds"] = Value::Null;
+        let files = report["files"].as_array_mut().expect("files").iter_mut();
+        let tests = files.flat_map(|file| file["tests"].as_array_mut().expect("tests"));
+        tests.for_each(|test| test["seconds"] = Value::Null);
+        report
+    };
+    let alone = report("1");
+    assert!(alone["passed"].as_u64() > Some(50), "{}", alone["passed"]);
+    for _ in 0..3 {
+        assert_eq!(report("16"), alone);
+    }
 }

@@ -2,50 +2,70 @@
 
 use super::{KeyTable, KeyType, LanguageKey, now};
 
-const fn table(name: &'static str, title: &'static str, words: &'static [LanguageKey]) -> KeyTable {
-    KeyTable { name, title, required: &[], open: false, words }
+/// Every map of a test file.
+pub(crate) const TABLES: &[&KeyTable] =
+    &[ROOT, TEST, MOCK, ERROR, SIGNAL, DECISION, EXPECT, EXPECTED_ERROR, CALL];
+
+const fn table(
+    name: &'static str,
+    title: &'static str,
+    required: &'static [&'static str],
+    words: &'static [LanguageKey],
+) -> KeyTable {
+    KeyTable { name, title, required, open: false, words }
 }
 
 pub(crate) const ROOT: &KeyTable = &table(
     "test_file",
     "a test file",
+    &["tests"],
     &[
         now("playbook", KeyType::Text, "The file of the playbook; by default the one beside it."),
         now("workload", KeyType::FreeMap, "Values for the workload of every test."),
-        now("mocks", KeyType::FreeMap, "Mocked results for every test, by step."),
+        now("mocks", KeyType::Special("test-mocks"), "Mocked results for every test, by step."),
         now("allow_unmocked", KeyType::Truth, "Calls without a mock succeed."),
-        now("tests", KeyType::Any, "The tests."),
+        now("tests", KeyType::ListOf("test"), "The tests."),
     ],
 );
 
 pub(crate) const TEST: &KeyTable = &table(
     "test",
     "a test",
+    &["name"],
     &[
         now("name", KeyType::Text, "The name of the test."),
         now("workload", KeyType::FreeMap, "Values for the workload."),
         now("now", KeyType::Text, "The time of the start, such as 2026-01-31T09:30:00Z."),
-        now("mocks", KeyType::FreeMap, "Mocked results, by step."),
-        now("children", KeyType::FreeMap, "Mocked results of child playbooks, by path and step."),
+        now("mocks", KeyType::Special("test-mocks"), "Mocked results, by step."),
+        now(
+            "children",
+            KeyType::Special("test-children"),
+            "Mocked results of child playbooks, by path and step.",
+        ),
         now("allow_unmocked", KeyType::Truth, "Calls without a mock succeed."),
         now("error_mode", KeyType::OneOf(super::ERROR_MODES), "strict or lenient."),
-        now("signals", KeyType::Any, "Signals that the execution gets."),
-        now("decisions", KeyType::Any, "Decisions about approvals."),
-        now("expect", KeyType::FreeMap, "The expected course and end."),
+        now("signals", KeyType::ListOf("test_signal"), "Signals that the execution gets."),
+        now("decisions", KeyType::ListOf("test_decision"), "Decisions about approvals."),
+        now("expect", KeyType::Table("test_expect"), "The expected course and end."),
     ],
 );
 
 pub(crate) const MOCK: &KeyTable = &table(
     "test_mock",
     "a mock",
+    &[],
     &[
         now("task", KeyType::Text, "The label of the task in a pipeline."),
-        now("item", KeyType::Integer, "The index of the loop item, from 0."),
+        now("item", KeyType::Special("test-count"), "The index of the loop item, from 0."),
         now("attempt", KeyType::Integer, "The attempt at a task, from 1."),
         now("call", KeyType::Integer, "The call of the task within the test, from 1."),
         now("delay", KeyType::Duration, "The time that the call takes."),
         now("output", KeyType::Any, "The output of the tool."),
-        now("error", KeyType::Any, "The error of the tool: a message, or kind and message."),
+        now(
+            "error",
+            KeyType::Special("test-error-or-text"),
+            "The error of the tool: a message, or kind and message.",
+        ),
         now("rhai", KeyType::Text, "A script whose value is the output."),
     ],
 );
@@ -53,8 +73,9 @@ pub(crate) const MOCK: &KeyTable = &table(
 pub(crate) const ERROR: &KeyTable = &table(
     "test_error",
     "`error`",
+    &[],
     &[
-        now("kind", KeyType::Text, "The kind of the error, such as timeout."),
+        now("kind", KeyType::Special("test-error-kind"), "The kind of the error, such as timeout."),
         now("message", KeyType::Text, "The message."),
         now("retryable", KeyType::Truth, "True if a retry may succeed."),
         now("code", KeyType::Text, "The code of the tool, such as an exception's type."),
@@ -65,6 +86,7 @@ pub(crate) const ERROR: &KeyTable = &table(
 pub(crate) const SIGNAL: &KeyTable = &table(
     "test_signal",
     "a signal",
+    &["name"],
     &[
         now("name", KeyType::Text, "The name of the signal."),
         now("key", KeyType::Text, "The correlation key."),
@@ -77,6 +99,7 @@ pub(crate) const SIGNAL: &KeyTable = &table(
 pub(crate) const DECISION: &KeyTable = &table(
     "test_decision",
     "a decision",
+    &["step", "verdict"],
     &[
         now("step", KeyType::Text, "The step of the approval."),
         now("verdict", KeyType::OneOf(VERDICTS), "The decision."),
@@ -87,20 +110,27 @@ pub(crate) const DECISION: &KeyTable = &table(
     ],
 );
 
+const STATUSES: &[&str] = &["completed", "failed", "cancelled", "refused"];
+
 const VERDICTS: &[&str] = &["approved", "rejected"];
 
 pub(crate) const EXPECT: &KeyTable = &table(
     "test_expect",
     "`expect`",
+    &[],
     &[
-        now("status", KeyType::Text, "completed, failed, cancelled or refused."),
+        now("status", KeyType::OneOf(STATUSES), "completed, failed, cancelled or refused."),
         now("output", KeyType::Any, "The output, exactly."),
         now("output_includes", KeyType::Any, "A part of the output."),
-        now("error", KeyType::Any, "The error: kind, part of the message, step."),
-        now("executed", KeyType::Any, "Exactly the steps that run."),
-        now("skipped", KeyType::Any, "Exactly the steps that are skipped."),
-        now("order", KeyType::Any, "Steps that are entered in this order."),
-        now("calls", KeyType::Any, "Calls of tools, with rendered settings."),
+        now(
+            "error",
+            KeyType::Special("test-expected-error-or-text"),
+            "The error: kind, part of the message, step.",
+        ),
+        now("executed", KeyType::Special("test-steps"), "Exactly the steps that run."),
+        now("skipped", KeyType::Special("test-steps"), "Exactly the steps that are skipped."),
+        now("order", KeyType::Special("test-steps"), "Steps that are entered in this order."),
+        now("calls", KeyType::ListOf("test_call"), "Calls of tools, with rendered settings."),
         now("outputs", KeyType::FreeMap, "Outputs of steps, exactly."),
         now("context", KeyType::FreeMap, "Values of `ctx` at the end."),
         now("duration", KeyType::Duration, "The virtual time from start to end."),
@@ -110,8 +140,9 @@ pub(crate) const EXPECT: &KeyTable = &table(
 pub(crate) const EXPECTED_ERROR: &KeyTable = &table(
     "test_expected_error",
     "`error`",
+    &[],
     &[
-        now("kind", KeyType::Text, "The kind of the error."),
+        now("kind", KeyType::Special("test-error-kind"), "The kind of the error."),
         now("message", KeyType::Text, "A part of the message."),
         now("step", KeyType::Text, "A step that failed."),
     ],
@@ -120,12 +151,17 @@ pub(crate) const EXPECTED_ERROR: &KeyTable = &table(
 pub(crate) const CALL: &KeyTable = &table(
     "test_call",
     "a call",
+    &["step"],
     &[
         now("step", KeyType::Text, "The step that calls the tool."),
         now("task", KeyType::Text, "The label of the task in a pipeline."),
-        now("item", KeyType::Integer, "The index of the loop item, from 0."),
+        now("item", KeyType::Special("test-count"), "The index of the loop item, from 0."),
         now("attempt", KeyType::Integer, "The attempt at a task, from 1."),
         now("with", KeyType::Any, "A part of the rendered settings."),
-        now("times", KeyType::Integer, "The number of such calls; at least one if left out."),
+        now(
+            "times",
+            KeyType::Special("test-count"),
+            "The number of such calls; at least one if left out.",
+        ),
     ],
 );
