@@ -33,6 +33,7 @@ class Connection {
     this.onNotification = onNotification;
     this.lastId = 0;
     this.waiting = new Map();
+    this.isClosed = false;
     const reader = new MessageReader((message) => this.receive(message));
     input.on("data", (chunk) => reader.push(chunk));
   }
@@ -50,6 +51,7 @@ class Connection {
   }
 
   write(message) {
+    if (this.isClosed) return;
     const body = JSON.stringify({ jsonrpc: "2.0", ...message });
     this.output.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
   }
@@ -61,13 +63,16 @@ class Connection {
   request(method, params) {
     const id = ++this.lastId;
     return new Promise((resolve, reject) => {
+      // A server that has ended answers nothing.
+      if (this.isClosed) return reject(new Error("the server has ended"));
       this.waiting.set(id, { resolve, reject });
       this.write({ id, method, params });
     });
   }
 
-  /** Rejects the requests that are not answered. */
+  /** Rejects the requests that are not answered, and all later ones. */
   close() {
+    this.isClosed = true;
     for (const waiting of this.waiting.values()) waiting.reject(new Error("the server has ended"));
     this.waiting.clear();
   }

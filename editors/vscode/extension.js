@@ -8,6 +8,8 @@ const { Connection } = require("./connection");
 const SELECTOR = { language: "yaml", scheme: "file" };
 /** The milliseconds after the last key before the text is sent. */
 const CHANGE_DELAY = 50;
+/** The milliseconds that the server has to end by itself. */
+const STOP_TIME = 2000;
 
 let server;
 
@@ -46,6 +48,8 @@ class LanguageServer {
     this.process.stderr.on("data", (text) => this.log.append(String(text)));
     this.process.stdin.on("error", (error) => this.log.appendLine(error.message));
     this.process.on("error", (error) => {
+      // A program that was not started has no exit.
+      this.connection.close();
       vscode.window.showErrorMessage(
         `${command} cannot be started: ${error.message}. Set noetl.command to the noetl program.`,
       );
@@ -120,12 +124,19 @@ class LanguageServer {
   async stop() {
     this.isStopped = true;
     this.findings.dispose();
-    this.timers.forEach(clearTimeout);
+    this.timers.forEach((timer) => clearTimeout(timer));
+    let late;
+    const tooLate = new Promise((_, reject) => {
+      late = setTimeout(() => reject(new Error("the server does not answer")), STOP_TIME);
+    });
     try {
-      await this.connection.request("shutdown", null);
+      await Promise.race([this.connection.request("shutdown", null), tooLate]);
       this.connection.notify("exit", null);
     } catch {
-      this.process.kill();
+      this.connection.close();
+      this.process.kill("SIGKILL");
+    } finally {
+      clearTimeout(late);
     }
   }
 }
@@ -229,7 +240,12 @@ function activate(context) {
   context.subscriptions.push(
     log,
     ...providers(),
-    workspace.onDidOpenTextDocument((document) => server.ready.then(() => server.open(document))),
+    workspace.onDidOpenTextDocument((document) =>
+      server.ready.then(
+        () => server.open(document),
+        () => {}, // The log has the reason.
+      ),
+    ),
     workspace.onDidChangeTextDocument((event) => server.change(event.document)),
     workspace.onDidCloseTextDocument((document) => server.close(document)),
     vscode.commands.registerCommand("noetl.restart", () => restart(log)),

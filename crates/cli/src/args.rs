@@ -82,7 +82,9 @@ pub(crate) use schedule::{
 
 pub(crate) use audit::AuditArgs;
 use test::TEST_EXAMPLES;
-pub(crate) use test::{TestArgs, TestCommand, TestFormat, TestRecordArgs, TestReplayArgs};
+pub(crate) use test::{
+    TestArgs, TestCommand, TestFormat, TestRecordArgs, TestReplayArgs, TestSaveArgs,
+};
 pub(crate) use token::{
     TokenCommand, TokenCreateArgs, TokenExpiry, TokenListArgs, TokenRevokeArgs,
 };

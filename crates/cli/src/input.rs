@@ -2,6 +2,7 @@
 
 pub(crate) mod called_playbooks;
 pub(crate) mod candidates;
+pub(crate) mod code_syntax;
 pub(crate) mod declared_inputs;
 pub(crate) mod file_watch;
 pub(crate) mod files;

@@ -1,5 +1,9 @@
 //! The loop of the server: messages of the editor in, answers and diagnostics out.
 
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crossbeam_channel::select;
 use lsp_server::{
     Connection, ErrorCode, ExtractError, Message, Notification, ProtocolError, Request, RequestId,
     Response,
@@ -16,8 +20,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::checks::{BackgroundChecks, CheckAnswers, CheckQueue, EditedTest, file_of};
 use crate::context::{ContextQueue, EditorContext};
-use crate::documents::{DOCUMENTS_MAX, OpenDocuments};
+use crate::documents::{
+    DOCUMENTS_MAX, OpenDocument, OpenDocuments, is_test_file, playbook_of, tests_of,
+};
 use crate::features;
 
 /// The reason why the server ended early.
@@ -43,10 +50,20 @@ impl RequestError {
     }
 }
 
+/// The parts of the server that need more than the text of a document.
+pub struct EditorServices {
+    /// Names and values outside of the documents.
+    pub context: Box<dyn EditorContext>,
+    /// Checks in the background; without them, diagnostics are those of the text alone.
+    pub checks: Option<Box<dyn BackgroundChecks>>,
+    /// Reads a file beside an open document; `None` if it cannot be read.
+    pub read_file: fn(&Path) -> Option<String>,
+}
+
 /// Serves an editor on standard input and output until it ends the session.
-pub fn serve_stdio(context: Box<dyn EditorContext>) -> Result<(), ServeError> {
+pub fn serve_stdio(services: EditorServices) -> Result<(), ServeError> {
     let (connection, threads) = Connection::stdio();
-    serve(&connection, context)?;
+    serve(&connection, services)?;
     // The threads end when both channels are closed.
     drop(connection);
     threads.join()?;
@@ -54,31 +71,33 @@ pub fn serve_stdio(context: Box<dyn EditorContext>) -> Result<(), ServeError> {
 }
 
 /// Serves an editor until it ends the session.
-pub fn serve(connection: &Connection, context: Box<dyn EditorContext>) -> Result<(), ServeError> {
+pub fn serve(connection: &Connection, services: EditorServices) -> Result<(), ServeError> {
     let (id, _) = connection.initialize_start()?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let info = ServerInfo { name: "noetl".to_owned(), version: Some(version) };
     let initialized = json!({ "capabilities": capabilities(), "serverInfo": info });
     connection.initialize_finish(id, initialized)?;
     let editor = connection.sender.clone();
+    let EditorServices { context, checks, read_file } = services;
     let context = ContextQueue::start(context, move |answer| editor.send(answer.into()).is_ok());
-    let mut session = EditorSession { connection, documents: OpenDocuments::default(), context };
-    for message in &connection.receiver {
-        match message {
-            Message::Request(request) => {
-                if connection.handle_shutdown(&request)? {
+    let checks = CheckQueue::start(checks);
+    let documents = OpenDocuments::default();
+    let mut session = EditorSession { connection, documents, context, checks, read_file };
+    loop {
+        select! {
+            recv(connection.receiver) -> message => {
+                let Ok(message) = message else { return Ok(()) };
+                if session.receive(message)?.is_break() {
                     return Ok(());
                 }
-                if let Some(response) = session.answer(request) {
-                    session.send(response.into())?;
-                }
             }
-            Message::Notification(notification) => session.note(notification)?,
-            // The server asks the editor nothing.
-            Message::Response(_) => {}
+            recv(session.checks.due()) -> _ => session.checks.send(),
+            recv(session.checks.answers()) -> answers => match answers {
+                Ok(answers) => session.checked(answers)?,
+                Err(_) => session.checks.stop(),
+            }
         }
     }
-    Ok(())
 }
 
 fn capabilities() -> ServerCapabilities {
@@ -111,9 +130,28 @@ struct EditorSession<'a> {
     connection: &'a Connection,
     documents: OpenDocuments,
     context: ContextQueue,
+    checks: CheckQueue,
+    read_file: fn(&Path) -> Option<String>,
 }
 
 impl EditorSession<'_> {
+    fn receive(&mut self, message: Message) -> Result<ControlFlow<()>, ServeError> {
+        match message {
+            Message::Request(request) => {
+                if self.connection.handle_shutdown(&request)? {
+                    return Ok(ControlFlow::Break(()));
+                }
+                if let Some(response) = self.answer(request) {
+                    self.send(response.into())?;
+                }
+            }
+            Message::Notification(notification) => self.note(notification)?,
+            // The server asks the editor nothing.
+            Message::Response(_) => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     fn send(&self, message: Message) -> Result<(), ServeError> {
         self.connection.sender.send(message).map_err(|_| ServeError::Disconnected)
     }
@@ -144,6 +182,7 @@ impl EditorSession<'_> {
                 };
                 let uri = params.text_document.uri;
                 self.documents.close(&uri);
+                self.checks.forget(uri.as_str());
                 self.publish(uri, Vec::new(), None)
             }
             _ => Ok(()),
@@ -151,11 +190,47 @@ impl EditorSession<'_> {
     }
 
     fn changed(&mut self, uri: Uri, text: String, version: i32) -> Result<(), ServeError> {
-        let diagnostics = features::diagnostics(&uri, &text);
-        if !self.documents.set(&uri, text) {
+        if !self.documents.set(&uri, OpenDocument { text, version }) {
             return Ok(());
         }
-        self.publish(uri, diagnostics, Some(version))
+        if let Some(test) = tests_of(uri.as_str()) {
+            self.want_test(&test);
+        }
+        if is_test_file(uri.as_str()) {
+            self.want_test(uri.as_str());
+        }
+        self.publish_findings(&uri)
+    }
+
+    /// Queues an open test file for a check.
+    fn want_test(&mut self, uri: &str) {
+        let Some(text) = self.documents.by_address(uri).map(|it| it.text.clone()) else { return };
+        let Some(file) = file_of(uri) else { return };
+        let playbook = playbook_of(uri).and_then(|uri| self.documents.by_address(&uri));
+        let playbook = playbook.map(|it| it.text.clone());
+        self.checks.want_test(uri, EditedTest { file, text, playbook });
+    }
+
+    /// Publishes the findings about a document, and queues its code that was not checked yet.
+    fn publish_findings(&mut self, uri: &Uri) -> Result<(), ServeError> {
+        let Some(OpenDocument { text, version }) = self.documents.get(uri) else { return Ok(()) };
+        let (found, unknown) = features::findings(uri.as_str(), text, &self.checks);
+        let shown = found.iter().map(|it| features::shown(text, it)).collect();
+        let version = *version;
+        if !is_test_file(uri.as_str()) {
+            self.checks.want_code(uri.as_str(), unknown);
+        }
+        self.publish(uri.clone(), shown, Some(version))
+    }
+
+    /// Publishes what was found in the background.
+    fn checked(&mut self, answers: CheckAnswers) -> Result<(), ServeError> {
+        for address in self.checks.learn(answers) {
+            if let Ok(uri) = address.parse() {
+                self.publish_findings(&uri)?;
+            }
+        }
+        Ok(())
     }
 
     fn publish(
@@ -185,8 +260,12 @@ impl EditorSession<'_> {
     fn complete(&self, request: Request) -> Result<Option<Response>, RequestError> {
         let id = request.id.clone();
         let at = params::<asked::Completion>(request)?.text_document_position;
-        let text = self.text(&at.text_document.uri)?;
-        let found = features::completions_at(text, at.position);
+        let uri = at.text_document.uri;
+        let text = self.text(&uri)?;
+        let found = match is_test_file(uri.as_str()) {
+            true => features::test_completions_at(text, at.position, self.tested(&uri).as_deref()),
+            false => features::completions_at(text, at.position),
+        };
         let Some(kind) = found.outside else {
             let items = features::completion_items(text, at.position, found, Vec::new());
             return Ok(Some(Response::new_ok(id, items)));
@@ -201,7 +280,12 @@ impl EditorSession<'_> {
     fn hover(&self, request: Request) -> Result<Option<Response>, RequestError> {
         let id = request.id.clone();
         let at = params::<asked::HoverRequest>(request)?.text_document_position_params;
-        let text = self.text(&at.text_document.uri)?;
+        let uri = at.text_document.uri;
+        let text = self.text(&uri)?;
+        if is_test_file(uri.as_str()) {
+            let found = features::test_hover(text, at.position, self.tested(&uri).as_deref());
+            return Ok(Some(Response::new_ok(id, found)));
+        }
         let path = features::path_at(text, at.position).filter(|_| self.context.has_values);
         let Some(path) = path else {
             return Ok(Some(Response::new_ok(id, features::hover(text, at.position, None))));
@@ -226,7 +310,14 @@ impl EditorSession<'_> {
             asked::GotoDefinition::METHOD => {
                 let at = params::<asked::GotoDefinition>(request)?.text_document_position_params;
                 let uri = at.text_document.uri;
-                let found = features::definition(&uri, self.text(&uri)?, at.position);
+                let text = self.text(&uri)?;
+                let found = match playbook_of(uri.as_str()) {
+                    None => features::definition(&uri, text, at.position),
+                    Some(address) => self.tested(&uri).and_then(|playbook| {
+                        let playbook = (address.parse().ok()?, playbook.as_str());
+                        features::test_definition(text, at.position, playbook)
+                    }),
+                };
                 Ok(json!(found.map(GotoDefinitionResponse::Scalar)))
             }
             asked::References::METHOD => {
@@ -245,13 +336,15 @@ impl EditorSession<'_> {
                 let at = asked.text_document_position;
                 let uri = at.text_document.uri;
                 let text = self.text(&uri)?;
-                let edit = features::rename(&uri, text, at.position, &asked.new_name);
+                let test = self.tests_beside(&uri);
+                let test = test.as_ref().map(|(uri, text)| (uri, text.as_str()));
+                let edit = features::rename((&uri, text), test, at.position, &asked.new_name);
                 Ok(json!(edit.map_err(RequestError::failed)?))
             }
             asked::CodeActionRequest::METHOD => {
                 let asked = params::<asked::CodeActionRequest>(request)?;
                 let uri = asked.text_document.uri;
-                Ok(json!(features::code_actions(&uri, self.text(&uri)?, asked.range)))
+                Ok(json!(features::code_actions(&uri, self.text(&uri)?, asked.range, &self.checks)))
             }
             asked::Formatting::METHOD => {
                 let uri = params::<asked::Formatting>(request)?.text_document.uri;
@@ -269,8 +362,27 @@ impl EditorSession<'_> {
         }
     }
 
+    /// Returns the test file beside a playbook: as the editor has it, else the file.
+    fn tests_beside(&self, uri: &Uri) -> Option<(Uri, String)> {
+        let address = tests_of(uri.as_str())?;
+        let text = match self.documents.by_address(&address) {
+            Some(open) => open.text.clone(),
+            None => (self.read_file)(&file_of(&address)?)?,
+        };
+        Some((address.parse().ok()?, text))
+    }
+
+    /// Returns the text of the playbook that a test file is for: as the editor has it, else the file.
+    fn tested(&self, uri: &Uri) -> Option<String> {
+        let playbook = playbook_of(uri.as_str())?;
+        match self.documents.by_address(&playbook) {
+            Some(open) => Some(open.text.clone()),
+            None => (self.read_file)(&file_of(&playbook)?),
+        }
+    }
+
     fn text(&self, uri: &Uri) -> Result<&str, RequestError> {
-        self.documents.text(uri).ok_or_else(|| RequestError {
+        self.documents.get(uri).map(|it| it.text.as_str()).ok_or_else(|| RequestError {
             code: ErrorCode::InvalidParams,
             message: format!(
                 "the document is not open; at most {DOCUMENTS_MAX} documents are open at a time"

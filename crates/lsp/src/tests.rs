@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 use expect_test::{Expect, expect};
 use lsp_server::{Connection, Message, Notification, Request};
 use noetl_playbook::editing::{OutsideName, TemplatePath};
+use noetl_playbook::{CodeFault, CodeLanguage, Diagnostic, parse, parse_test_file};
 use serde_json::{Value, json};
 
-use crate::{EditorContext, OfflineContext, ServeError, serve};
+use crate::{
+    BackgroundChecks, EditedTest, EditorContext, EditorServices, OfflineContext, ServeError, serve,
+};
 
 const URI: &str = "file:///greet.yaml";
 /// The longest wait for a message of the server.
@@ -36,8 +39,12 @@ struct Editor {
 
 impl Editor {
     fn start(context: Box<dyn EditorContext>) -> Self {
+        Self::start_with(EditorServices { context, checks: None, read_file: |_| None })
+    }
+
+    fn start_with(services: EditorServices) -> Self {
         let (server, connection) = Connection::memory();
-        let server = std::thread::spawn(move || serve(&server, context));
+        let server = std::thread::spawn(move || serve(&server, services));
         let mut editor = Self { connection, server, last_id: 0 };
         let initialized = editor.ask("initialize", json!({ "capabilities": {} }));
         assert_eq!(initialized["serverInfo"]["name"], "noetl");
@@ -52,10 +59,15 @@ impl Editor {
 
     fn open_in(context: Box<dyn EditorContext>, text: &str) -> (Self, Value) {
         let editor = Self::start(context);
-        let document = json!({ "uri": URI, "languageId": "yaml", "version": 1, "text": text });
-        editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
-        let published = editor.published();
-        (editor, published["diagnostics"].clone())
+        let found = editor.open_at(URI, text);
+        (editor, found)
+    }
+
+    /// Opens another document and returns its first diagnostics.
+    fn open_at(&self, uri: &str, text: &str) -> Value {
+        let document = json!({ "uri": uri, "languageId": "yaml", "version": 1, "text": text });
+        self.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        self.published()["diagnostics"].clone()
     }
 
     fn tell(&self, method: &str, params: Value) {
@@ -289,7 +301,10 @@ fn the_value_of_a_variable_is_shown() {
         found["contents"]["value"].as_str().unwrap_or_default().to_owned()
     };
     assert_eq!(shown((6, 62)), "value of workload.city in start");
-    assert_eq!(shown((6, 51)), "value of workload in start");
+    assert_eq!(
+        shown((6, 51)),
+        "**`workload`**\n\nThe parameters of the execution.\n\nvalue of workload in start"
+    );
     assert_eq!(shown((9, 45)), "value of start.status_code in end");
     assert_eq!(
         shown((9, 36)),
@@ -390,6 +405,241 @@ fn requests_that_cannot_be_answered_get_an_error_and_the_server_goes_on() {
     editor.tell("textDocument/didChange", json!({ "contentChanges": 3 }));
     editor.tell("$/unknown", json!({}));
     assert_eq!(editor.ask_at("textDocument/hover", (0, 0), json!({})), Value::Null);
+    editor.end();
+}
+
+const FOREIGN: [&str; 9] = [
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: 1}\n",
+    "apiVersion: v1\nkind: \n",
+    "on: push\njobs:\n  test: {runs-on: ubuntu-latest, steps: [{run: 'echo {{'}]}\n",
+    "services:\n  web:\n    image: nginx\n",
+    "name: {{ .Values.name }}\nimage: {{ .Values.image }}\n{{- end }}\n",
+    "- hosts: all\n  tasks: []\n",
+    "a: 1\n---\nb: 2\n",
+    "openapi: 3.1.0\ninfo: {title: x}\npaths: {}\n",
+    "a: [\n",
+];
+
+#[test]
+fn a_document_of_another_program_has_neither_diagnostics_nor_completions() {
+    for text in FOREIGN {
+        let (mut editor, found) = Editor::open(text);
+        assert_eq!(found, json!([]), "{text}");
+        let end = (u32::try_from(text.lines().count()).expect("a short text"), 0);
+        assert_eq!(editor.ask_at("textDocument/completion", end, json!({})), json!([]), "{text}");
+        assert_eq!(editor.ask_at("textDocument/hover", (0, 2), json!({})), Value::Null, "{text}");
+        let options = json!({ "tabSize": 2, "insertSpaces": true });
+        let params = json!({ "textDocument": { "uri": URI }, "options": options });
+        assert_eq!(editor.ask("textDocument/formatting", params), json!([]), "{text}");
+        editor.end();
+    }
+    for text in ["", "# a comment\n", "kind: Play\n", "metadata: {name: a}\n"] {
+        let (mut editor, _) = Editor::open(text);
+        let end = (u32::try_from(text.lines().count()).expect("a short text"), 0);
+        let found = editor.ask_at("textDocument/completion", end, json!({}));
+        assert!(labels(&found).contains(&"workflow"), "{text}: {found}");
+        editor.end();
+    }
+}
+
+#[test]
+fn a_notification_has_its_own_keys() {
+    let text = "apiVersion: noetl.io/v2\nkind: Notification\nmetadata: {name: a, path: a}\nspec:\n  on:\n    failed:\n      slack: {url: 'http://x/', text: hi}\n  \n";
+    let (mut editor, found) = Editor::open(text);
+    assert_eq!(found, json!([]));
+    let keys = editor.ask_at("textDocument/completion", (7, 2), json!({}));
+    assert_eq!(labels(&keys), ["match"]);
+    let about = editor.ask_at("textDocument/hover", (5, 6), json!({}));
+    assert!(about["contents"]["value"].as_str().is_some_and(|it| it.contains("failed")), "{about}");
+    editor.end();
+}
+
+/// Checks that find the word `wrong`, and that count how often code is checked.
+#[derive(Default)]
+struct WordChecks;
+
+impl BackgroundChecks for WordChecks {
+    fn code_faults(&mut self, _: CodeLanguage, texts: &[&str]) -> Vec<Option<CodeFault>> {
+        let fault = |text: &&str| {
+            let line = text.lines().position(|line| line.contains("wrong"))?;
+            Some(CodeFault { line: line + 1, message: "a wrong word".to_owned() })
+        };
+        texts.iter().map(fault).collect()
+    }
+
+    fn test_findings(&mut self, test: &EditedTest) -> Result<Vec<Diagnostic>, String> {
+        let playbook = test.playbook.as_deref().ok_or("there is no playbook")?;
+        let playbook = parse("greet.yaml", playbook.as_bytes()).map_err(|it| it.to_string())?;
+        let nothing = |_: &str| None;
+        let read = parse_test_file("t", test.text.as_bytes(), &playbook.playbook, &nothing);
+        Ok(read.err().map(|problems| problems.diagnostics().to_vec()).unwrap_or_default())
+    }
+}
+
+fn checked_editor() -> Editor {
+    let (context, checks) = (Box::new(OfflineContext), Some(Box::new(WordChecks) as Box<_>));
+    Editor::start_with(EditorServices { context, checks, read_file: |_| None })
+}
+
+const CODE: &str = "apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: a, path: a}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: |
+        x = 1
+        right
+";
+
+#[test]
+fn embedded_code_is_checked_after_the_keystroke() {
+    let editor = checked_editor();
+    let change = |version: i32, text: &str| {
+        editor.tell(
+            "textDocument/didChange",
+            json!({
+                "textDocument": { "uri": URI, "version": version },
+                "contentChanges": [{ "text": text }],
+            }),
+        );
+        editor.published()["diagnostics"].clone()
+    };
+    assert_eq!(editor.open_at(URI, CODE), json!([]));
+    // The result of the check: nothing.
+    assert_eq!(editor.published()["diagnostics"], json!([]));
+    let wrong = CODE.replace("right", "wrong");
+    assert_eq!(change(2, &wrong), json!([]), "the keystroke does not wait for the check");
+    let found = editor.published();
+    assert_eq!(found["version"], 2);
+    check(
+        &found["diagnostics"],
+        expect![[
+            r#"[{"range":{"start":{"line":9,"character":8},"end":{"line":9,"character":13}},"severity":1,"code":"bad-code","source":"noetl","message":"Python cannot read this: a wrong word"}]"#
+        ]],
+    );
+    // Code that has not changed keeps its error, at its new place.
+    let moved = change(3, &wrong.replace("workflow:", "workload: {n: 1}\nworkflow:"));
+    assert_eq!(moved[0]["range"]["start"]["line"], 10);
+    assert_eq!(change(4, CODE), json!([]), "the right code was checked before");
+    editor.end();
+}
+
+const TEST_URI: &str = "file:///greet.test.yaml";
+const TEST: &str = "tests:
+  - name: a
+    mocks:
+      strat: {output: {status_code: 200}}
+    expect:
+      executed: [start, end]
+
+";
+
+#[test]
+fn a_test_file_is_checked_and_completed_with_its_playbook() {
+    let mut editor = checked_editor();
+    editor.open_at(URI, PLAYBOOK);
+    assert_eq!(editor.open_at(TEST_URI, TEST), json!([]));
+    let found = editor.published();
+    assert_eq!(found["uri"], TEST_URI);
+    check(
+        &found["diagnostics"],
+        expect![[
+            r#"[{"range":{"start":{"line":3,"character":6},"end":{"line":3,"character":11}},"severity":1,"code":"unknown-step","source":"noetl","message":"playbook `greet` has no step `strat`\nhelp: did you mean `start`?"}]"#
+        ]],
+    );
+    let mut ask = |method: &str, (line, character): (u32, u32)| {
+        let position = json!({ "line": line, "character": character });
+        let params = json!({ "textDocument": { "uri": TEST_URI }, "position": position });
+        editor.ask(method, params)
+    };
+    assert_eq!(labels(&ask("textDocument/completion", (3, 8))), ["start"]);
+    assert_eq!(labels(&ask("textDocument/completion", (5, 17))), ["start", "end"]);
+    assert!(labels(&ask("textDocument/completion", (6, 4))).contains(&"decisions"));
+    assert_eq!(labels(&ask("textDocument/completion", (4, 6))), ["expect"]);
+    let about = ask("textDocument/hover", (2, 5));
+    assert_eq!(about["contents"]["value"], "**`mocks`**\n\nMocked results, by step.");
+    let step = ask("textDocument/hover", (5, 18));
+    assert!(step["contents"]["value"].as_str().is_some_and(|it| it.contains("runs http")));
+    let defined = ask("textDocument/definition", (5, 18));
+    assert_eq!((&defined["uri"], &defined["range"]["start"]["line"]), (&json!(URI), &json!(5)));
+    editor.end();
+}
+
+#[test]
+fn a_step_is_renamed_in_the_test_beside_its_playbook() {
+    let test = TEST.replace("strat", "start");
+    let (mut editor, _) = Editor::open(PLAYBOOK);
+    assert_eq!(editor.open_at(TEST_URI, &test), json!([]));
+    let edit = editor.ask_at("textDocument/rename", (5, 12), json!({ "newName": "fetch" }));
+    let places = edit["changes"][TEST_URI].as_array().expect("edits").iter();
+    let places: Vec<(u64, u64)> = places
+        .map(|it| {
+            let start = &it["range"]["start"];
+            (start["line"].as_u64().unwrap(), start["character"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(places, [(3, 6), (5, 17)]);
+    assert_eq!(edit["changes"][URI].as_array().map(Vec::len), Some(2));
+    editor.end();
+}
+
+const VARIABLES: &str = r#"apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: a, path: a}
+inputs:
+  city: {type: string, default: Paris}
+keychain:
+  - {name: crm, kind: secret_manager, map: {api_key: k}}
+workflow:
+  - step: start
+    tool:
+      - {name: ask, kind: http, url: "http://x/{{ workload.city | upper }}"}
+      - {name: tell, kind: http, url: "http://y/{{ ask.status_code }}"}
+    set: {ctx.seen: "{{ output.tell }}"}
+    next:
+      arcs:
+        - {step: end, when: "{{ event.name == 'step.done' and not error.kind }}"}
+  - step: end
+    tool: {kind: noop, result: "{{ ctx.seen }} {{ keychain.crm.api_key }}"}
+"#;
+
+#[test]
+fn variables_are_found_explained_and_completed() {
+    let (mut editor, _) = Editor::open(VARIABLES);
+    let place = |part: &str| {
+        let at = VARIABLES.find(part).expect("a part of the text") + part.len();
+        let before = &VARIABLES[..at];
+        let line = before.matches('\n').count();
+        let column = at - before.rfind('\n').map_or(0, |it| it + 1);
+        (u32::try_from(line).unwrap(), u32::try_from(column).unwrap())
+    };
+    for (part, line) in [("workload.ci", 4), ("{{ as", 10), ("{{ ctx.se", 12), ("keychain.cr", 6)] {
+        let found = editor.ask_at("textDocument/definition", place(part), json!({}));
+        assert_eq!(found["range"]["start"]["line"], line, "{part}: {found}");
+    }
+    for (part, expected) in [
+        ("| upp", "**filter `upper`**"),
+        ("{{ work", "**`workload`**"),
+        ("{{ eve", "**`event`**"),
+        ("kind: http, ur", "**`url`** (required)\n\nthe URL; `endpoint`"),
+    ] {
+        let found = editor.ask_at("textDocument/hover", place(part), json!({}));
+        let text = found["contents"]["value"].as_str().unwrap_or_default();
+        assert!(text.starts_with(expected), "{part}: {text}");
+    }
+    for (part, expected) in [
+        ("event.na", "name"),
+        ("error.ki", "kind"),
+        ("keychain.cr", "crm"),
+        ("crm.api", "api_key"),
+        ("ask.status", "status_code"),
+        ("output.te", "tell"),
+    ] {
+        let found = editor.ask_at("textDocument/completion", place(part), json!({}));
+        assert!(labels(&found).contains(&expected), "{part}: {found}");
+    }
     editor.end();
 }
 

@@ -12,7 +12,7 @@ mod names;
 mod shapes;
 mod uses;
 
-pub(crate) use known_names::{EVERYWHERE, KnownNames, tool_fields};
+pub(crate) use known_names::{ERROR_FIELDS, EVERYWHERE, KnownNames, tool_fields};
 pub(crate) use shapes::fields_of;
 pub(crate) use uses::{RenderMoment, RenderPlace, TemplateUses};
 

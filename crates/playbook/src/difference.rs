@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::inputs::{FieldRule, ValueRule};
 use crate::playbook::{
-    AdmitRule, Amount, AssignmentScope, Loop, LoopSource, Playbook, Router, RouterMode, Rule,
-    RuleAction, RunPromise, SetAssignment, Step, Task,
+    AdmitRule, Amount, AssignmentScope, BodyForm, Loop, LoopSource, Playbook, Router, RouterMode,
+    Rule, RuleAction, RunPromise, SetAssignment, Step, Task,
 };
 
 /// A part of a playbook that differs.
@@ -158,6 +159,44 @@ fn step_meaning(playbook: &Playbook, step: &Step) -> Value {
                 false => written(Some(&step.output)),
             },
         ),
+        ("output_schema", schema(step.output_schema.as_ref())),
+        (
+            "form of tool",
+            // A list of one tool has an output by its label.
+            match (step.form, step.tasks.len()) {
+                (BodyForm::Pipeline, 1) => json!("list"),
+                (BodyForm::Single | BodyForm::Pipeline, _) => Value::Null,
+            },
+        ),
+    ])
+}
+
+/// Returns the meaning of a declared shape, part by part.
+fn schema(rule: Option<&ValueRule>) -> Value {
+    let Some(rule) = rule else { return Value::Null };
+    let object = rule.object.as_ref();
+    let fields = object.into_iter().flat_map(|object| &object.fields);
+    let field = |field: &FieldRule| {
+        let required = field.is_required.then_some(true);
+        let mut meaning = schema(Some(&field.rule));
+        if let Some(map) = meaning.as_object_mut() {
+            map.extend(required.map(|it| ("required".to_owned(), json!(it))));
+            map.extend(field.default.clone().map(|it| ("default".to_owned(), it)));
+        }
+        meaning
+    };
+    let fields = fields.map(|(name, rule)| (name.clone(), field(rule)));
+    said([
+        ("type", json!(rule.kind.as_str())),
+        ("enum", Value::Array(rule.choices.clone())),
+        ("minimum", json!(rule.min)),
+        ("maximum", json!(rule.max)),
+        ("min_length", json!(rule.min_length)),
+        ("max_length", json!(rule.max_length)),
+        ("pattern", json!(rule.pattern.as_ref().map(|pattern| pattern.as_str()))),
+        ("items", schema(rule.items.as_deref())),
+        ("properties", Value::Object(fields.collect())),
+        ("other properties", json!(object.map(|object| object.allows_others))),
     ])
 }
 
@@ -176,6 +215,7 @@ fn task_meaning(step: &Step, task: &Task) -> Value {
         ("set", assignments(&task.set)),
         ("rules", Value::Array(rules)),
         ("timeout", duration(task.timeout)),
+        ("output_schema", schema(task.output_schema.as_ref())),
     ]);
     map.extend(more.as_object().cloned().unwrap_or_default());
     Value::Object(map)

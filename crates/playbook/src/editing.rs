@@ -7,6 +7,8 @@
 //! Invariant: ranges are byte ranges of the text, on character boundaries, in its order.
 
 mod complete;
+mod definition;
+mod foreign;
 mod hover;
 mod lexeme;
 mod outline;
@@ -14,15 +16,19 @@ mod rename;
 mod shape;
 mod step_mentions;
 mod template;
+mod test_file;
 mod token;
 mod written_names;
 
 pub use complete::{CompletionKind, Completions, SyntaxCompletion, completions};
+pub use definition::variable_definition;
+pub use foreign::is_foreign;
 pub use hover::{HoverText, hover};
 pub use rename::{RenameError, rename_step};
 pub use shape::OutsideName;
 pub use step_mentions::{StepMention, StepRole, step_mentions};
 pub use template::{TemplatePath, template_completions, template_path};
+pub use test_file::{test_completions, test_hover, test_step_mentions};
 pub use token::{SyntaxKind, SyntaxToken, syntax_tokens};
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ use crate::yaml::{YamlEntry, YamlKey, YamlNode};
 pub(crate) use document::{KINDS, read, read_templates};
 pub(crate) use notification::read_notification;
 pub(crate) use schedule::read_schedule;
+pub(crate) use secrets::SecretFields;
 pub(crate) use subscription::read_subscription;
 pub(crate) use test_file::read_test_file;
 pub use value::duration_of;

@@ -132,6 +132,8 @@ pub struct TestExpectations {
     /// Steps that are entered in this order, perhaps with others between them.
     pub order: Option<Vec<StepName>>,
     pub calls: Vec<ExpectedCall>,
+    /// Events of the log: each is a map with the `type` and other fields that the event has too.
+    pub events: Vec<Value>,
     /// The outputs of steps.
     pub outputs: BTreeMap<StepName, Value>,
     /// Values of `ctx` at the end.

@@ -4,6 +4,7 @@
 //! build the JSON Schema for editors.
 
 pub(crate) mod cache;
+pub(crate) mod filters;
 pub(crate) mod inputs;
 pub(crate) mod limit;
 pub(crate) mod notification;
@@ -11,6 +12,7 @@ pub(crate) mod output;
 pub(crate) mod schedule;
 pub(crate) mod subscription;
 pub(crate) mod test_file;
+pub(crate) mod tool_pages;
 pub(crate) mod tools;
 
 use noetl_model::ToolKind;

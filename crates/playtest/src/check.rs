@@ -15,6 +15,9 @@ use crate::virtual_execution::VirtualExecution;
 /// The most calls listed in a fault.
 const CALLS_SHOWN_MAX: usize = 3;
 
+/// The most events of the expected type listed in a fault.
+const EVENTS_SHOWN_MAX: usize = 3;
+
 /// The end of the tested execution.
 pub(crate) struct ExecutionEnd<'a, 'p> {
     pub(crate) execution: &'a VirtualExecution<'p>,
@@ -66,6 +69,7 @@ pub(crate) fn faults(expect: &TestExpectations, end: &ExecutionEnd<'_, '_>) -> V
     for call in &expect.calls {
         faults.extend(call_fault(call, end));
     }
+    faults.extend(expect.events.iter().filter_map(|event| event_fault(event, end)));
     faults.extend(value_faults(expect, end));
     if let Some(expected) = expect.duration.filter(|expected| *expected != end.duration) {
         let (expected, actual) = (format!("{expected:?}"), format!("{:?}", end.duration));
@@ -209,6 +213,21 @@ fn call_fault(expected: &ExpectedCall, end: &ExecutionEnd<'_, '_>) -> Option<Tes
             Some(TestFault::new(format!("no call of step `{step}` is as expected")).diff(diff))
         }
     }
+}
+
+/// Returns a fault if the log has no event with the expected fields.
+fn event_fault(expected: &Value, end: &ExecutionEnd<'_, '_>) -> Option<TestFault> {
+    let events = end.execution.log.iter();
+    let events: Vec<Value> = events
+        .map(|recorded| serde_json::to_value(&recorded.event).expect("an event is JSON"))
+        .filter(|event| event.get("type") == expected.get("type"))
+        .collect();
+    if events.iter().any(|event| matches(expected, event, MatchMode::Includes)) {
+        return None;
+    }
+    let found = events.iter().take(EVENTS_SHOWN_MAX).map(|event| FaultLine::Actual(shown(event)));
+    let diff = std::iter::once(FaultLine::Expected(shown(expected))).chain(found).collect();
+    Some(TestFault::new("the log has no such event").diff(diff))
 }
 
 /// Compares outputs of steps and values of `ctx`.

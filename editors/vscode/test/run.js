@@ -49,6 +49,9 @@ const registered = {};
 const commands = {};
 const events = {};
 const findings = new Map();
+/** The program that serves the editor, and the messages about it. */
+let command = process.argv[2];
+const problems = [];
 const waiting = [];
 const register = (kind) => (selector, provider) => {
   assert.equal(selector.language, "yaml");
@@ -108,7 +111,8 @@ const editor = {
   window: {
     createOutputChannel: () => ({ append() {}, appendLine() {}, dispose() {} }),
     showErrorMessage: (message) => {
-      throw new Error(message);
+      if (command === process.argv[2]) throw new Error(message);
+      problems.push(message);
     },
     showInputBox: async () => "last",
   },
@@ -117,7 +121,7 @@ const editor = {
     workspaceFolders: undefined,
     getConfiguration: (section) => {
       assert.equal(section, "noetl");
-      return { get: (key) => ({ command: process.argv[2] })[key] };
+      return { get: (key) => ({ command })[key] };
     },
     onDidOpenTextDocument: listen("open"),
     onDidChangeTextDocument: listen("change"),
@@ -208,6 +212,20 @@ async function main() {
   await third;
   await commands["noetl.restart"]();
   await published();
+
+  // A server that never answers, and one that does not exist, are replaced all the same.
+  fs.writeFileSync("hangs.sh", "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
+  command = "./hangs.sh";
+  await commands["noetl.restart"]();
+  command = "./missing";
+  await commands["noetl.restart"]();
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  await assert.rejects(async () => hover.provideHover(document, name), /has ended/);
+  assert.match(problems.join(), /missing cannot be started/);
+  const fourth = published();
+  command = process.argv[2];
+  await commands["noetl.restart"]();
+  await fourth;
   events.close(document);
   await extension.deactivate();
   console.log(JSON.stringify(answers));

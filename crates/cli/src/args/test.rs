@@ -34,13 +34,21 @@ Examples:
   noetl test record last --playbook playbooks/report.yaml
   noetl test record 380888861418373120 --out report.test.yaml --name 'the night of the outage'";
 
+const SAVE_EXAMPLES: &str = "\
+The file has all events, and the values that are stored apart from them. Nothing is masked: secret
+inputs are sealed, but other secrets that the execution has are in the file.
+
+Examples:
+  noetl test save last --directory histories
+  noetl test replay histories --playbook changed.yaml";
+
 const REPLAY_EXAMPLES: &str = "\
 The inputs of the history (claims, results of tools, timers, signals, decisions) are given to the
 engine again, and the events that follow are compared with the recorded ones. Nothing is run or
 stored. Without --playbook, the version that the execution used is taken: its history must be the
 same with any version of noetl.
 
-A directory has files ID.jsonl, written by `noetl executions events ID --output jsonl`. Histories of
+A directory has files ID.jsonl, written by `noetl test save ID`. Histories of
 other playbooks are skipped. A file that cannot be read is a failure of its own; the others are
 replayed. A directory has at most 10,000 histories.
 
@@ -80,6 +88,8 @@ pub(crate) struct TestArgs {
 pub(crate) enum TestCommand {
     /// Write a test from an execution
     Record(TestRecordArgs),
+    /// Write the history of an execution to a file, to replay it later
+    Save(TestSaveArgs),
     /// Replay histories against a playbook and show the first event that differs
     Replay(TestReplayArgs),
 }
@@ -103,6 +113,19 @@ pub(crate) struct TestRecordArgs {
     /// Replace a test file that exists
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SAVE_EXAMPLES)]
+pub(crate) struct TestSaveArgs {
+    /// Id of an execution, or `last`
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::executions))]
+    pub(crate) execution: Chosen,
+    /// Directory to write ID.jsonl to; it is created if it does not exist
+    #[arg(long, value_name = "DIRECTORY", default_value = ".", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }

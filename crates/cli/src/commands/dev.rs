@@ -15,6 +15,7 @@ use super::ui::show;
 use crate::args::{DevArgs, ServerArgs};
 use crate::backend::page_of;
 use crate::config::Config;
+use crate::input::code_syntax::CodeSyntax;
 use crate::input::file_watch::FileWatch;
 use crate::input::files;
 use crate::show::failure::{Exit, Failure};
@@ -42,17 +43,24 @@ pub(crate) async fn dev(
         Ok(())
     };
     let beside = async |app: &App, terminal: &mut Terminal, stop: CancellationToken| {
-        watch(args, app, terminal, stop).await;
+        watch(args, (app, CodeSyntax::new(config.python())), terminal, stop).await;
     };
     serve_beside(&server, config, terminal, listening, beside).await
 }
 
 /// Checks, registers and tests the files of a directory whenever one of them changes, until `stop`.
-async fn watch(args: &DevArgs, app: &App, terminal: &mut Terminal, stop: CancellationToken) {
+async fn watch(
+    args: &DevArgs,
+    (app, syntax): (&App, CodeSyntax),
+    terminal: &mut Terminal,
+    stop: CancellationToken,
+) {
     let mut watch = FileWatch::default();
     while let Some(changed) = watch.changed(|| files_in(&args.directory), &stop).await {
-        for file in changed.iter().filter(|file| !files::is_test_file(file)) {
-            register(file, app, terminal).await;
+        // Only files that have changed are read.
+        let documents = changed.iter().filter(|it| !files::is_test_file(it));
+        for file in documents.filter(|file| files::is_document(file)) {
+            register(file, app, &syntax, terminal).await;
         }
         if !args.no_tests
             && watch.has(|file| files::is_test_file(file))
@@ -64,23 +72,29 @@ async fn watch(args: &DevArgs, app: &App, terminal: &mut Terminal, stop: Cancell
     }
 }
 
-/// Returns the documents and test files of a directory.
+/// Returns the YAML files of a directory, test files included.
 fn files_in(directory: &Path) -> Vec<PathBuf> {
     // A directory that disappears for a moment has no files then.
     let paths = [directory.to_owned()];
-    let documents = files::documents(&paths).unwrap_or_default();
+    let documents = files::yaml_files(&paths).unwrap_or_default();
     let tests = test::test_files(&paths).unwrap_or_default();
     documents.into_iter().chain(tests).collect()
 }
 
 /// Shows the problems of a document, and registers it unless it has errors.
-async fn register(file: &Path, app: &App, terminal: &mut Terminal) {
+async fn register(file: &Path, app: &App, syntax: &CodeSyntax, terminal: &mut Terminal) {
     let name = file.display().to_string();
     let source = match files::read(file) {
         Ok(source) => source,
         Err(failure) => return failure.explain(terminal),
     };
-    let found = LintedDocument::new(&name, &source).finish();
+    let mut document = LintedDocument::new(&name, &source);
+    // Other tasks of this thread, such as requests of the server, move to another one.
+    let notes = tokio::task::block_in_place(|| syntax.check(&mut [&mut document]));
+    for note in notes {
+        terminal.say(note);
+    }
+    let found = document.finish();
     if !found.is_empty() {
         terminal.say(problems::render(&found, terminal.stderr_color).trim_end());
     }

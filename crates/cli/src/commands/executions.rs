@@ -13,6 +13,7 @@ mod timeline;
 
 pub(crate) use cancel::cancel;
 pub(crate) use events::events;
+pub(in crate::commands) use events::jsonl;
 pub(crate) use fork::{fork, retry};
 pub(crate) use get::get;
 pub(crate) use list::list;

@@ -1,6 +1,5 @@
 //! `noetl lint`: checks documents by all rules, with the code that they contain.
 
-mod code;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use noetl_playbook::{LintedDocument, Problems, Severity, fixed};
 
 use crate::args::{LintArgs, LintFormat};
 use crate::config::Config;
+use crate::input::code_syntax::CodeSyntax;
 use crate::input::files;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::problems;
@@ -31,8 +31,9 @@ pub(crate) fn lint(
 ) -> Result<Exit, Failure> {
     let paths = files::documents(&args.paths)?;
     let mut linted = lint_all(&paths)?;
-    if !args.no_code {
-        code::check(&mut linted, config.python(), terminal);
+    let syntax = (!args.no_code).then(|| CodeSyntax::new(config.python()));
+    if let Some(syntax) = &syntax {
+        check_code(&mut linted, syntax, terminal);
     }
     let mut found = Vec::with_capacity(linted.len());
     let mut fixes = 0;
@@ -46,8 +47,8 @@ pub(crate) fn lint(
             fixes += count;
             let changed = LintedFile::new(path, text.into_bytes());
             let mut again = [changed];
-            if !args.no_code {
-                code::check(&mut again, config.python(), terminal);
+            if let Some(syntax) = &syntax {
+                check_code(&mut again, syntax, terminal);
             }
             let [changed] = again;
             problems = changed.document.finish();
@@ -68,6 +69,14 @@ impl LintedFile {
     fn new(path: PathBuf, source: Vec<u8>) -> Self {
         let document = LintedDocument::new(&path.display().to_string(), &source);
         Self { path, source, document }
+    }
+}
+
+/// Adds the syntax errors of all embedded code.
+fn check_code(files: &mut [LintedFile], syntax: &CodeSyntax, terminal: &mut Terminal) {
+    let mut documents: Vec<_> = files.iter_mut().map(|file| &mut file.document).collect();
+    for note in syntax.check(&mut documents) {
+        terminal.say(format!("{note}, or use --no-code"));
     }
 }
 

@@ -1,13 +1,18 @@
 //! `noetl lsp`: serves an editor on standard input and output.
 
+mod checks;
 mod context;
 
-use noetl_lsp::{EditorContext, OfflineContext, serve_stdio};
+use std::path::Path;
+
+use noetl_lsp::{EditorContext, EditorServices, OfflineContext, serve_stdio};
 
 use crate::args::LspArgs;
 use crate::config::Config;
+use crate::input::code_syntax::CodeSyntax;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
+use checks::EditorChecks;
 use context::BackendContext;
 
 pub(crate) fn lsp(
@@ -24,6 +29,16 @@ pub(crate) fn lsp(
         }
         None => Box::new(BackendContext::new(args, config)),
     };
-    serve_stdio(context).map_err(Failure::broken)?;
+    let checks = EditorChecks { syntax: CodeSyntax::new(config.python()) };
+    let services = EditorServices { context, checks: Some(Box::new(checks)), read_file };
+    serve_stdio(services).map_err(Failure::broken)?;
     Ok(Exit::Completed)
+}
+
+/// The largest file beside an open document that is read.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+fn read_file(file: &Path) -> Option<String> {
+    let is_small = file.metadata().is_ok_and(|about| about.len() <= FILE_BYTES_MAX);
+    is_small.then(|| std::fs::read_to_string(file).ok()).flatten()
 }

@@ -7,6 +7,7 @@ mod record;
 mod replay;
 mod report;
 mod run;
+mod save;
 mod watch;
 
 use std::path::Path;
@@ -18,9 +19,10 @@ use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::pretty;
 use crate::show::terminal::Terminal;
-pub(crate) use find::load;
 pub(super) use find::test_files;
+pub(crate) use find::{load, parse_tests, playbook_of, with_called};
 pub(super) use history::{History, playbook_text, stored};
+pub(crate) use report::problem;
 use run::TestSession;
 
 pub(crate) async fn test(
@@ -30,6 +32,7 @@ pub(crate) async fn test(
 ) -> Result<Exit, Failure> {
     match &args.command {
         Some(TestCommand::Record(args)) => record::record(args, config, terminal).await,
+        Some(TestCommand::Save(args)) => save::save(args, config, terminal).await,
         Some(TestCommand::Replay(args)) => replay::replay(args, config, terminal).await,
         None if args.watch => watch::watch(args, terminal).await,
         None => run_once(args, terminal),

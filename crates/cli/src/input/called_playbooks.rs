@@ -25,7 +25,15 @@ pub(crate) struct PlaybookFile {
 impl PlaybookFile {
     /// Reads a playbook for the given workers.
     pub(crate) fn read(file: &Path, workers: TargetWorkers) -> Result<Self, Failure> {
-        let bytes = files::read(file)?;
+        Self::of_text(file, files::read(file)?, workers)
+    }
+
+    /// Reads a playbook from the text of its file.
+    pub(crate) fn of_text(
+        file: &Path,
+        bytes: Vec<u8>,
+        workers: TargetWorkers,
+    ) -> Result<Self, Failure> {
         let options = ParseOptions { workers, analysis: AnalysisLevel::Warn };
         let checked = parse_with(options, &file.display().to_string(), &bytes);
         let checked = checked.map_err(Failure::Invalid)?;

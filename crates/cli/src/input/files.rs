@@ -90,7 +90,7 @@ fn chosen_documents(
 }
 
 /// True if a line of a file gives one of the kinds of documents.
-fn is_document(file: &Path) -> bool {
+pub(crate) fn is_document(file: &Path) -> bool {
     let Ok(bytes) = std::fs::read(file) else { return true };
     let text = String::from_utf8_lossy(&bytes);
     text.lines().any(|line| {

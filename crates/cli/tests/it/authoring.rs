@@ -13,7 +13,8 @@ fn a_new_project_is_valid_formatted_tested_and_runs() {
     let ended = sandbox.noetl(&["init", "shop", "--name", "order"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let schemas = ["playbook.schema.json", "test.schema.json"];
-    for file in ["order.yaml", "order.test.yaml", "noetl.toml", "README.md"].iter().chain(&schemas) {
+    for file in ["order.yaml", "order.test.yaml", "noetl.toml", "README.md"].iter().chain(&schemas)
+    {
         assert!(ended.stdout.contains(&format!("created shop/{file}")), "{}", ended.stdout);
     }
     assert!(ended.stderr.contains("cd shop && noetl test"), "{}", ended.stderr);

@@ -245,7 +245,8 @@ fn a_history_that_cannot_be_read_is_a_failure_of_its_own() {
 
 #[test]
 fn the_junit_report_is_xml_with_every_failed_invalid_and_skipped_test() {
-    let odd = "tests:\n  - name: \"<odd> & \\e[1m\"\n    mocks: {start: {error: \"a\\nb \\a ]]>\"}}\n";
+    let odd =
+        "tests:\n  - name: \"<odd> & \\e[1m\"\n    mocks: {start: {error: \"a\\nb \\a ]]>\"}}\n";
     let sandbox = sandbox()
         .with("shop/odd.yaml", PLAYBOOK)
         .with("shop/odd.test.yaml", odd)
@@ -298,4 +299,30 @@ fn a_report_is_the_same_with_one_thread_and_with_many() {
     for _ in 0..3 {
         assert_eq!(report("16"), alone);
     }
+}
+
+#[test]
+fn a_saved_history_has_the_values_that_are_stored_apart() {
+    let playbook = r#"apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: large}
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'text': 'x' * 200000, 'n': 7}"}
+    next: {arcs: [{step: good, when: "{{ output.text | length == 200000 }}"}]}
+  - step: good
+    tool: {kind: noop, result: "{{ start.n }}"}
+"#;
+    let sandbox = Sandbox::new().with("large.yaml", playbook);
+    let run = sandbox.noetl(&["run", "large.yaml"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let saved = sandbox.noetl(&["test", "save", "last", "--directory", "histories"]);
+    assert_eq!(saved.code, Some(0), "{}", saved.stderr);
+    let file = saved.stdout.trim();
+    let text = std::fs::read_to_string(sandbox.path(file)).expect("a history");
+    assert!(text.contains("{\"digest\":"), "a value is stored apart");
+    let args = ["test", "replay", "histories", "--playbook", "large.yaml"];
+    let same = sandbox.noetl(&args);
+    assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
+    assert!(same.stdout.contains("events are the same"), "{}", same.stdout);
 }

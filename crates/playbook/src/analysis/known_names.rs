@@ -44,7 +44,7 @@ const OF_SETTINGS: &[&str] = &[
     "action",
 ];
 /// The fields of an error.
-pub(super) const ERROR_FIELDS: &[&str] = &[
+pub(crate) const ERROR_FIELDS: &[&str] = &[
     "kind",
     "message",
     "retryable",

@@ -66,6 +66,10 @@ pub(crate) fn fields_of<'p>(
         && rest == path.len()
     {
         fields.extend(output_fields(step).names);
+        // The output of a pipeline has a key per label.
+        if step.form == BodyForm::Pipeline && step.repeat.is_none() {
+            fields.extend(step.tasks.iter().map(|task| task.label.as_str()));
+        }
     }
     if let Some((task, rest)) = task_at(known, path, place)
         && rest == path.len()

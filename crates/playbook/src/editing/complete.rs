@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::outline::{Container, CursorPlace, Outline, Wanted, outline};
-use super::shape::{OfferedKey, OutsideName, Shape, shape_at};
+use super::shape::{EditedForm, OfferedKey, OutsideName, Shape, shape_at};
 use crate::suggest::nearest;
 
 /// Maximum number of completions.
@@ -64,15 +64,25 @@ pub enum CompletionKind {
 
 /// Returns the completions at a byte offset of a document; also of one with mistakes.
 pub fn completions(text: &str, offset: usize) -> Completions {
+    completions_in(EditedForm::Document, text, offset, text)
+}
+
+/// Returns the completions in a document of a form; the steps are those of the text of a playbook.
+pub(super) fn completions_in(
+    form: EditedForm,
+    text: &str,
+    offset: usize,
+    playbook: &str,
+) -> Completions {
     let offset = text.floor_char_boundary(offset);
     let (outline, place) = outline(text, offset);
-    let shape = shape_at(&outline, &place.path);
+    let shape = shape_at(form, &outline, &place.path);
     let mut items = match place.wanted {
-        Wanted::Key => keys(&outline, &place, shape),
-        Wanted::Value => values(&outline, shape),
+        Wanted::Key => keys(&outline, &place, shape, playbook),
+        Wanted::Value => values(shape, playbook),
         Wanted::Either => {
-            let mut items = values(&outline, shape);
-            items.extend(keys(&outline, &place, shape));
+            let mut items = values(shape, playbook);
+            items.extend(keys(&outline, &place, shape, playbook));
             items
         }
         Wanted::Nothing => Vec::new(),
@@ -87,8 +97,24 @@ pub fn completions(text: &str, offset: usize) -> Completions {
     Completions { replaced: place.word, items, outside }
 }
 
-fn keys(outline: &Outline, place: &CursorPlace, shape: Shape) -> Vec<SyntaxCompletion> {
+fn keys(
+    outline: &Outline,
+    place: &CursorPlace,
+    shape: Shape,
+    playbook: &str,
+) -> Vec<SyntaxCompletion> {
     let map = place.siblings.map(|id| &outline.containers[id]);
+    if shape.has_steps_as_keys() {
+        let mut names = step_names(playbook);
+        names.retain(|name| !map.is_some_and(|map| has_other(map, name, place)));
+        let completion = |name: String| SyntaxCompletion {
+            insert: if place.is_key { name.clone() } else { format!("{name}: ") },
+            label: name,
+            kind: CompletionKind::Step,
+            about: None,
+        };
+        return names.into_iter().map(completion).collect();
+    }
     let is_taken = |key: &OfferedKey| map.is_some_and(|map| has_other(map, key.name, place));
     let mut offered = shape.keys(map);
     offered.retain(|key| !is_taken(key));
@@ -113,27 +139,29 @@ fn has_other(map: &Container, key: &str, place: &CursorPlace) -> bool {
     others.into_iter().any(|entry| entry.key.as_deref() == Some(key))
 }
 
-fn values(outline: &Outline, shape: Shape) -> Vec<SyntaxCompletion> {
+fn values(shape: Shape, playbook: &str) -> Vec<SyntaxCompletion> {
     let of = |kind: CompletionKind| {
-        move |word: &str| SyntaxCompletion {
-            label: word.to_owned(),
-            insert: word.to_owned(),
+        move |word: String| SyntaxCompletion {
+            label: word.clone(),
+            insert: word,
             kind,
             about: None,
         }
     };
     if shape.is_step_name() {
-        return step_names(outline).into_iter().map(of(CompletionKind::Step)).collect();
+        return step_names(playbook).into_iter().map(of(CompletionKind::Step)).collect();
     }
-    shape.words().into_iter().map(of(CompletionKind::Value)).collect()
+    let words = shape.words().into_iter().map(str::to_owned);
+    words.map(of(CompletionKind::Value)).collect()
 }
 
-/// Returns the names of the steps of a document, in its order.
-fn step_names(outline: &Outline) -> Vec<&str> {
+/// Returns the names of the steps of a playbook, in the order of its text.
+fn step_names(playbook: &str) -> Vec<String> {
+    let (outline, _) = outline(playbook, 0);
     let list = outline.containers.first().and_then(|root| root.child("workflow"));
     let items = list.map(|id| outline.containers[id].entries.as_slice()).unwrap_or_default();
     let steps = items.iter().filter_map(|item| outline.containers[item.child?].value("step"));
-    steps.collect()
+    steps.map(str::to_owned).collect()
 }
 
 /// Keeps the completions that begin with or contain the text, else the one that was probably meant.

@@ -1,14 +1,16 @@
 //! The shape of the value at a place of a document: which keys it may have and which words it may
 //! be, from the tables of the language.
 
-use noetl_model::ToolKind;
+use std::sync::LazyLock;
+
+use noetl_model::{ErrorKind, ToolKind};
 
 use super::outline::{Container, Outline, PathPart};
 use crate::words::inputs::INPUT;
 use crate::words::tools::{Form, ToolKeys, settings_of};
 use crate::words::{
     ADMIT_RULE, ALLOW, ARC, KeyStatus, KeyTable, KeyType, LanguageKey, NEXT, POLICY, RETRY, ROOT,
-    RULE, TABLES, THEN, TOOL, schedule, subscription, tool_kinds,
+    RULE, TABLES, THEN, TOOL, notification, schedule, subscription, test_file, tool_kinds,
 };
 
 /// The shape of a value.
@@ -32,6 +34,15 @@ pub(super) enum Shape {
     /// `else`: a map with `then`, or what follows itself.
     Else(&'static KeyTable),
     Admit,
+    /// One such map, or a list of them.
+    TableOrTables(&'static KeyTable),
+    /// A map from steps to mocks.
+    MocksByStep,
+    /// A map from paths of playbooks to mocks by step.
+    MocksByPath,
+    /// A map from steps to any values.
+    ValuesByStep,
+    StepNames,
     Words(&'static [&'static str]),
     Truth,
     ToolKindName,
@@ -61,10 +72,16 @@ pub(super) struct OfferedKey {
     pub(super) is_required: bool,
 }
 
+/// The kinds of errors.
+static ERROR_KINDS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect());
+
 const TRUTHS: &[&str] = &["true", "false"];
 
 /// Tables of schedules and subscriptions, by the table and the key that lead to them.
 const BELOW: &[(&str, &str, &KeyTable)] = &[
+    ("notification", "spec", notification::SPEC),
+    ("notification_spec", "match", notification::MATCH),
     ("schedule", "spec", schedule::SPEC),
     ("schedule_spec", "dispatch", schedule::DISPATCH),
     ("subscription", "spec", subscription::SPEC),
@@ -78,10 +95,20 @@ const BELOW: &[(&str, &str, &KeyTable)] = &[
     ("subscription_spec", "spool", subscription::SPOOL),
 ];
 
+/// The form of a document that is edited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EditedForm {
+    /// A document with a `kind`.
+    Document,
+    Test,
+}
+
 /// Returns the shape of the value that a path leads to.
-pub(super) fn shape_at(outline: &Outline, path: &[PathPart]) -> Shape {
+pub(super) fn shape_at(form: EditedForm, outline: &Outline, path: &[PathPart]) -> Shape {
     let kind = outline.containers.first().and_then(|root| root.value("kind"));
     let root = match kind {
+        _ if form == EditedForm::Test => test_file::ROOT,
+        Some(kind) if kind.eq_ignore_ascii_case("notification") => notification::ROOT,
         Some(kind) if kind.eq_ignore_ascii_case("schedule") => schedule::ROOT,
         Some(kind) if kind.eq_ignore_ascii_case("subscription") => subscription::ROOT,
         Some(_) | None => ROOT,
@@ -108,6 +135,11 @@ impl Shape {
                 Self::Table(table)
             }
             (Self::Tool | Self::ToolOrList, Some(key)) => of_tool_key(container, key),
+            (Self::TableOrTables(table), Some(key)) => of_key(table, key),
+            (Self::TableOrTables(table), None) => Self::Table(table),
+            (Self::MocksByStep, Some(_)) => Self::TableOrTables(test_file::MOCK),
+            (Self::MocksByPath, Some(_)) => Self::MocksByStep,
+            (Self::StepNames, None) => Self::StepName,
             (Self::ToolOrList, None) => Self::LabelledTool,
             (Self::LabelledTool, Some(key)) => {
                 let is_tool = container.value("kind").is_some() || TOOL.word(key).is_some();
@@ -137,6 +169,10 @@ impl Shape {
                 | Self::NextItem
                 | Self::Else(_)
                 | Self::Admit
+                | Self::MocksByStep
+                | Self::MocksByPath
+                | Self::ValuesByStep
+                | Self::StepNames
                 | Self::Words(_)
                 | Self::Truth
                 | Self::ToolKindName
@@ -151,7 +187,7 @@ impl Shape {
     /// Returns the keys of a map of this shape; `map` has the keys that it has already.
     pub(super) fn keys(self, map: Option<&Container>) -> Vec<OfferedKey> {
         match self {
-            Self::Table(table) => keys_of(table),
+            Self::Table(table) | Self::TableOrTables(table) => keys_of(table),
             Self::Tool | Self::ToolOrList | Self::LabelledTool => {
                 let settings = tool_settings(map);
                 let mut keys = settings.map(settings_keys).unwrap_or_default();
@@ -175,6 +211,10 @@ impl Shape {
             }
             Self::TablesIn(_)
             | Self::TablesByName(_)
+            | Self::MocksByStep
+            | Self::MocksByPath
+            | Self::ValuesByStep
+            | Self::StepNames
             | Self::Words(_)
             | Self::Truth
             | Self::ToolKindName
@@ -202,6 +242,11 @@ impl Shape {
             | Self::PolicyOrRules
             | Self::Else(_)
             | Self::Admit
+            | Self::TableOrTables(_)
+            | Self::MocksByStep
+            | Self::MocksByPath
+            | Self::ValuesByStep
+            | Self::StepNames
             | Self::StepName
             | Self::Outside(_)
             | Self::Free => Vec::new(),
@@ -224,6 +269,11 @@ impl Shape {
             | Self::PolicyOrRules
             | Self::Else(_)
             | Self::Admit
+            | Self::TableOrTables(_)
+            | Self::MocksByStep
+            | Self::MocksByPath
+            | Self::ValuesByStep
+            | Self::StepNames
             | Self::Words(_)
             | Self::Truth
             | Self::ToolKindName
@@ -235,6 +285,16 @@ impl Shape {
     /// True if a scalar of this shape is the name of a step.
     pub(super) fn is_step_name(self) -> bool {
         matches!(self, Self::StepName | Self::Next | Self::NextItem)
+    }
+
+    /// True if the keys of a map of this shape are names of steps.
+    pub(super) fn has_steps_as_keys(self) -> bool {
+        matches!(self, Self::MocksByStep | Self::ValuesByStep)
+    }
+
+    /// True if a map of this shape describes a tool.
+    pub(super) fn is_tool(self) -> bool {
+        matches!(self, Self::Tool | Self::ToolOrList | Self::LabelledTool)
     }
 }
 
@@ -280,7 +340,7 @@ fn opens(shape: KeyType) -> bool {
 }
 
 fn table_named(name: &str) -> Option<&'static KeyTable> {
-    TABLES.iter().copied().find(|table| table.name == name)
+    TABLES.iter().chain(test_file::TABLES).copied().find(|table| table.name == name)
 }
 
 fn of_key(table: &'static KeyTable, key: &str) -> Shape {
@@ -312,8 +372,15 @@ fn of_key(table: &'static KeyTable, key: &str) -> Shape {
 }
 
 fn names_a_step(table: &KeyTable, key: &str) -> bool {
-    [("arc", "step"), ("executor-spec", "entry_step"), ("executor-spec", "final_step")]
-        .contains(&(table.name, key))
+    [
+        ("arc", "step"),
+        ("executor-spec", "entry_step"),
+        ("executor-spec", "final_step"),
+        ("test_decision", "step"),
+        ("test_call", "step"),
+        ("test_expected_error", "step"),
+    ]
+    .contains(&(table.name, key))
 }
 
 /// Returns the kind of thing outside of the document that a key names.
@@ -324,6 +391,9 @@ fn outside_name(table: &KeyTable, key: &str) -> Option<OutsideName> {
         ("subscription_spec", "auth"),
         ("subscription_verify", "secret"),
         ("subscription_spool", "credential"),
+        ("notification-http", "credential"),
+        ("notification-mail", "credential"),
+        ("notification-slack", "credential"),
     ];
     let playbooks = [("schedule_dispatch", "playbook"), ("subscription_dispatch", "playbook")];
     let place = (table.name, key);
@@ -346,6 +416,14 @@ fn of_special(name: &str) -> Shape {
         "workbook" => Shape::ToolOrList,
         "inputs" => Shape::TablesByName(INPUT),
         "input-or-type" => Shape::Table(INPUT),
+        "notification-targets" => Shape::TableOrTables(notification::TARGET),
+        "test-mocks" => Shape::MocksByStep,
+        "test-children" => Shape::MocksByPath,
+        "test-outputs" => Shape::ValuesByStep,
+        "test-steps" => Shape::StepNames,
+        "test-error-or-text" => Shape::Table(test_file::ERROR),
+        "test-expected-error-or-text" => Shape::Table(test_file::EXPECTED_ERROR),
+        "test-error-kind" => Shape::Words(&ERROR_KINDS),
         _ => Shape::Free,
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::outline::{Outline, outline};
-use super::shape::{Shape, shape_at};
+use super::shape::{EditedForm, Shape, shape_at};
 use crate::analysis::{KnownNames, RenderPlace};
 use crate::parse::{PlaybookTemplates, playbook_templates};
 
@@ -32,7 +32,7 @@ pub fn step_mentions(text: &str) -> Vec<StepMention> {
     let (outline, _) = outline(text, 0);
     let mut found = Vec::new();
     if !outline.containers.is_empty() {
-        walk(&outline, 0, shape_at(&outline, &[]), &mut found);
+        walk(&outline, 0, shape_at(EditedForm::Document, &outline, &[]), &mut found);
     }
     definitions(&outline, &mut found);
     if let Some(playbook) = playbook_templates(text) {
@@ -44,7 +44,7 @@ pub fn step_mentions(text: &str) -> Vec<StepMention> {
 }
 
 /// Adds the arcs below a map or list of a shape.
-fn walk(outline: &Outline, id: usize, shape: Shape, found: &mut Vec<StepMention>) {
+pub(super) fn walk(outline: &Outline, id: usize, shape: Shape, found: &mut Vec<StepMention>) {
     let container = &outline.containers[id];
     for entry in &container.entries {
         let below = shape.below(entry.key.as_deref(), container);

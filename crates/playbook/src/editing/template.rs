@@ -2,11 +2,15 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
 use super::complete::{CompletionKind, Completions, SyntaxCompletion, fit};
 use super::outline::outline;
 use super::written_names::WrittenNames;
-use crate::analysis::{KnownNames, RenderPlace, fields_of};
-use crate::parse::{PlaybookTemplates, unfinished_templates};
+use crate::analysis::{ERROR_FIELDS, KnownNames, RenderPlace, fields_of};
+use crate::parse::{PlaybookTemplates, document_value, unfinished_templates};
+use crate::read::SecretFields;
+use crate::words::filters::FILTERS;
 
 /// A name that no playbook has. It stands for the template that is being written, which rarely parses.
 const PLACEHOLDER: &str = "__noetl_cursor";
@@ -34,9 +38,12 @@ pub fn template_completions(text: &str, offset: usize) -> Option<Completions> {
         }
     };
     let mut names: Vec<SyntaxCompletion> = match &typed {
-        Typed::Filter(_) => noetl_expr::filter_names()
+        Typed::Filter(_) => FILTERS
             .iter()
-            .map(|name| completion(name, CompletionKind::Filter))
+            .map(|(name, about)| SyntaxCompletion {
+                about: Some(*about),
+                ..completion(name, CompletionKind::Filter)
+            })
             .collect(),
         Typed::Path(path) => variables(text, &template, path)
             .iter()
@@ -121,6 +128,40 @@ pub fn template_path(text: &str, offset: usize) -> Option<TemplatePath> {
     Some(TemplatePath { span: start..start + path.len(), path: path.to_owned(), step, playbook })
 }
 
+/// Returns the word at a byte offset inside of a template, and true if it is the name of a filter;
+/// `None` for a part of a path after its first name.
+pub(super) fn template_word(text: &str, offset: usize) -> Option<(Range<usize>, bool)> {
+    let offset = text.floor_char_boundary(offset);
+    let template = template_at(text, offset)?;
+    let is_name = |it: char| it.is_alphanumeric() || it == '_';
+    let before = text[template.start..offset].trim_end_matches(is_name);
+    let start = template.start + before.len();
+    let after = &text[offset..template.end];
+    let end = template.end - after.trim_start_matches(is_name).len();
+    let is_text = before.matches(['\'', '"']).count() % 2 == 1;
+    if start == end || is_text || before.ends_with('.') {
+        return None;
+    }
+    let is_filter = before.trim_end().ends_with('|') && !before.trim_end().ends_with("||");
+    Some((start..end, is_filter))
+}
+
+/// Returns the names of the secrets that a text declares.
+fn secret_names(text: &str) -> Vec<String> {
+    let (outline, _) = outline(text, 0);
+    let list = outline.containers.first().and_then(|root| root.child("keychain"));
+    let items = list.map(|id| outline.containers[id].entries.as_slice()).unwrap_or_default();
+    let names = items.iter().filter_map(|item| outline.containers[item.child?].value("name"));
+    names.map(str::to_owned).collect()
+}
+
+/// Returns the fields of a secret that a text declares; none if they are not known before the run.
+fn secret_fields(text: &str, secret: &str) -> Vec<String> {
+    let document = document_value(text.as_bytes()).unwrap_or_default();
+    let declared = document.get("keychain").and_then(Value::as_array);
+    SecretFields::of(declared.map(Vec::as_slice).unwrap_or_default()).of_secret(secret)
+}
+
 /// Returns the names that may follow a path: those of its place, or those of the whole text while the
 /// place cannot be known.
 fn variables(text: &str, template: &Range<usize>, path: &[&str]) -> Vec<String> {
@@ -129,6 +170,15 @@ fn variables(text: &str, template: &Range<usize>, path: &[&str]) -> Vec<String> 
         text[template.end..].starts_with("}}") || text[template.end..].starts_with("%}");
     let marks = template.start - 2..template.end + if is_closed { 2 } else { 0 };
     whole.replace_range(marks, &format!("{{{{ {PLACEHOLDER} }}}}"));
+    match path {
+        ["keychain", _] => return secret_names(text),
+        ["keychain", secret, _] => return secret_fields(text, secret),
+        ["event", _] => return vec!["name".to_owned()],
+        ["error", _] | [.., "error", _] => {
+            return ERROR_FIELDS.iter().map(|field| (*field).to_owned()).collect();
+        }
+        [..] => {}
+    }
     let found = unfinished_templates(&whole).and_then(|it| Some((place_of(&it)?, it)));
     let Some((place, document)) = found else { return WrittenNames::of(text).after(path) };
     let known = KnownNames::of(&document.playbook);

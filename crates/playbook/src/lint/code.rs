@@ -10,7 +10,7 @@ use crate::yaml::{Yaml, YamlNode};
 const CODE_PARTS_MAX: usize = 1_000;
 
 /// A language that tools run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeLanguage {
     Python,
     Rhai,

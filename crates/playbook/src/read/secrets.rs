@@ -21,15 +21,20 @@ const METHODS: [&str; 4] = ["get", "items", "keys", "values"];
 /// The fields of the secrets that the playbook declares, by name. Fields of stored credentials are
 /// not known before the run and not listed.
 #[derive(Debug, Default)]
-pub(super) struct SecretFields(BTreeMap<String, BTreeSet<String>>);
+pub(crate) struct SecretFields(BTreeMap<String, BTreeSet<String>>);
 
 impl SecretFields {
-    pub(super) fn of(keychain: &[Value]) -> Self {
+    pub(crate) fn of(keychain: &[Value]) -> Self {
         let known = |entry: &Value| {
             let name = entry.get("name")?.as_str()?.to_owned();
             Some((name, fields_of(entry)?))
         };
         Self(keychain.iter().filter_map(known).collect())
+    }
+
+    /// Returns the known fields of a secret.
+    pub(crate) fn of_secret(&self, name: &str) -> Vec<String> {
+        self.0.get(name).into_iter().flatten().cloned().collect()
     }
 
     /// Returns the known fields, the secret's name and the unknown field, if a variable asks for

@@ -34,6 +34,7 @@ fn special() -> Vec<(&'static str, Value)> {
             "test-children",
             json!({ "type": ["object", "null"], "additionalProperties": reference("test-mocks") }),
         ),
+        ("test-outputs", json!({ "type": ["object", "null"] })),
         ("test-count", json!({ "type": "integer", "minimum": 0 })),
         ("test-error-kind", json!({ "enum": kinds })),
         ("test-error-or-text", text_or("test_error")),

@@ -116,3 +116,37 @@ fn changed_parts_are_named_by_their_way() {
         "#]],
     );
 }
+
+#[test]
+fn declared_shapes_and_the_form_of_tools_are_compared() {
+    let schema =
+        "    output_schema: {type: object, required: [n], properties: {n: {type: integer}}}\n";
+    let good = "  - step: good\n    tool: {kind: noop}\n";
+    let with = format!("  - step: good\n{schema}    tool: {{kind: noop}}\n");
+    check(
+        &[(good, &with)],
+        expect![[r#"
+            + steps › good › output_schema: {"type":"object","properties":{"n":{"type":"integer","required":true}},"other properties":true}
+        "#]],
+    );
+    let old = OLD.replacen(good, &with, 1);
+    let new = old.replacen("{type: integer}", "{type: string, maxLength: 5}", 1);
+    expect![[r#"
+        ~ steps › good › output_schema › properties › n › type: "integer" → "string"
+        + steps › good › output_schema › properties › n › max_length: 5
+    "#]]
+    .assert_eq(&shown(&old, &new));
+    let in_tool = "  - step: good\n    tool: {kind: noop, output_schema: {type: list}}\n";
+    check(
+        &[(good, in_tool)],
+        expect![[r#"
+            + steps › good › tool › output_schema: {"type":"list"}
+        "#]],
+    );
+    check(
+        &[(good, "  - step: good\n    tool: [{good: {kind: noop}}]\n")],
+        expect![[r#"
+            + steps › good › form of tool: "list"
+        "#]],
+    );
+}

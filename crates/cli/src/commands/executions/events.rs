@@ -151,7 +151,7 @@ impl From<Recorded> for EventDocument {
     }
 }
 
-fn jsonl(recorded: Recorded) -> String {
+pub(in crate::commands) fn jsonl(recorded: Recorded) -> String {
     let document = EventDocument::from(recorded);
     compact(&document) + "\n"
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use noetl_playbook::{PlaybookTest, TargetWorkers, document_value, parse_test_file};
+use noetl_playbook::{
+    PlaybookTest, Problems, TargetWorkers, TestFile, document_value, parse_test_file,
+};
 use noetl_playtest::PlaybookLibrary;
 use serde_json::Value;
 
@@ -79,6 +81,27 @@ fn collect(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(
 pub(crate) fn load(file: &Path) -> Result<LoadedTests, Failure> {
     let source = files::read(file)?;
     let playbook = PlaybookFile::read(&playbook_of(file, &source)?, TargetWorkers::Any)?;
+    let (playbook, library) = with_called(playbook)?;
+    let tests = parse_tests(file, &source, &playbook, &library);
+    let tests = tests.map_err(Failure::Invalid)?.tests;
+    Ok(LoadedTests { playbook, library, tests })
+}
+
+/// Reads the tests of a file.
+pub(crate) fn parse_tests(
+    file: &Path,
+    source: &[u8],
+    playbook: &PlaybookFile,
+    library: &PlaybookLibrary,
+) -> Result<TestFile, Problems> {
+    let children = |path: &str| library.get(path);
+    parse_test_file(&file.display().to_string(), source, &playbook.playbook, &children)
+}
+
+/// Reads the playbooks that a playbook calls.
+pub(crate) fn with_called(
+    playbook: PlaybookFile,
+) -> Result<(PlaybookFile, PlaybookLibrary), Failure> {
     let playbooks = [playbook];
     let (called, _) = called_by(&playbooks, TargetWorkers::Any)?;
     let [playbook] = playbooks;
@@ -87,15 +110,11 @@ pub(crate) fn load(file: &Path) -> Result<LoadedTests, Failure> {
         .chain([playbook.playbook.clone()])
         .map(|playbook| (playbook.metadata.path.clone(), playbook))
         .collect();
-    let name = file.display().to_string();
-    let children = |path: &str| library.get(path);
-    let tests = parse_test_file(&name, &source, &playbook.playbook, &children);
-    let tests = tests.map_err(Failure::Invalid)?.tests;
-    Ok(LoadedTests { playbook, library, tests })
+    Ok((playbook, library))
 }
 
 /// Returns the playbook that a test file is for.
-pub(super) fn playbook_of(file: &Path, source: &[u8]) -> Result<PathBuf, Failure> {
+pub(crate) fn playbook_of(file: &Path, source: &[u8]) -> Result<PathBuf, Failure> {
     let directory = file.parent().unwrap_or(Path::new(""));
     let document = document_value(source);
     if let Some(named) = document.as_ref().and_then(|it| it.get("playbook")?.as_str()) {

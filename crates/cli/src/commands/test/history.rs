@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use noetl_model::{Event, EventId, ExecutionId, PlaybookRef, Recorded, Seq, Timestamp};
+use noetl_model::{Digest, Event, EventId, ExecutionId, PlaybookRef, Recorded, Seq, Timestamp};
 use noetl_playtest::{StoredValues, stored_references};
 use noetl_replay::ReadOn;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::args::{Chosen, ClientArgs};
 use crate::backend::{self, BackendReader};
+use crate::commands::executions::jsonl;
 use crate::config::Config;
 use crate::show::failure::Failure;
 
@@ -87,24 +89,49 @@ struct PrintedEvent {
     event: Event,
 }
 
-/// Reads a history from a file with one event per line. The name of the file is the id of the
-/// execution.
+/// A value that the events of a history refer to, as a line of its file.
+#[derive(Serialize, Deserialize)]
+struct StoredValue {
+    digest: Digest,
+    value: Value,
+}
+
+/// Returns the text of the file of a history: its events, then the values that they refer to.
+pub(super) fn to_text(history: &History) -> String {
+    let events = history.log.iter().cloned().map(jsonl);
+    let values = history.values.iter().map(|(digest, value)| {
+        let line = StoredValue { digest: *digest, value: (**value).clone() };
+        serde_json::to_string(&line).expect("a value is JSON") + "\n"
+    });
+    events.chain(values).collect()
+}
+
+/// Reads a history from a file with one event or value per line. The name of the file ends with the id
+/// of the execution.
 pub(super) fn from_file(file: &Path) -> Result<History, Failure> {
     let place = |line: usize| format!("{}, line {line}", file.display());
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read {}", file.display()))
         .map_err(Failure::bad_input)?;
-    let mut log = Vec::new();
+    let (mut log, mut values) = (Vec::new(), StoredValues::new());
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let read = || -> anyhow::Result<Recorded> {
-            let PrintedEvent { seq, event_id, at, event } = serde_json::from_str(line)?;
+        let mut read = || -> anyhow::Result<Option<Recorded>> {
+            let PrintedEvent { seq, event_id, at, event } = match line.starts_with("{\"digest\"") {
+                true => {
+                    let StoredValue { digest, value } = serde_json::from_str(line)?;
+                    values.insert(digest, Arc::new(value));
+                    return Ok(None);
+                }
+                false => serde_json::from_str(line)?,
+            };
             let event_id: EventId = event_id.parse().map_err(|error| anyhow!("{error}"))?;
             let at: Timestamp = at.parse().map_err(|error| anyhow!("{error}"))?;
-            Ok(Recorded { seq, event_id, at, event, prev: None })
+            Ok(Some(Recorded { seq, event_id, at, event, prev: None }))
         };
-        log.push(read().with_context(|| place(index + 1)).map_err(Failure::bad_input)?);
+        log.extend(read().with_context(|| place(index + 1)).map_err(Failure::bad_input)?);
     }
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    let execution = name.parse().unwrap_or(ExecutionId(0));
-    Ok(History { execution, log, values: StoredValues::new() })
+    let id = name.rsplit('.').next().unwrap_or_default();
+    let execution = id.parse().unwrap_or(ExecutionId(0));
+    Ok(History { execution, log, values })
 }

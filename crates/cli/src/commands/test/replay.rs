@@ -87,7 +87,7 @@ fn replay_directory(
             "there is no history of playbook {path} in {}",
             directory.display()
         ))
-        .help("`noetl executions events ID --output jsonl > ID.jsonl` writes one"));
+        .help("`noetl test save ID` writes one"));
     }
     if skipped > 0 {
         terminal.say(format!("{skipped} histories of other playbooks were skipped"));

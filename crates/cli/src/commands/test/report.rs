@@ -94,7 +94,7 @@ fn indented(text: &str, width: usize) -> String {
 }
 
 /// Returns the reason why a file cannot be run.
-pub(super) fn problem(failure: &Failure) -> String {
+pub(crate) fn problem(failure: &Failure) -> String {
     match failure {
         Failure::Invalid(problems) => problems.to_string(),
         Failure::BadInput(explained) | Failure::Broken(explained) => explained.to_string(),

@@ -34,6 +34,7 @@ impl TestReader<'_, '_> {
             skipped: self.steps_under(node, "skipped"),
             order: self.steps_under(node, "order"),
             calls: self.list_under(node, "calls", Self::expected_call),
+            events: self.list_under(node, "events", Self::expected_event),
             outputs: self.outputs(node),
             context: self.free_map(node, "context"),
             duration: given(node, "duration").map(|_| self.duration_under(node, "duration")),
@@ -59,6 +60,12 @@ impl TestReader<'_, '_> {
     fn steps_under(&mut self, node: &YamlNode, key: &str) -> Option<Vec<StepName>> {
         given(node, key)?;
         Some(self.list_under(node, key, |reader, node| reader.step_name(node, reader.playbook)))
+    }
+
+    /// Reads a part of an event, with its type.
+    fn expected_event(&mut self, node: &YamlNode) -> Option<Value> {
+        self.reader.needed_name(node, "an event", "type")?;
+        Some(node.to_json())
     }
 
     fn outputs(&mut self, node: &YamlNode) -> BTreeMap<StepName, Value> {
