@@ -533,8 +533,7 @@ const TEST: &str = "tests:
       strat: {output: {status_code: 200}}
     expect:
       executed: [start, end]
-
-";
+    \n";
 
 #[test]
 fn a_test_file_is_checked_and_completed_with_its_playbook() {
