@@ -29,10 +29,32 @@ pub struct NameUse {
     pub range: Range<usize>,
     /// The end of each segment of `path`.
     pub ends: Vec<usize>,
-    /// True if the template handles a missing value: by `default`, `is defined` or `or`.
-    pub is_optional: bool,
+    /// The treatment of a missing value by the expression around the name.
+    pub absence: Absence,
     /// The filters applied to the value, in order.
     pub filters: Vec<String>,
+}
+
+/// The treatment of a missing value by the expression that reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Absence {
+    /// A missing value renders as nothing; with [`MissingValues::Fail`] it is an error.
+    Unhandled,
+    /// Another value takes the place of a missing one, by `or` or by `default` after a larger
+    /// expression. With [`MissingValues::Fail`] it is an error, because the name is read first.
+    Replaced,
+    /// A missing value is accepted: the name is followed by `default`, `is defined` or `is none`.
+    Accepted,
+}
+
+impl Absence {
+    /// True if a missing value is expected, for the given treatment of missing values.
+    pub fn is_handled(self, missing: MissingValues) -> bool {
+        match (self, missing) {
+            (Absence::Unhandled, _) | (Absence::Replaced, MissingValues::Fail) => false,
+            (Absence::Replaced, MissingValues::Empty) | (Absence::Accepted, _) => true,
+        }
+    }
 }
 
 /// A call of a filter.

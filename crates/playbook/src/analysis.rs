@@ -9,10 +9,12 @@ mod comparisons;
 mod flow;
 mod known_names;
 mod names;
+mod outputs;
 mod shapes;
 mod uses;
 
-pub(crate) use known_names::{ERROR_FIELDS, EVERYWHERE, KnownNames, tool_fields};
+pub(crate) use known_names::{ERROR_FIELDS, EVERYWHERE, KnownNames};
+pub(crate) use outputs::tool_fields;
 pub(crate) use shapes::fields_of;
 pub(crate) use uses::{RenderMoment, RenderPlace, TemplateUses};
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::environment::{TESTS, known_filter, known_test, nearest};
-use crate::facts::{ComparisonSign, FilterUse, Operand, TemplateComparison};
+use crate::facts::{Absence, ComparisonSign, FilterUse, Operand, TemplateComparison};
 use crate::filters;
 use crate::syntax::lexer::{Tag, TagToken, TagTokenKind};
 use crate::syntax::mentions::Mentions;
@@ -132,7 +132,9 @@ impl<'t, 's> Guard<'t, 's> {
         let mut left = self.both()?;
         while self.eat("or") {
             // The right side is used if the left side is missing.
-            self.mentions.facts.names.iter_mut().skip(known).for_each(|it| it.is_optional = true);
+            for used in self.mentions.facts.names.iter_mut().skip(known) {
+                used.absence = used.absence.max(Absence::Replaced);
+            }
             let right = self.both()?;
             left = Guarded::new(format!("{} or {}", left.text, right.text), BindingStrength::Loose);
         }
@@ -318,7 +320,9 @@ impl<'t, 's> Guard<'t, 's> {
                 let base = value.tight();
                 let name = self.peek().map(|token| token.text.to_owned()).unwrap_or_default();
                 for used in self.mentions.facts.names.iter_mut().skip(known) {
-                    used.is_optional |= matches!(name.as_str(), "default" | "d");
+                    if matches!(name.as_str(), "default" | "d") {
+                        used.absence = used.absence.max(Absence::Replaced);
+                    }
                     used.filters.push(name.clone());
                 }
                 value = Guarded::new(self.filter(base)?, BindingStrength::Tight);

@@ -1,7 +1,7 @@
 //! Parses the operands of expressions: literals, names with attributes and calls, lists and maps.
 
 use crate::environment::{FUNCTIONS, NOW, known_function};
-use crate::facts::NameUse;
+use crate::facts::{Absence, NameUse};
 use crate::syntax::guard::{BindingStrength, Guard, Guarded, unknown};
 use crate::syntax::lexer::{TagToken, TagTokenKind};
 use crate::syntax::{Path, PathStep, SyntaxFault};
@@ -109,9 +109,9 @@ impl Guard<'_, '_> {
         let start = self.tokens.get(first).map_or(0, |token| token.start);
         let ends: Vec<usize> = ends.iter().copied().take(names.len()).collect();
         let end = ends.last().copied().unwrap_or(start);
-        let is_optional = self.handles_missing();
+        let absence = if self.handles_missing() { Absence::Accepted } else { Absence::Unhandled };
         let filters = Vec::new();
-        let used = NameUse { path: names, range: start..end, ends, is_optional, filters };
+        let used = NameUse { path: names, range: start..end, ends, absence, filters };
         self.mentions.facts.names.push(used);
     }
 

@@ -3,14 +3,18 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use crate::{Condition, MissingValues, Template, TemplateFacts, TemplateForm};
+use crate::{Absence, Condition, MissingValues, Template, TemplateFacts, TemplateForm};
 
 #[track_caller]
 fn check(text: &str, form: TemplateForm, then: Expect) {
     let facts = TemplateFacts::of(text, form).unwrap();
     let mut said = String::new();
     for name in &facts.names {
-        let optional = if name.is_optional { "?" } else { "" };
+        let optional = match name.absence {
+            Absence::Unhandled => "",
+            Absence::Replaced => "~",
+            Absence::Accepted => "?",
+        };
         let filters: String = name.filters.iter().map(|it| format!("|{it}")).collect();
         said += &format!(
             "{}{optional}{filters} `{}`\n",
@@ -84,10 +88,10 @@ fn a_name_is_optional_where_its_absence_is_handled() {
         "{{ a or b }} {{ (c ~ d) | d('x') }} {{ e if f }}",
         TemplateForm::Braces,
         expect![[r#"
-        a? `a`
+        a~ `a`
         b `b`
-        c?|d `c`
-        d?|d `d`
+        c~|d `c`
+        d~|d `d`
         e `e`
         f `f`
         d(Some(1)) 
@@ -170,6 +174,18 @@ fn a_strict_template_names_the_missing_value() {
         ],
     );
     check_strict("{{ -(a.b) + list[0].x }}", expect!["0"]);
+    check_strict(
+        "{{ a.c or 5 }}",
+        expect![
+            "`a.c` is missing (`undefined: strict`; `default(…)` gives a default) in `{{ a.c or 5 }}`"
+        ],
+    );
+    check_strict(
+        "{{ (a.c ~ 'x') | default(5) }}",
+        expect![
+            "`a.c` is missing (`undefined: strict`; `default(…)` gives a default) in `{{ (a.c ~ 'x') | default(5) }}`"
+        ],
+    );
     check_strict(
         "{% for it in list %}{{ it.y }}{% endfor %}",
         expect![

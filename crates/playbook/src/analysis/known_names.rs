@@ -3,13 +3,12 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use noetl_model::ToolKind;
 use serde_json::Value;
 
 use super::uses::{RenderMoment, RenderPlace};
 use crate::playbook::{
-    AssignmentScope, BodyForm, FrameProcess, LoopSource, Playbook, RouterMode, RuleAction,
-    SetAssignment, Step, StepIndex, Task,
+    AssignmentScope, BodyForm, FrameProcess, Playbook, RouterMode, RuleAction, SetAssignment, Step,
+    StepIndex, Task,
 };
 
 /// Playbooks with more steps than this are not checked for the order of their steps.
@@ -357,68 +356,4 @@ fn set_by(step: &Step, context: &mut SetNames) -> SetNames {
     add(&step.set, false);
     step.next.arcs.iter().for_each(|arc| add(&arc.set, false));
     own
-}
-
-/// The fields of an output.
-pub(super) struct OutputFields<'p> {
-    pub(super) names: Vec<&'p str>,
-    /// True if the output has no others.
-    pub(super) is_complete: bool,
-}
-
-/// Returns the fields of a tool's output, if it always has the same ones.
-pub(crate) fn tool_fields(tool: ToolKind) -> Option<&'static [&'static str]> {
-    match tool {
-        ToolKind::Http => Some(&["status_code", "headers", "body"]),
-        ToolKind::Shell => Some(&["exit_code", "stdout", "stderr"]),
-        ToolKind::Agent
-        | ToolKind::Approval
-        | ToolKind::Artifact
-        | ToolKind::Container
-        | ToolKind::Duckdb
-        | ToolKind::Ducklake
-        | ToolKind::Gateway
-        | ToolKind::Gcs
-        | ToolKind::Mcp
-        | ToolKind::Nats
-        | ToolKind::Noop
-        | ToolKind::Playbook
-        | ToolKind::Postgres
-        | ToolKind::Python
-        | ToolKind::ResultFetch
-        | ToolKind::Rhai
-        | ToolKind::Script
-        | ToolKind::Secrets
-        | ToolKind::Snowflake
-        | ToolKind::Sqlite
-        | ToolKind::Subscription
-        | ToolKind::Transfer
-        | ToolKind::Wait
-        | ToolKind::Wasm => None,
-    }
-}
-
-/// Returns the fields of a step's output, by its tool, its loop and its `output_schema`.
-pub(super) fn output_fields(step: &Step) -> OutputFields<'_> {
-    let fixed: Option<&[&str]> = match &step.repeat {
-        Some(repeat) => match repeat.source {
-            LoopSource::In(_) => Some(&["results", "stats", "too_large"]),
-            LoopSource::Cursor(_) => None,
-        },
-        None => match (step.form, step.tasks.as_slice()) {
-            (BodyForm::Single, [task]) => tool_fields(task.tool),
-            (BodyForm::Single | BodyForm::Pipeline, _) => None,
-        },
-    };
-    let declared = step.output_rule().and_then(|rule| rule.object.as_ref());
-    let is_complete = fixed.is_some() || declared.is_some_and(|object| !object.allows_others);
-    let selected = step.output.selected.iter().map(|selected| selected.name.as_str());
-    let always = ["data", "result", "results", "status", "error", "_ref", "_store", "_preview"];
-    let always = always.into_iter().filter(|_| fixed.is_some() || declared.is_some());
-    let names = fixed.into_iter().flatten().copied();
-    let declared = declared.into_iter().flat_map(|object| object.fields.keys().map(String::as_str));
-    OutputFields {
-        names: names.chain(declared).chain(selected).chain(always).collect(),
-        is_complete,
-    }
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use noetl_expr::NameUse;
+use noetl_expr::{MissingValues, NameUse};
 use noetl_model::ToolKind;
 use serde_json::Value;
 
 use super::TemplateUses;
-use super::known_names::{ERROR_FIELDS, KnownNames, METHODS, OUTPUTS, output_fields, tool_fields};
+use super::known_names::{ERROR_FIELDS, KnownNames, METHODS, OUTPUTS};
+use super::outputs::{output_fields, task_fields};
 use super::shapes::{PathEnd, ShapeOrigin, end_of};
 use super::uses::{RenderMoment, RenderPlace, TemplateUse};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
-use crate::playbook::{Playbook, StepIndex};
+use crate::playbook::{BodyForm, Playbook, StepIndex, Task};
 use crate::suggest::nearest;
 
 /// The variables whose attributes are names of the playbook.
@@ -39,7 +40,6 @@ enum Certainty {
 /// Adds the findings about names and filters.
 pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
     let known = KnownNames::of(playbook);
-    let optional = optional_paths(uses);
     let mut told: BTreeSet<(usize, usize)> = BTreeSet::new();
     for used in &uses.list {
         for filter in &used.facts.filters {
@@ -53,7 +53,8 @@ pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Fin
         if used.place.moment == RenderMoment::Notice {
             continue;
         }
-        for name in used.facts.names.iter().filter(|name| !name.is_optional) {
+        let optional = optional_paths(used, playbook.missing);
+        for name in &used.facts.names {
             if is_optional(&name.path, &optional) {
                 continue;
             }
@@ -82,10 +83,11 @@ fn span_of(used: &TemplateUse, name: &NameUse, depth: usize, findings: &Findings
     used.span(name.range.start..end, &findings.source)
 }
 
-/// Returns the paths whose absence some template of the document handles.
-fn optional_paths(uses: &TemplateUses) -> BTreeSet<&[String]> {
-    let names = uses.list.iter().flat_map(|used| &used.facts.names);
-    names.filter(|name| name.is_optional).map(|name| name.path.as_slice()).collect()
+/// Returns the paths whose absence the template handles, in one of the places that read them. Another
+/// template that reads the path does not know about that.
+fn optional_paths(used: &TemplateUse, missing: MissingValues) -> BTreeSet<&[String]> {
+    let names = used.facts.names.iter().filter(|name| name.absence.is_handled(missing));
+    names.map(|name| name.path.as_slice()).collect()
 }
 
 fn is_optional(path: &[String], optional: &BTreeSet<&[String]>) -> bool {
@@ -107,7 +109,7 @@ fn missing(known: &KnownNames<'_>, name: &NameUse, place: RenderPlace) -> Option
     let field = path.get(1).copied().filter(|field| !METHODS.contains(field))?;
     let shadowed = is_shadowed(known, root, place);
     match root {
-        _ if shadowed => of_step(known, root, field, place),
+        _ if shadowed => of_step(known, &path, place),
         "workload" => of_workload(known, &path),
         "ctx" | "vars" => of_context(known, root, field),
         "steps" => of_steps(known, &path, place),
@@ -125,9 +127,12 @@ fn missing(known: &KnownNames<'_>, name: &NameUse, place: RenderPlace) -> Option
         }
         root if OUTPUTS.contains(&root) && place.moment == RenderMoment::StepEnd => {
             let step = known.step_at(place)?;
-            unknown_output(known, step.name.as_str(), field, &path[..1])
+            unknown_output(known, step.name.as_str(), &path, 1)
         }
-        root => of_step(known, root, field, place),
+        root if OUTPUTS.contains(&root) && place.moment == RenderMoment::TaskEnd => {
+            unknown_task_field(known.step_at(place)?.tasks.get(place.task?)?, &path, 1)
+        }
+        _ => of_step(known, &path, place),
     }
 }
 
@@ -351,8 +356,7 @@ fn of_steps(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option
         let (message, help) = never_ran(known, step, name, place);
         return Some(MissingName { message, help, depth: 2, certainty: Certainty::Certain });
     }
-    let field = path.get(2).copied().filter(|field| !METHODS.contains(field))?;
-    unknown_output(known, name, field, &path[..2])
+    unknown_output(known, name, path, 2)
 }
 
 fn of_item(known: &KnownNames<'_>, field: &str, place: RenderPlace) -> Option<MissingName> {
@@ -427,6 +431,12 @@ fn of_envelope(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Opt
         Some("meta") if path.len() > 2 => {
             fixed(path, 2, &["attempt", "duration_ms"], "`meta` has `attempt` and `duration_ms`")
         }
+        Some("data") => {
+            let task = known.step_at(place)?.tasks.get(place.task?)?;
+            // `data` is the whole output unless the output has a field of this name.
+            let is_whole = !task_fields(task)?.has("data");
+            is_whole.then(|| unknown_task_field(task, path, 2)).flatten()
+        }
         Some(_) | None => None,
     }
 }
@@ -459,69 +469,86 @@ fn fixed(path: &[&str], at: usize, fields: &[&str], about: &str) -> Option<Missi
     Some(MissingName { message, help: Some(help), depth: at + 1, certainty })
 }
 
-fn of_step(
-    known: &KnownNames<'_>,
-    root: &str,
-    field: &str,
-    place: RenderPlace,
-) -> Option<MissingName> {
+fn of_step(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option<MissingName> {
+    let (root, field) = (path[0], path[1]);
     let is_hidden = known.in_context(root)
         || known.step_at(place).is_some_and(|step| {
             step.repeat.as_ref().is_some_and(|repeat| repeat.iterator == root)
-                || step.tasks.iter().any(|task| task.label == root)
+                || (step.form == BodyForm::Pipeline
+                    && step.tasks.iter().any(|task| task.label == root))
         });
     if is_hidden {
         of_label(known, root, field, place)
     } else {
-        unknown_output(known, root, field, &[root])
+        unknown_output(known, root, path, 1)
     }
 }
 
-/// Returns a misspelt field of the output of an earlier task of the same pipeline.
+/// Returns a field that the output of an earlier task of the same pipeline never has.
 fn of_label(
     known: &KnownNames<'_>,
     label: &str,
     field: &str,
     place: RenderPlace,
 ) -> Option<MissingName> {
-    let step = known.step_at(place)?;
-    let task = step.tasks.iter().find(|task| task.label == label)?;
-    let fields = tool_fields(task.tool).filter(|_| !known.in_context(label))?;
-    if fields.contains(&field) {
+    let task = known.step_at(place)?.tasks.iter().find(|task| task.label == label)?;
+    if known.in_context(label) {
         return None;
     }
-    let near = nearest(field, fields.iter().copied())?;
-    Some(MissingName {
-        message: format!("the output of task `{label}` has no `{field}`"),
-        help: Some(format!("did you mean `{label}.{near}`?")),
-        depth: 2,
-        certainty: Certainty::Outside,
-    })
+    unknown_task_field(task, &[label, field], 1)
 }
 
-/// Returns a field that the output of a step never has. Workers of others may return more fields, so
-/// it is never certain. `parent` is the path of the output.
+/// Returns the segment at `at` of a path if the output of the task never has it. Workers of others may
+/// return more fields, so it is never certain.
+fn unknown_task_field(task: &Task, path: &[&str], at: usize) -> Option<MissingName> {
+    let field = path.get(at).copied().filter(|field| !METHODS.contains(field))?;
+    let fields = task_fields(task)?;
+    if fields.has(field) || field == "data" {
+        return None;
+    }
+    let message = format!("the output of task `{}` has no `{field}`", task.label);
+    Some(unknown_field(message, &fields.names, path, at))
+}
+
+fn unknown_field(message: String, fields: &[&str], path: &[&str], at: usize) -> MissingName {
+    const SHOWN_MAX: usize = 3;
+    let help = match nearest(path[at], fields.iter().copied()) {
+        Some(near) => format!("did you mean `{}.{near}`?", path[..at].join(".")),
+        None => {
+            let shown = fields.iter().take(SHOWN_MAX).copied().collect::<Vec<_>>().join(", ");
+            format!("it has {shown}")
+        }
+    };
+    MissingName { message, help: Some(help), depth: at + 1, certainty: Certainty::Outside }
+}
+
+/// Returns a field that the output of a step never has; `at` is the place of the field in the path.
 fn unknown_output(
     known: &KnownNames<'_>,
     step: &str,
-    field: &str,
-    parent: &[&str],
+    path: &[&str],
+    at: usize,
 ) -> Option<MissingName> {
-    let index = known.playbook.index_of(step)?;
-    let fields = output_fields(known.playbook.step(index));
-    if !fields.is_complete || fields.names.contains(&field) {
+    let step = known.playbook.step(known.playbook.index_of(step)?);
+    let field = path.get(at).copied().filter(|field| !METHODS.contains(field))?;
+    let is_pipeline = step.form == BodyForm::Pipeline && step.repeat.is_none();
+    let labelled = |name: &str| step.tasks.iter().find(|task| is_pipeline && task.label == name);
+    if let Some(task) = labelled(field) {
+        return unknown_task_field(task, path, at + 1);
+    }
+    let fields = output_fields(step);
+    if is_pipeline && field == "results" {
+        let label = path.get(at + 1).copied().filter(|label| !METHODS.contains(label))?;
+        if let Some(task) = labelled(label) {
+            return unknown_task_field(task, path, at + 2);
+        }
+        let labels: Vec<&str> = step.tasks.iter().map(|task| task.label.as_str()).collect();
+        let message = format!("step `{}` has no task `{label}`", step.name);
+        return fields.is_complete.then(|| unknown_field(message, &labels, path, at + 1));
+    }
+    if !fields.is_complete || fields.has(field) {
         return None;
     }
-    let help = match nearest(field, fields.names.iter().copied()) {
-        Some(near) => format!("did you mean `{}.{near}`?", parent.join(".")),
-        None => {
-            format!(
-                "it has {}",
-                fields.names.iter().take(3).copied().collect::<Vec<_>>().join(", ")
-            )
-        }
-    };
-    let message = format!("the output of step `{step}` has no `{field}`");
-    let (depth, certainty) = (parent.len() + 1, Certainty::Outside);
-    Some(MissingName { message, help: Some(help), depth, certainty })
+    let message = format!("the output of step `{}` has no `{field}`", step.name);
+    Some(unknown_field(message, &fields.names, path, at))
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use noetl_expr::Template;
 use serde_json::Value;
 
-use super::known_names::{KnownNames, METHODS, OUTPUTS, output_fields, tool_fields};
+use super::known_names::{KnownNames, METHODS, OUTPUTS};
+use super::outputs::{output_fields, task_fields};
 use super::uses::{RenderMoment, RenderPlace};
 use crate::inputs::{InputType, ObjectRule, ValueRule};
 use crate::playbook::{BodyForm, LoopSource, Step, StepIndex, Task};
@@ -74,7 +75,7 @@ pub(crate) fn fields_of<'p>(
     if let Some((task, rest)) = task_at(known, path, place)
         && rest == path.len()
     {
-        fields.extend(tool_fields(task.tool).unwrap_or_default());
+        fields.extend(task_fields(task).map(|fields| fields.names).unwrap_or_default());
     }
     fields.extend(workload_fields(known, path));
     fields

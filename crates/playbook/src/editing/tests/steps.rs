@@ -215,7 +215,7 @@ fn declared_shapes_are_completed() {
     check_template(at("start.t"), expect!["‹t› total _store data result results status"]);
     check_template(at("row."), expect!["‹› id"]);
     check_template(at("iter.row."), expect!["‹› id"]);
-    check_template(at("fetch."), expect!["‹› body headers status_code"]);
+    check_template(at("fetch."), expect!["‹› body data headers status_code"]);
 }
 
 /// Names stay known while another part of the document is wrong, or is not YAML.
