@@ -91,11 +91,12 @@ pub enum ComparisonSign {
 /// A side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
+    /// A text, number, boolean or none; a list of these as a JSON array.
     Literal(Value),
     /// A name with its fixed attributes.
     Path(Vec<String>),
-    /// The number of elements of a value: `x | length`.
-    Length,
+    /// The number of elements of a value: `x | length`, with the path of `x` if it is one.
+    Length(Option<Vec<String>>),
     Other,
 }
 

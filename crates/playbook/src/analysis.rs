@@ -10,6 +10,7 @@ mod flow;
 mod known_names;
 mod names;
 mod outputs;
+mod possible_values;
 mod shapes;
 mod uses;
 

@@ -229,13 +229,30 @@ impl<'t, 's> Guard<'t, 's> {
                 }
                 Some(_) | None => Operand::Other,
             },
-            (None, [.., bar, name])
+            (None, [base @ .., bar, name])
                 if bar.text == "|" && matches!(name.text, "length" | "count" | "len") =>
             {
-                Operand::Length
+                Operand::Length(self.path_of(base))
+            }
+            (None, [open, items @ .., close]) if open.text == "[" && close.text == "]" => {
+                literals(items).map_or(Operand::Other, Operand::Literal)
+            }
+            // One value in parentheses is no list.
+            (None, [open, items @ .., close])
+                if open.text == "(" && close.text == ")" && items.len() != 1 =>
+            {
+                literals(items).map_or(Operand::Other, Operand::Literal)
             }
             (None, _) => Operand::Other,
         }
+    }
+
+    /// Returns the path that the tokens are, if they are one.
+    fn path_of(&self, tokens: &[TagToken<'_>]) -> Option<Vec<String>> {
+        let (first, last) = (tokens.first()?, tokens.last()?);
+        let place = first.start..last.start + last.text.len();
+        let used = self.mentions.facts.names.iter().rev().find(|used| used.range == place);
+        used.map(|used| used.path.clone())
     }
 
     fn note_comparison(
@@ -384,6 +401,19 @@ fn literal(token: TagToken<'_>) -> Option<Value> {
         (TagTokenKind::Name, "none" | "None") => Some(Value::Null),
         (TagTokenKind::Text | TagTokenKind::Name | TagTokenKind::Sign, _) => None,
     }
+}
+
+/// Returns the list of literals between brackets; `None` if there is anything else.
+fn literals(tokens: &[TagToken<'_>]) -> Option<Value> {
+    let mut items = Vec::new();
+    for (place, token) in tokens.iter().enumerate() {
+        match (place % 2, token.text) {
+            (0, _) => items.push(literal(*token)?),
+            (_, ",") => {}
+            (_, _) => return None,
+        }
+    }
+    Some(Value::Array(items))
 }
 
 /// Returns the number of arguments in parentheses; `None` if one of them unpacks a list.

@@ -121,18 +121,20 @@ fn filters_have_their_arguments() {
 #[test]
 fn comparisons_have_their_operands() {
     check(
-        "{{ a.b == 'x' and 1 < -2 and c | length > 0 and d + 1 in e }}",
+        "{{ a.b == 'x' and 1 < -2 and c.f | length > 0 and d + 1 in e and a in ['x', 2,] }}",
         TemplateForm::Braces,
         expect![[r#"
         a.b `a.b`
-        c|length `c`
+        c.f|length `c.f`
         d `d`
         e `e`
+        a `a`
         length(Some(0)) 
         Path(["a", "b"]) Equal Literal(String("x")) `a.b == 'x'`
         Literal(Number(1)) Less Literal(Number(-2.0)) `1 < -2`
-        Length Greater Literal(Number(0)) `c | length > 0`
+        Length(Some(["c", "f"])) Greater Literal(Number(0)) `c.f | length > 0`
         Other In Path(["e"]) `d + 1 in e`
+        Path(["a"]) In Literal(Array [String("x"), Number(2)]) `a in ['x', 2,]`
     "#]],
     );
 }

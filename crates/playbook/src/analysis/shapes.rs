@@ -87,10 +87,32 @@ fn workload_fields<'p>(known: &KnownNames<'p>, path: &[&str]) -> Vec<&'p str> {
         ["workload" | "ctx", rest @ ..] => rest,
         rest => rest,
     };
-    let Some((first, rest)) = rest.split_first() else { return Vec::new() };
-    let value = known.playbook.workload.get(*first);
-    let value = rest.iter().try_fold(value, |value, key| Some(value?.get(*key))).flatten();
+    let value = default_at(known, rest);
     value.and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key.as_str()).collect()
+}
+
+/// Returns the value of the workload at a path without its namespace.
+fn default_at<'p>(known: &KnownNames<'p>, path: &[&str]) -> Option<&'p Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(known.playbook.workload.get(*first)?, |value, key| value.get(*key))
+}
+
+/// Returns the value of the workload that a path leads to, unless a `set` or a declared input may give
+/// another one.
+pub(super) fn default_of<'p>(
+    known: &KnownNames<'p>,
+    path: &[&str],
+    place: RenderPlace,
+) -> Option<&'p Value> {
+    let rest = match path {
+        ["workload", rest @ ..] => rest,
+        ["ctx" | "vars", name, ..] if !known.is_set(name) => &path[1..],
+        [name, ..] if is_plain_input(known, name, place) => path,
+        [..] => return None,
+    };
+    let declared = known.playbook.inputs.as_ref();
+    let is_declared = declared.and_then(|inputs| inputs.find(rest.first()?)).is_some();
+    if is_declared { None } else { default_at(known, rest) }
 }
 
 /// Returns the shape that a path begins with, and the number of segments that name it.

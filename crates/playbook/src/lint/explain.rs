@@ -82,7 +82,7 @@ pub const RULES: &[RuleDoc] = &[
     ),
     rule(
         DiagnosticCode::ConstantComparison, Severity::Warning,
-        "Both sides are fixed, or one side can never have the value of the other: a word that `event.name`, `output.status` or an error's `kind` does not have, a choice or type that a declared input does not have, a number below its least value.",
+        "Both sides are fixed, or one side can never have the value of the other: a word that `event.name`, `output.status` or an error's `kind` does not have, a choice or type that a declared input does not have, a number outside of its limits, a type that the default of the workload does not have.",
         "when: \"{{ event.name == 'step.faild' }}\"", "when: \"{{ event.name == 'step.failed' }}\"",
     ),
     rule(
