@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::filters::{Arity, arity_of};
+use crate::filters::fault_of;
 use crate::syntax;
 use crate::{MissingValues, ParseError};
 
@@ -58,13 +58,22 @@ impl Absence {
 }
 
 /// A call of a filter.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FilterUse {
     pub name: String,
     /// The byte range of the filter's name.
     pub range: Range<usize>,
-    /// The number of arguments, positional and named; `None` if a list of arguments is unpacked.
-    pub arguments: Option<usize>,
+    /// The arguments; `None` if a list of arguments is unpacked.
+    pub arguments: Option<Vec<FilterArgument>>,
+}
+
+/// An argument of a filter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FilterArgument {
+    /// The name, if the argument is given by name.
+    pub keyword: Option<String>,
+    /// The value, if it is a literal.
+    pub literal: Option<Value>,
 }
 
 /// A comparison of two operands.
@@ -140,22 +149,10 @@ impl TemplateFacts {
 }
 
 impl FilterUse {
-    /// Returns the fault of a call with too few or too many arguments.
+    /// Returns the fault of a call that fails whatever its values are: the number of its arguments, an
+    /// unknown name, a literal of the wrong type.
     pub fn fault(&self) -> Option<String> {
-        let given = self.arguments?;
-        let Arity { min, max } = arity_of(&self.name)?;
-        if (min..=max).contains(&given) {
-            return None;
-        }
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let wanted = match (min, max) {
-            (0, 0) => "no arguments".to_owned(),
-            (min, max) if min == max => format!("{min} argument{}", plural(min)),
-            (min, usize::MAX) => format!("at least {min} argument{}", plural(min)),
-            (0, max) => format!("at most {max} argument{}", plural(max)),
-            (min, max) => format!("{min} to {max} arguments"),
-        };
-        Some(format!("the filter `{}` takes {wanted}, this call has {given}", self.name))
+        fault_of(&self.name, self.arguments.as_deref()?)
     }
 }
 

@@ -5,38 +5,23 @@
 
 pub(crate) mod list;
 mod number;
+mod parameters;
 pub(crate) mod text;
 mod walk;
 
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
 
+pub(crate) use parameters::fault_of;
+
 use crate::bounds::{spend_new_text, spend_text};
 use crate::print::{to_line, to_lines, to_text};
 use crate::value::from_json;
 
-/// The numbers of arguments that a filter accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arity {
-    pub(crate) min: usize,
-    pub(crate) max: usize,
-}
-
-/// The maximum of a filter that accepts any number of arguments.
-const MANY: usize = usize::MAX;
-
 macro_rules! filters {
-    ($($name:literal ($min:expr, $max:expr) => $function:path,)*) => {
+    ($($name:literal => $function:path,)*) => {
         /// The filters that a template can use.
         pub(crate) const NAMES: &[&str] = &[$($name),*];
-
-        /// Returns the numbers of arguments that a filter accepts besides the value itself.
-        pub(crate) fn arity_of(name: &str) -> Option<Arity> {
-            match name {
-                $($name => Some(Arity { min: $min, max: $max }),)*
-                _ => None,
-            }
-        }
 
         /// Registers the filters in an environment.
         pub(crate) fn add_to(environment: &mut Environment<'static>) {
@@ -46,66 +31,66 @@ macro_rules! filters {
 }
 
 filters! {
-    "abs" (0, 0) => filters::abs,
-    "attr" (1, 2) => get,
-    "b64decode" (0, 0) => text::b64decode,
-    "b64encode" (0, 0) => text::b64encode,
-    "batch" (1, 2) => list::batch,
-    "bool" (0, 0) => filters::bool,
-    "capitalize" (0, 0) => text::capitalize,
-    "center" (0, 1) => text::center,
-    "chain" (0, MANY) => list::chain,
-    "count" (0, 0) => list::length,
-    "d" (0, 2) => default,
-    "default" (0, 2) => default,
-    "dictsort" (0, 3) => walk::dictsort,
-    "e" (0, 0) => text::escape,
-    "escape" (0, 0) => text::escape,
-    "first" (0, 0) => list::first,
-    "float" (0, 1) => number::float,
-    "format" (0, MANY) => text::format,
-    "fromjson" (0, 0) => fromjson,
-    "get" (1, 2) => get,
-    "groupby" (1, 3) => walk::groupby,
-    "indent" (0, 3) => text::indent,
-    "int" (0, 2) => number::int,
-    "items" (0, 0) => list::items,
-    "join" (0, 2) => text::join,
-    "keys" (0, 0) => list::keys,
-    "last" (0, 0) => list::last,
-    "len" (0, 0) => list::length,
-    "length" (0, 0) => list::length,
-    "lines" (0, 0) => text::lines,
-    "list" (0, 0) => list::list,
-    "lower" (0, 0) => text::lower,
-    "map" (1, MANY) => walk::map,
-    "max" (0, MANY) => walk::max,
-    "min" (0, MANY) => walk::min,
-    "pprint" (0, 0) => text::string,
-    "reject" (0, MANY) => walk::reject,
-    "rejectattr" (1, MANY) => walk::rejectattr,
-    "replace" (2, 2) => text::replace,
-    "reverse" (0, 0) => list::reverse,
-    "round" (0, 1) => filters::round,
-    "safe" (0, 0) => same,
-    "select" (0, MANY) => walk::select,
-    "selectattr" (1, MANY) => walk::selectattr,
-    "shell_quote" (0, 0) => text::shell_quote,
-    "slice" (1, 2) => list::slice,
-    "sort" (0, 3) => walk::sort,
-    "split" (0, 2) => text::split,
-    "string" (0, 0) => text::string,
-    "sum" (0, 2) => number::sum,
-    "title" (0, 0) => text::title,
-    "tojson" (0, 1) => tojson,
-    "trim" (0, 1) => text::trim,
-    "truncate" (0, 4) => text::truncate,
-    "unique" (0, 2) => walk::unique,
-    "upper" (0, 0) => text::upper,
-    "urlencode" (0, 0) => text::urlencode,
-    "values" (0, 0) => list::values,
-    "wordcount" (0, 0) => text::wordcount,
-    "zip" (0, MANY) => list::zip,
+    "abs" => filters::abs,
+    "attr" => get,
+    "b64decode" => text::b64decode,
+    "b64encode" => text::b64encode,
+    "batch" => list::batch,
+    "bool" => filters::bool,
+    "capitalize" => text::capitalize,
+    "center" => text::center,
+    "chain" => list::chain,
+    "count" => list::length,
+    "d" => default,
+    "default" => default,
+    "dictsort" => walk::dictsort,
+    "e" => text::escape,
+    "escape" => text::escape,
+    "first" => list::first,
+    "float" => number::float,
+    "format" => text::format,
+    "fromjson" => fromjson,
+    "get" => get,
+    "groupby" => walk::groupby,
+    "indent" => text::indent,
+    "int" => number::int,
+    "items" => list::items,
+    "join" => text::join,
+    "keys" => list::keys,
+    "last" => list::last,
+    "len" => list::length,
+    "length" => list::length,
+    "lines" => text::lines,
+    "list" => list::list,
+    "lower" => text::lower,
+    "map" => walk::map,
+    "max" => walk::max,
+    "min" => walk::min,
+    "pprint" => text::string,
+    "reject" => walk::reject,
+    "rejectattr" => walk::rejectattr,
+    "replace" => text::replace,
+    "reverse" => list::reverse,
+    "round" => filters::round,
+    "safe" => same,
+    "select" => walk::select,
+    "selectattr" => walk::selectattr,
+    "shell_quote" => text::shell_quote,
+    "slice" => list::slice,
+    "sort" => walk::sort,
+    "split" => text::split,
+    "string" => text::string,
+    "sum" => number::sum,
+    "title" => text::title,
+    "tojson" => tojson,
+    "trim" => text::trim,
+    "truncate" => text::truncate,
+    "unique" => walk::unique,
+    "upper" => text::upper,
+    "urlencode" => text::urlencode,
+    "values" => list::values,
+    "wordcount" => text::wordcount,
+    "zip" => list::zip,
 }
 
 /// Returns the value, or `other` if the value is missing; with `true`, also if it is empty, zero or

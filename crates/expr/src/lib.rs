@@ -32,8 +32,8 @@ use thiserror::Error;
 pub use crate::budget::Budget;
 pub use crate::condition::Condition;
 pub use crate::facts::{
-    Absence, ComparisonSign, FilterUse, NameUse, Operand, TemplateComparison, TemplateFacts,
-    TemplateForm,
+    Absence, ComparisonSign, FilterArgument, FilterUse, NameUse, Operand, TemplateComparison,
+    TemplateFacts, TemplateForm,
 };
 pub use crate::template::Template;
 pub use crate::tool_template::{CommandFacts, CommandVariables, RenderedTool, ToolTemplate};

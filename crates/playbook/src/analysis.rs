@@ -8,7 +8,9 @@
 mod comparisons;
 mod flow;
 mod known_names;
+mod loops;
 mod names;
+mod notices;
 mod outputs;
 mod possible_values;
 mod shapes;
@@ -34,12 +36,22 @@ pub enum AnalysisLevel {
     Full,
 }
 
+/// Adds the findings about the templates of a valid notification.
+pub(crate) fn analyse_notices(uses: &TemplateUses, findings: &mut Findings) {
+    let was_mild = findings.is_mild;
+    findings.is_mild = was_mild || uses.level == AnalysisLevel::Warn;
+    notices::check(uses, findings);
+    findings.is_mild = was_mild;
+}
+
 /// Adds the findings about a valid playbook.
 pub(crate) fn analyse(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
     let was_mild = findings.is_mild;
     findings.is_mild = was_mild || uses.level == AnalysisLevel::Warn;
     names::check(playbook, uses, findings);
+    notices::check(uses, findings);
     comparisons::check(playbook, uses, findings);
     flow::check(playbook, uses, findings);
+    loops::check(playbook, uses, findings);
     findings.is_mild = was_mild;
 }

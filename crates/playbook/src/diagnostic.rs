@@ -58,7 +58,7 @@ codes! {
     BadCharacter = "bad-character", "The document holds a character that text does not have.";
     BadKey = "bad-key", "A key is not a plain word.";
     BadCode = "bad-code", "Code of a tool has a syntax error.";
-    BadLoop = "bad-loop", "A loop has nothing to loop over.";
+    BadLoop = "bad-loop", "A loop has nothing to loop over, or not what was meant.";
     BadSql = "bad-sql", "A statement of a database tool cannot be read.";
     BadTemplate = "bad-template", "A template or condition does not parse.";
     BadValue = "bad-value", "A value cannot be what its place asks for.";
@@ -69,7 +69,7 @@ codes! {
     DuplicateKey = "duplicate-key", "A map has the same key twice.";
     DuplicateLabel = "duplicate-label", "Two tasks of one step have the same label.";
     DuplicateStep = "duplicate-step", "Two steps have the same name.";
-    FilterArguments = "filter-arguments", "A filter is called with too few or too many arguments.";
+    FilterArguments = "filter-arguments", "A filter is called with arguments that it does not take.";
     ForeignSource = "foreign-source", "A source of messages that nothing here pulls from.";
     ForeignTool = "foreign-tool", "A tool of the language that is not built in.";
     IgnoredKey = "ignored-key", "A key is known from older playbooks but has no effect.";

@@ -10,7 +10,9 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::environment::{TESTS, known_filter, known_test, nearest};
-use crate::facts::{Absence, ComparisonSign, FilterUse, Operand, TemplateComparison};
+use crate::facts::{
+    Absence, ComparisonSign, FilterArgument, FilterUse, Operand, TemplateComparison,
+};
 use crate::filters;
 use crate::syntax::lexer::{Tag, TagToken, TagTokenKind};
 use crate::syntax::mentions::Mentions;
@@ -221,29 +223,12 @@ impl<'t, 's> Guard<'t, 's> {
                 });
                 Operand::Path(std::iter::once(path.root.clone()).chain(steps).collect())
             }
-            (None, [only]) => literal(*only).map_or(Operand::Other, Operand::Literal),
-            (None, [sign, only]) if sign.text == "-" => match literal(*only) {
-                Some(Value::Number(number)) => {
-                    let negative = number.as_f64().map(|it| Value::from(-it));
-                    negative.map_or(Operand::Other, Operand::Literal)
-                }
-                Some(_) | None => Operand::Other,
-            },
             (None, [base @ .., bar, name])
                 if bar.text == "|" && matches!(name.text, "length" | "count" | "len") =>
             {
                 Operand::Length(self.path_of(base))
             }
-            (None, [open, items @ .., close]) if open.text == "[" && close.text == "]" => {
-                literals(items).map_or(Operand::Other, Operand::Literal)
-            }
-            // One value in parentheses is no list.
-            (None, [open, items @ .., close])
-                if open.text == "(" && close.text == ")" && items.len() != 1 =>
-            {
-                literals(items).map_or(Operand::Other, Operand::Literal)
-            }
-            (None, _) => Operand::Other,
+            (None, tokens) => literal_of(tokens).map_or(Operand::Other, Operand::Literal),
         }
     }
 
@@ -362,7 +347,7 @@ impl<'t, 's> Guard<'t, 's> {
         self.mentions.facts.filters.push(FilterUse {
             name: name.text.to_owned(),
             range: name.start..name.start + name.text.len(),
-            arguments: argument_count(&self.tokens[begin..self.at]),
+            arguments: arguments_of(&self.tokens[begin..self.at]),
         });
         Ok(format!("{base}|{}{arguments}", name.text))
     }
@@ -403,6 +388,23 @@ fn literal(token: TagToken<'_>) -> Option<Value> {
     }
 }
 
+/// Returns the value of an expression that is a literal or a list of them.
+fn literal_of(tokens: &[TagToken<'_>]) -> Option<Value> {
+    match tokens {
+        [only] => literal(*only),
+        [sign, only] if sign.text == "-" => match literal(*only) {
+            Some(Value::Number(number)) => number.as_f64().map(|it| Value::from(-it)),
+            Some(_) | None => None,
+        },
+        [open, items @ .., close] if open.text == "[" && close.text == "]" => literals(items),
+        // One value in parentheses is no list.
+        [open, items @ .., close] if open.text == "(" && close.text == ")" && items.len() != 1 => {
+            literals(items)
+        }
+        _ => None,
+    }
+}
+
 /// Returns the list of literals between brackets; `None` if there is anything else.
 fn literals(tokens: &[TagToken<'_>]) -> Option<Value> {
     let mut items = Vec::new();
@@ -416,27 +418,39 @@ fn literals(tokens: &[TagToken<'_>]) -> Option<Value> {
     Some(Value::Array(items))
 }
 
-/// Returns the number of arguments in parentheses; `None` if one of them unpacks a list.
-fn argument_count(tokens: &[TagToken<'_>]) -> Option<usize> {
-    let (mut depth, mut commas, mut is_empty) = (0_usize, 0_usize, true);
-    for (at, token) in tokens.iter().enumerate() {
-        if token.kind == TagTokenKind::Text {
-            is_empty = false;
-            continue;
+/// Returns the arguments in parentheses; `None` if one of them unpacks a list.
+fn arguments_of(tokens: &[TagToken<'_>]) -> Option<Vec<FilterArgument>> {
+    let is_sign = |token: &TagToken<'_>, signs: &[&str]| {
+        token.kind == TagTokenKind::Sign && signs.contains(&token.text)
+    };
+    let [_, inside @ .., _] = tokens else { return Some(Vec::new()) };
+    let mut depth = 0_usize;
+    let parts = inside.split(|token| {
+        if is_sign(token, &["(", "[", "{"]) {
+            depth += 1;
+        } else if is_sign(token, &[")", "]", "}"]) {
+            depth = depth.saturating_sub(1);
         }
-        match token.text {
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" | "}" => depth = depth.saturating_sub(1),
-            "," if depth == 1 => {
-                let is_last = tokens.get(at + 1).is_some_and(|next| next.text == ")");
-                commas += usize::from(!is_last || at + 2 < tokens.len());
+        depth == 0 && is_sign(token, &[","])
+    });
+    // A comma after the last argument is followed by nothing.
+    let parts = parts.filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            if is_sign(&part[0], &["*", "**"]) {
+                return None;
             }
-            "*" | "**" if depth == 1 && matches!(tokens[at - 1].text, "(" | ",") => return None,
-            _ => {}
-        }
-        is_empty &= at == 0 || at + 1 == tokens.len();
-    }
-    Some(if is_empty { 0 } else { commas + 1 })
+            let (keyword, value) = match part {
+                [name, sign, value @ ..]
+                    if name.kind == TagTokenKind::Name && is_sign(sign, &["="]) =>
+                {
+                    (Some(name.text.to_owned()), value)
+                }
+                value => (None, value),
+            };
+            Some(FilterArgument { keyword, literal: literal_of(value) })
+        })
+        .collect()
 }
 
 /// The tests that traverse the whole value they are applied to.

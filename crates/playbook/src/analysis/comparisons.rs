@@ -6,26 +6,39 @@ use serde_json::Value;
 use super::TemplateUses;
 use super::known_names::KnownNames;
 use super::possible_values::{Mismatch, PossibleValues};
-use super::uses::{RenderMoment, RenderPlace};
+use super::uses::{RenderMoment, TemplateUse};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::playbook::Playbook;
 
 /// Adds the findings about comparisons.
 pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
     let known = KnownNames::of(playbook);
-    for used in &uses.list {
-        if used.place.moment == RenderMoment::Notice {
-            continue;
-        }
-        for comparison in &used.facts.comparisons {
-            let Some((message, help)) = fault(comparison, used.place, &known) else { continue };
-            let span = used.span(comparison.range.clone(), &findings.source);
-            let finding = Finding::warning(DiagnosticCode::ConstantComparison, &span, message);
-            let suggestion = help
-                .as_deref()
-                .and_then(|help| corrected(help, &findings.source.text[span.clone()]));
-            findings.add(finding.help_if(help).suggest(suggestion));
-        }
+    for used in uses.list.iter().filter(|used| used.place.moment != RenderMoment::Notice) {
+        let possible = |side: &Operand| match side {
+            Operand::Path(path) => PossibleValues::of_path(path, used.place, &known),
+            Operand::Length(path) => {
+                Some(PossibleValues::of_length(path.as_deref(), used.place, &known))
+            }
+            Operand::Literal(_) | Operand::Other => None,
+        };
+        check_use(used, &possible, findings);
+    }
+}
+
+/// Adds the findings about the comparisons of one template; `possible` returns the values that a side can
+/// have.
+pub(super) fn check_use(
+    used: &TemplateUse,
+    possible: &dyn Fn(&Operand) -> Option<PossibleValues>,
+    findings: &mut Findings,
+) {
+    for comparison in &used.facts.comparisons {
+        let Some((message, help)) = fault(comparison, possible) else { continue };
+        let span = used.span(comparison.range.clone(), &findings.source);
+        let finding = Finding::warning(DiagnosticCode::ConstantComparison, &span, message);
+        let suggestion =
+            help.as_deref().and_then(|help| corrected(help, &findings.source.text[span.clone()]));
+        findings.add(finding.help_if(help).suggest(suggestion));
     }
 }
 
@@ -45,15 +58,9 @@ type Fault = (String, Option<String>);
 
 fn fault(
     comparison: &TemplateComparison,
-    place: RenderPlace,
-    known: &KnownNames<'_>,
+    possible: &dyn Fn(&Operand) -> Option<PossibleValues>,
 ) -> Option<Fault> {
     let TemplateComparison { left, sign, right, .. } = comparison;
-    let possible = |side: &Operand| match side {
-        Operand::Path(path) => PossibleValues::of_path(path, place, known),
-        Operand::Length(path) => Some(PossibleValues::of_length(path.as_deref(), place, known)),
-        Operand::Literal(_) | Operand::Other => None,
-    };
     match (left, right) {
         (Operand::Literal(left), Operand::Literal(right)) => {
             let result = compared(left, *sign, right)?;

@@ -1,4 +1,4 @@
-//! Finds steps that are never entered, and loops that have nothing to loop over.
+//! Finds steps that are never entered.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,24 +7,12 @@ use noetl_expr::{Condition, VariableSource};
 use serde_json::Value;
 
 use super::TemplateUses;
-use super::known_names::KnownNames;
-use super::shapes::{PathEnd, ShapeOrigin, end_of, path_in};
-use super::uses::{RenderMoment, RenderPlace};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
-use crate::inputs::InputType;
 use crate::playbook::{Playbook, RouterMode, Step, StepIndex};
-use crate::yaml::{Yaml, YamlNode};
 
-/// Adds the findings about steps and loops.
+/// Adds the findings about steps.
 pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
     never_entered(playbook, &uses.step_names, findings);
-    let known = KnownNames::of(playbook);
-    for (step, items) in &uses.loops {
-        let place = RenderPlace { step: Some(*step), task: None, moment: RenderMoment::StepEntry };
-        if let Some(finding) = loop_fault(items, &known, place) {
-            findings.add(finding);
-        }
-    }
 }
 
 /// A scope without variables.
@@ -87,42 +75,5 @@ fn never_entered(playbook: &Playbook, names: &[Range<usize>], findings: &mut Fin
         if let Some(span) = names.get(index) {
             findings.add(Finding::warning(DiagnosticCode::NeverEntered, span, message));
         }
-    }
-}
-
-/// Returns the finding about items that a loop cannot use.
-fn loop_fault(items: &YamlNode, known: &KnownNames<'_>, place: RenderPlace) -> Option<Finding> {
-    let code = DiagnosticCode::BadLoop;
-    let step = known.step_at(place)?.name.as_str();
-    match &items.yaml {
-        Yaml::Number(number) => {
-            let is_count = number.as_u64().is_some()
-                || number.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0);
-            let message = format!("a loop cannot count to {number}");
-            let finding = Finding::error(code, &items.span, message);
-            (!is_count).then(|| finding.help("write a whole number of at least 0, or a list"))
-        }
-        Yaml::List(list) if list.is_empty() => {
-            let message = format!("the loop of step `{step}` has no items");
-            Some(Finding::warning(code, &items.span, message))
-        }
-        Yaml::Text { text, .. } => {
-            let path = path_in(text)?;
-            let segments: Vec<&str> = path.split('.').collect();
-            if let Some(PathEnd::Rule(rule, origin)) = end_of(known, &segments, place) {
-                let message = format!("`{path}` is declared as boolean, which a loop cannot use");
-                let finding = match origin {
-                    ShapeOrigin::Input => Finding::error,
-                    ShapeOrigin::Output => Finding::warning,
-                };
-                let is_truth = rule.kind == InputType::Boolean;
-                return is_truth.then(|| finding(code, &items.span, message));
-            }
-            let name = path.strip_prefix("workload.")?;
-            let is_truth = known.playbook.workload.get(name).is_some_and(Value::is_boolean);
-            let message = format!("`workload.{name}` is a boolean, which a loop cannot use");
-            is_truth.then(|| Finding::warning(code, &items.span, message))
-        }
-        Yaml::Null | Yaml::Bool(_) | Yaml::List(_) | Yaml::Map(_) => None,
     }
 }

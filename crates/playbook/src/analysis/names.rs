@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::TemplateUses;
 use super::known_names::{ERROR_FIELDS, KnownNames, METHODS, OUTPUTS};
 use super::outputs::{output_fields, task_fields};
-use super::shapes::{PathEnd, ShapeOrigin, end_of};
+use super::shapes::{PathEnd, ShapeOrigin, default_of, end_of};
 use super::uses::{RenderMoment, RenderPlace, TemplateUse};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::playbook::{BodyForm, Playbook, StepIndex, Task};
@@ -41,18 +41,8 @@ enum Certainty {
 pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
     let known = KnownNames::of(playbook);
     let mut told: BTreeSet<(usize, usize)> = BTreeSet::new();
-    for used in &uses.list {
-        for filter in &used.facts.filters {
-            if let Some(fault) = filter.fault() {
-                let span = used.span(filter.range.clone(), &findings.source);
-                if told.insert((span.start, span.end)) {
-                    findings.add(Finding::error(DiagnosticCode::FilterArguments, &span, fault));
-                }
-            }
-        }
-        if used.place.moment == RenderMoment::Notice {
-            continue;
-        }
+    for used in uses.list.iter().filter(|used| used.place.moment != RenderMoment::Notice) {
+        filter_faults(used, &mut told, findings);
         let optional = optional_paths(used, playbook.missing);
         for name in &used.facts.names {
             if is_optional(&name.path, &optional) {
@@ -63,6 +53,21 @@ pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Fin
             if told.insert((span.start, span.end)) {
                 findings.add(missing.into_finding(&span));
             }
+        }
+    }
+}
+
+/// Adds the findings about calls of filters, each place once.
+pub(super) fn filter_faults(
+    used: &TemplateUse,
+    told: &mut BTreeSet<(usize, usize)>,
+    findings: &mut Findings,
+) {
+    for filter in &used.facts.filters {
+        let Some(fault) = filter.fault() else { continue };
+        let span = used.span(filter.range.clone(), &findings.source);
+        if told.insert((span.start, span.end)) {
+            findings.add(Finding::error(DiagnosticCode::FilterArguments, &span, fault));
         }
     }
 }
@@ -111,7 +116,7 @@ fn missing(known: &KnownNames<'_>, name: &NameUse, place: RenderPlace) -> Option
     match root {
         _ if shadowed => of_step(known, &path, place),
         "workload" => of_workload(known, &path),
-        "ctx" | "vars" => of_context(known, root, field),
+        "ctx" | "vars" => of_context(known, &path, place),
         "steps" => of_steps(known, &path, place),
         "iter" => of_item(known, field, place),
         "results" => of_results(known, field, place),
@@ -304,34 +309,36 @@ fn of_workload(known: &KnownNames<'_>, path: &[&str]) -> Option<MissingName> {
         };
         return Some(MissingName { message, help: Some(help), depth: 2, certainty });
     }
-    misspelt_key(known.playbook.workload.get(field)?, &path[2..], "workload", &path[1..])
+    misspelt_key(known.playbook.workload.get(field)?, path, 2)
 }
 
-/// Returns a key below a map of the workload that is nearly the name of another key; other keys may
-/// come with the values of a start.
-fn misspelt_key(
-    value: &Value,
-    rest: &[&str],
-    namespace: &str,
-    path: &[&str],
-) -> Option<MissingName> {
-    let (map, key) = (value.as_object()?, *rest.first()?);
-    if map.contains_key(key) || METHODS.contains(&key) {
-        return None;
+/// Returns a key below a value of the workload that is nearly the name of another key; other keys may
+/// come with the values of a start. `at` is the place of the first key in the path.
+fn misspelt_key(value: &Value, path: &[&str], at: usize) -> Option<MissingName> {
+    let mut value = value;
+    for (place, key) in path.iter().enumerate().skip(at) {
+        let map = value.as_object().filter(|_| !METHODS.contains(key))?;
+        match map.get(*key) {
+            Some(below) => value = below,
+            None => {
+                let near = nearest(key, map.keys().map(String::as_str))?;
+                let parent = path[..place].join(".");
+                return Some(MissingName {
+                    message: format!("`{parent}` has no `{key}`; only a start could give it"),
+                    help: Some(format!("did you mean `{parent}.{near}`?")),
+                    depth: place + 1,
+                    certainty: Certainty::Outside,
+                });
+            }
+        }
     }
-    let near = nearest(key, map.keys().map(String::as_str))?;
-    let parent = format!("{namespace}.{}", path[0]);
-    Some(MissingName {
-        message: format!("`{parent}` has no `{key}`; only a start could give it"),
-        help: Some(format!("did you mean `{parent}.{near}`?")),
-        depth: 3,
-        certainty: Certainty::Outside,
-    })
+    None
 }
 
-fn of_context(known: &KnownNames<'_>, root: &str, field: &str) -> Option<MissingName> {
+fn of_context(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option<MissingName> {
+    let (root, field) = (path[0], path[1]);
     if known.in_context(field) {
-        return None;
+        return misspelt_key(default_of(known, &path[..2], place)?, path, 2);
     }
     let certainty = if known.is_closed() { Certainty::Certain } else { Certainty::Outside };
     let help = match nearest(field, known.context_names()) {
@@ -471,6 +478,9 @@ fn fixed(path: &[&str], at: usize, fields: &[&str], about: &str) -> Option<Missi
 
 fn of_step(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option<MissingName> {
     let (root, field) = (path[0], path[1]);
+    if let Some(value) = default_of(known, &path[..1], place) {
+        return misspelt_key(value, path, 1);
+    }
     let is_hidden = known.in_context(root)
         || known.step_at(place).is_some_and(|step| {
             step.repeat.as_ref().is_some_and(|repeat| repeat.iterator == root)

@@ -58,10 +58,7 @@ impl PossibleValues {
     ) -> Option<Self> {
         let shown = format!("`{}`", path.join("."));
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let words = |words: &[&str]| {
-            let choices = words.iter().map(|word| Value::from(*word)).collect();
-            Some(Self { shown: shown.clone(), choices, ..Self::default() })
-        };
+        let words = |words: &[&str]| Some(Self::of_words(&path.join("."), words));
         let at_least =
             |min: f64| Some(Self { shown: shown.clone(), min: Some(min), ..Self::default() });
         match (place.moment, path.as_slice()) {
@@ -98,6 +95,12 @@ impl PossibleValues {
                 None => Self::of_default(default_of(known, path, place)?, shown),
             },
         }
+    }
+
+    /// Returns the values of a path that are some words.
+    pub(super) fn of_words(path: &str, words: &[&str]) -> Self {
+        let choices = words.iter().map(|word| Value::from(*word)).collect();
+        Self { shown: format!("`{path}`"), choices, ..Self::default() }
     }
 
     /// Returns the lengths that the value of a path can have.

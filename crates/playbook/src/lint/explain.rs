@@ -57,7 +57,7 @@ pub const RULES: &[RuleDoc] = &[
     ),
     rule(
         DiagnosticCode::BadLoop, Severity::Error,
-        "A loop runs over a list, a map, a whole number of at least 0 or a text; a boolean or a fraction has no items. A loop over an empty list is a warning: its step does nothing.",
+        "A loop runs over a list, a map, a whole number of at least 0 or a text; a boolean or a fraction has no items. It is a warning if the items are probably not the ones that were meant: an empty list, one text, a path without braces, the fields of a whole output.",
         "loop: {in: -1, iterator: i}", "loop: {in: 3, iterator: i}",
     ),
     rule(
@@ -112,7 +112,7 @@ pub const RULES: &[RuleDoc] = &[
     ),
     rule(
         DiagnosticCode::FilterArguments, Severity::Error,
-        "A filter fails when it is called with a number of arguments that it does not take.",
+        "A filter fails when it is called with a number of arguments that it does not take, with an argument that it does not know by this name, or with a literal of another type.",
         "{{ name | replace('a') }}", "{{ name | replace('a', 'b') }}",
     ),
     rule(

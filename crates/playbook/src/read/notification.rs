@@ -8,7 +8,7 @@ use super::DocumentReader;
 use super::foreign::ForeignTools;
 use super::secrets::SecretFields;
 use super::workbook::Workbook;
-use crate::analysis::{AnalysisLevel, TemplateUses};
+use crate::analysis::{AnalysisLevel, RenderMoment, TemplateUses, analyse_notices};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::notification::{
     HttpVerb, NOTICE_TARGETS_MAX, NoticeMatch, NoticeRules, NoticeTemplate, NotificationDocument,
@@ -30,6 +30,7 @@ const VERBS: &[(&str, HttpVerb)] = &[
 /// Returns the notification of a document; `None` if there is an error among the findings.
 pub(crate) fn read_notification(
     root: &YamlNode,
+    analysis: AnalysisLevel,
     findings: &mut Findings,
 ) -> Option<NotificationDocument> {
     let mut reader = DocumentReader {
@@ -40,10 +41,14 @@ pub(crate) fn read_notification(
         secrets: SecretFields::default(),
         bare_rule_sets: Vec::new(),
         missing: noetl_expr::MissingValues::Empty,
-        uses: TemplateUses::new(AnalysisLevel::Off),
+        uses: TemplateUses::new(analysis),
         secret_inputs: Vec::new(),
     };
-    let document = reader.notification(root);
+    let document = reader.at(RenderMoment::Notice, |reader| reader.notification(root));
+    let uses = reader.uses;
+    if analysis != AnalysisLevel::Off && !findings.has_errors() {
+        analyse_notices(&uses, findings);
+    }
     document.filter(|_| !findings.has_errors())
 }
 
