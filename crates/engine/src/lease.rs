@@ -290,7 +290,9 @@ fn render_request(
             .map_err(|error| ToolError::new(ErrorKind::Template, error.to_string()))
     };
     let input = match config.get("input") {
-        Some(input) => parsed(input)?.render_within(variables, budget).map_err(template_error)?,
+        Some(input) => parsed(input)?
+            .render_within(variables, budget)
+            .map_err(|error| template_error(error.below("input")))?,
         None => Value::Null,
     };
     let mut inner = variables.clone();

@@ -23,6 +23,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -75,8 +76,28 @@ pub struct ParseError {
 
 /// The error of a template that cannot be rendered with the given values.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{message}")]
 pub struct RenderError {
     /// A description of the error, with the template's source.
     pub message: String,
+    /// The place of the template in the value that holds it: `headers.x-id`, `rows[2].name`; empty if
+    /// the template is the whole value.
+    pub path: String,
+}
+
+impl RenderError {
+    /// Returns the error as one of a template below a key, or below an index in brackets.
+    #[must_use]
+    pub fn below(self, key: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        Self { path: format!("{key}{dot}{}", self.path), ..self }
+    }
+}
+
+impl fmt::Display for RenderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{}, key `{path}`", self.message),
+        }
+    }
 }

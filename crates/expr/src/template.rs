@@ -259,13 +259,19 @@ impl TemplatePart {
             Self::Fixed(json) => Ok(json.clone()),
             Self::Leaf(leaf) => leaf.render_or_keep(scope),
             Self::List(parts) => {
-                let items: Result<_, _> = parts.iter().map(|part| part.render(scope)).collect();
-                Ok(Json::Array(items?))
+                let items = parts.iter().enumerate().map(|(index, part)| {
+                    part.render(scope).map_err(|error| error.below(&format!("[{index}]")))
+                });
+                Ok(Json::Array(items.collect::<Result<_, _>>()?))
             }
             Self::Map(parts) => {
                 let mut members = Map::new();
                 for (key, part) in parts {
-                    members.insert(key.render(scope)?, part.render(scope)?);
+                    let below = |error: RenderError| error.below(key.source());
+                    members.insert(
+                        key.render(scope).map_err(below)?,
+                        part.render(scope).map_err(below)?,
+                    );
                 }
                 Ok(Json::Object(members))
             }
@@ -274,6 +280,14 @@ impl TemplatePart {
 }
 
 impl KeyPart {
+    /// The key as written.
+    fn source(&self) -> &str {
+        match self {
+            Self::Fixed(key) => key,
+            Self::Leaf(leaf) => &leaf.source,
+        }
+    }
+
     fn render(&self, scope: &RenderScope<'_>) -> Result<String, RenderError> {
         match self {
             Self::Fixed(key) => Ok(key.clone()),
@@ -458,7 +472,8 @@ impl Leaf {
         let mut shown = source.floor_char_boundary(SHOWN_MAX);
         shown = source[..shown].find('\n').unwrap_or(shown);
         let more = if shown < source.len() { "…" } else { "" };
-        RenderError { message: format!("{} in `{}{more}`", detail(error), &source[..shown]) }
+        let message = format!("{} in `{}{more}`", detail(error), &source[..shown]);
+        RenderError { message, path: String::new() }
     }
 }
 

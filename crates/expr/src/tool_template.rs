@@ -203,7 +203,7 @@ impl ToolTemplate {
     ) -> Result<Map<String, Value>, ToolError> {
         let mut input = Map::new();
         for (key, template) in &self.arguments {
-            match render(template).map_err(template_error)? {
+            match render(template).map_err(|error| template_error(error.below(key)))? {
                 Value::Object(rendered) => input.extend(rendered),
                 Value::Null => {}
                 other => {
@@ -382,7 +382,15 @@ mod tests {
     fn a_template_that_cannot_be_rendered_is_an_error_of_templates() {
         check(
             json!({ "url": "{{ 1 / 0 }}" }),
-            expect!["template: unable to calculate 1 / 0 in `{{ 1 / 0 }}`"],
+            expect!["template: unable to calculate 1 / 0 in `{{ 1 / 0 }}`, key `url`"],
+        );
+        check(
+            json!({ "json": { "rows": [1, { "a-b": "{{ 1 / 0 }}" }] } }),
+            expect!["template: unable to calculate 1 / 0 in `{{ 1 / 0 }}`, key `json.rows[1].a-b`"],
+        );
+        check(
+            json!({ "input": { "n": "{{ 1 / 0 }}" } }),
+            expect!["template: unable to calculate 1 / 0 in `{{ 1 / 0 }}`, key `input.n`"],
         );
         check(
             json!({ "args": "{{ _prev }}" }),

@@ -21,8 +21,9 @@ pub(crate) use outputs::tool_fields;
 pub(crate) use shapes::fields_of;
 pub(crate) use uses::{RenderMoment, RenderPlace, TemplateUses};
 
-use crate::diagnostic::Findings;
+use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::playbook::Playbook;
+use known_names::ORDERED_STEPS_MAX;
 
 /// The part of the static analysis that a parser reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,6 +49,14 @@ pub(crate) fn analyse_notices(uses: &TemplateUses, findings: &mut Findings) {
 pub(crate) fn analyse(playbook: &Playbook, uses: &TemplateUses, findings: &mut Findings) {
     let was_mild = findings.is_mild;
     findings.is_mild = was_mild || uses.level == AnalysisLevel::Warn;
+    uses.omission().into_iter().for_each(|finding| findings.add(finding));
+    if playbook.steps.len() > ORDERED_STEPS_MAX {
+        let span = uses.step_names.get(ORDERED_STEPS_MAX).cloned().unwrap_or_default();
+        let message = format!(
+            "the order of steps is not checked: a playbook is checked up to {ORDERED_STEPS_MAX} steps"
+        );
+        findings.add(Finding::warning(DiagnosticCode::Unchecked, &span, message));
+    }
     names::check(playbook, uses, findings);
     notices::check(uses, findings);
     comparisons::check(playbook, uses, findings);

@@ -88,6 +88,7 @@ codes! {
     Syntax = "syntax", "The document is not YAML.";
     TooDeep = "too-deep", "Lists and maps are nested too deeply.";
     TooLarge = "too-large", "The document, or what its aliases make of it, is too large.";
+    Unchecked = "unchecked", "A part of the document is beyond a limit of the checks.";
     UnknownField = "unknown-field", "A field is asked for that its secret does not have.";
     UnknownKey = "unknown-key", "A key that means nothing in its place.";
     UnknownLabel = "unknown-label", "A jump leads to a task that the step does not have.";
@@ -503,6 +504,11 @@ impl Findings {
         let span = start..self.source.floor(span.end).max(start);
         let position = self.source.position(start);
         let (line, column) = (position.line, position.column);
+        // A part that several places use, such as a task of the workbook, is read once for each.
+        let is_same = |it: &Diagnostic| it.code == code && it.span == span && it.message == message;
+        if self.list.iter().any(is_same) {
+            return;
+        }
         let meant =
             help.as_deref().and_then(meant).filter(|_| is_word(&self.source.text[span.clone()]));
         let suggestion = suggestion.or_else(|| meant.map(str::to_owned));

@@ -14,6 +14,7 @@ mod suppress;
 
 use std::rc::Rc;
 
+use code::CollectedCode;
 pub use code::{CodeFault, CodeLanguage, EmbeddedCode};
 pub use explain::{RULES, RuleDoc};
 pub use fix::{fixed, has_same_meaning};
@@ -55,18 +56,20 @@ impl LintedDocument {
         let text = String::from_utf8_lossy(source).into_owned();
         let mut findings = Findings::new(SourceText::new(name, text));
         let root = load(&mut findings);
-        let (mut code, mut faults) = (Vec::new(), Vec::new());
+        let (mut code, mut faults) = (CollectedCode::default(), Vec::new());
+        let mut sql_budget = sql::SqlBudget::default();
         if let Some(root) = root {
             for part in ["workflow", "workbook"].into_iter().filter_map(|key| root.get(key)) {
                 walk(part, &mut |node| {
                     code::collect(node, &findings.source, &mut code);
                     shell::check(node, &findings.source, &mut faults);
-                    sql::check(node, &findings.source, &mut faults);
+                    sql::check(node, &findings.source, &mut sql_budget, &mut faults);
                 });
             }
             secrets::check(&root, &findings.source, &mut faults);
         }
-        Self { problems, is_valid, code, faults }
+        faults.extend(code.omission());
+        Self { problems, is_valid, code: code.parts, faults }
     }
 
     /// The code of the document's tools.

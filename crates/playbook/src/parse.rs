@@ -133,7 +133,8 @@ pub fn parse_document_with(
                 read_schedule(root, &mut findings).map(OtherDocument::Schedule)
             }
             (Some(root), Some("Notification")) => {
-                read_notification(root, options.analysis, &mut findings).map(OtherDocument::Notification)
+                read_notification(root, options.analysis, &mut findings)
+                    .map(OtherDocument::Notification)
             }
             (_, _) => return parse_with(options, name, source).map(CheckedDocument::Playbook),
         };

@@ -163,6 +163,36 @@ impl YamlNode {
         }
     }
 
+    /// Returns the place of each line of this scalar's text, without the white space around it. A text
+    /// of more lines than can be searched for has the place of the whole scalar for each.
+    pub(crate) fn line_places(&self, source: &SourceText) -> Vec<Range<usize>> {
+        const SEARCHED_LINES_MAX: usize = 500;
+        let Yaml::Text { text, style } = &self.yaml else { return Vec::new() };
+        let lines: Vec<&str> = text.split('\n').collect();
+        let header = source.line(self.span.start);
+        let is_block = *style == ScalarStyle::Literal;
+        let mut at = 0;
+        let place = |(number, line): (usize, &&str)| {
+            let trimmed = line.trim();
+            let lead = line.len() - line.trim_start().len();
+            let part = at + lead..at + lead + trimmed.len();
+            at += line.len() + 1;
+            // The block begins on the line of its header or on the next one.
+            let written = [header, header + 1].into_iter().filter(|_| is_block).find_map(|first| {
+                let range = source.line_range(first + number);
+                let indent = source.text[range.clone()].strip_suffix(line)?.len();
+                let start = range.start + indent + lead;
+                (!trimmed.is_empty()).then(|| start..start + trimmed.len())
+            });
+            match written {
+                Some(place) => place,
+                None if lines.len() > SEARCHED_LINES_MAX || trimmed.is_empty() => self.span.clone(),
+                None => self.locate(part, source),
+            }
+        };
+        lines.iter().enumerate().map(place).collect()
+    }
+
     /// Locates a part of a literal block, whose lines all have the same indentation.
     fn locate_in_block(
         &self,

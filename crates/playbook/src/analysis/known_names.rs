@@ -12,7 +12,7 @@ use crate::playbook::{
 };
 
 /// Playbooks with more steps than this are not checked for the order of their steps.
-const ORDERED_STEPS_MAX: usize = 2_000;
+pub(super) const ORDERED_STEPS_MAX: usize = 2_000;
 
 /// The methods of a map, which may follow its name like keys.
 pub(super) const METHODS: [&str; 4] = ["get", "items", "keys", "values"];

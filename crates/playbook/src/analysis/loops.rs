@@ -97,7 +97,8 @@ fn plain_text(text: &str, known: &KnownNames<'_>, place: RenderPlace) -> Option<
     let first = text.split('.').next().unwrap_or(text);
     if is_path && !text.is_empty() && known.has(first, place) {
         let meant = format!("{{{{ {text} }}}}");
-        let fault = LoopFault::new(format!("the loop runs over the text `{text}`, not over its value"));
+        let fault =
+            LoopFault::new(format!("the loop runs over the text `{text}`, not over its value"));
         let fault = fault.help(format!("write `\"{meant}\"`"));
         return Some(LoopFault { suggestion: Some(format!("\"{meant}\"")), ..fault });
     }
@@ -122,9 +123,11 @@ fn declared(path: &str, rule: &ValueRule, origin: ShapeOrigin) -> Option<LoopFau
             let message = format!(
                 "`{path}` is declared as string: the loop runs over its parts between commas"
             );
-            Some(LoopFault::new(message).help(format!(
-                "declare it as `list`, or say it: `{{{{ {path} | split(',') }}}}`"
-            )))
+            Some(
+                LoopFault::new(message).help(format!(
+                    "declare it as `list`, or say it: `{{{{ {path} | split(',') }}}}`"
+                )),
+            )
         }
         InputType::List | InputType::Object | InputType::Any => None,
     }
@@ -140,16 +143,18 @@ fn of_default(path: &str, default: &Value) -> Option<LoopFault> {
             Some(LoopFault::new(format!("`{path}` is {number}, which a loop cannot count to")))
         }
         Value::String(text)
-            if !text.is_empty() && !text.contains("{{") && !text.contains("{%") && !has_parts(text) =>
+            if !text.is_empty()
+                && !text.contains("{{")
+                && !text.contains("{%")
+                && !has_parts(text) =>
         {
-            let message = format!("`{path}` is the text `{text}` by default: the loop has one item");
+            let message =
+                format!("`{path}` is the text `{text}` by default: the loop has one item");
             Some(LoopFault::new(message).help("write a list"))
         }
-        Value::Null
-        | Value::Number(_)
-        | Value::String(_)
-        | Value::Array(_)
-        | Value::Object(_) => None,
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
     }
 }
 

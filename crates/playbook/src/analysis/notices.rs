@@ -45,9 +45,8 @@ pub(crate) fn check(uses: &TemplateUses, findings: &mut Findings) {
             let end = name.ends.get(depth).copied().unwrap_or(name.range.end);
             let span = used.span(name.range.start..end, &findings.source);
             if told.insert((span.start, span.end)) {
-                findings.add(
-                    Finding::error(DiagnosticCode::UnknownName, &span, message).help_if(help),
-                );
+                findings
+                    .add(Finding::error(DiagnosticCode::UnknownName, &span, message).help_if(help));
             }
         }
         comparisons::check_use(used, &possible, findings);

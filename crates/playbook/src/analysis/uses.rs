@@ -5,6 +5,7 @@ use std::ops::Range;
 use noetl_expr::{TemplateFacts, TemplateForm};
 
 use super::AnalysisLevel;
+use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::playbook::StepIndex;
 use crate::source::SourceText;
 use crate::yaml::{Yaml, YamlNode};
@@ -69,18 +70,36 @@ pub(crate) struct TemplateUses {
     pub(crate) loops: Vec<(StepIndex, YamlNode)>,
     /// The place of each step's name.
     pub(crate) step_names: Vec<Range<usize>>,
+    /// The place of the first template beyond the limit.
+    omitted: Option<Range<usize>>,
 }
 
 impl TemplateUses {
     pub(crate) fn new(level: AnalysisLevel) -> Self {
         let place = RenderPlace { step: None, task: None, moment: RenderMoment::Start };
-        Self { level, place, list: Vec::new(), loops: Vec::new(), step_names: Vec::new() }
+        Self {
+            level,
+            place,
+            list: Vec::new(),
+            loops: Vec::new(),
+            step_names: Vec::new(),
+            omitted: None,
+        }
+    }
+
+    /// Returns a warning if the document has more templates than are analysed.
+    pub(super) fn omission(&self) -> Option<Finding> {
+        let span = self.omitted.as_ref()?;
+        let message = format!(
+            "the templates from here on are not checked: a document is checked up to {TEMPLATES_MAX} of them"
+        );
+        Some(Finding::warning(DiagnosticCode::Unchecked, span, message))
     }
 
     fn is_on(&self) -> bool {
         match self.level {
             AnalysisLevel::Off => false,
-            AnalysisLevel::Warn | AnalysisLevel::Full => self.list.len() < TEMPLATES_MAX,
+            AnalysisLevel::Warn | AnalysisLevel::Full => true,
         }
     }
 
@@ -92,8 +111,16 @@ impl TemplateUses {
         match &node.yaml {
             Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => {}
             Yaml::Text { text, .. } => {
+                if self.omitted.is_some() {
+                    return;
+                }
                 let Ok(facts) = TemplateFacts::of(text, form) else { return };
-                if facts != TemplateFacts::default() {
+                if facts == TemplateFacts::default() {
+                    return;
+                }
+                if self.list.len() == TEMPLATES_MAX {
+                    self.omitted.get_or_insert_with(|| node.span.clone());
+                } else {
                     self.list.push(TemplateUse { place: self.place, leaf: node.clone(), facts });
                 }
             }

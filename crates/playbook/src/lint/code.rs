@@ -50,8 +50,27 @@ impl EmbeddedCode {
     }
 }
 
+/// The code of a document.
+#[derive(Debug, Default)]
+pub(super) struct CollectedCode {
+    pub(super) parts: Vec<EmbeddedCode>,
+    /// The place of the first part beyond the limit, and the number of such parts.
+    omitted: Option<(Range<usize>, usize)>,
+}
+
+impl CollectedCode {
+    /// Returns a warning if there are more parts than are checked.
+    pub(super) fn omission(&self) -> Option<Finding> {
+        let (span, count) = self.omitted.as_ref()?;
+        let message = format!(
+            "{count} parts of code are not checked: a document is checked up to {CODE_PARTS_MAX} of them"
+        );
+        Some(Finding::warning(DiagnosticCode::Unchecked, span, message))
+    }
+}
+
 /// Adds the code of a tool.
-pub(super) fn collect(node: &YamlNode, source: &SourceText, found: &mut Vec<EmbeddedCode>) {
+pub(super) fn collect(node: &YamlNode, source: &SourceText, found: &mut CollectedCode) {
     let Some(kind) = node.get("kind").and_then(|kind| kind.text()) else { return };
     match kind {
         "python" => add(node, &["code"], CodeLanguage::Python, source, found),
@@ -72,7 +91,7 @@ fn add(
     keys: &[&str],
     language: CodeLanguage,
     source: &SourceText,
-    found: &mut Vec<EmbeddedCode>,
+    found: &mut CollectedCode,
 ) {
     for value in keys.iter().filter_map(|key| node.get(key)) {
         // A list under `command` is a program with its arguments, under `cmds` a list of commands.
@@ -83,17 +102,15 @@ fn add(
             Yaml::List(_) | Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Map(_) => vec![],
         };
         for part in parts {
-            let Some(text) = part.text().filter(|_| found.len() < CODE_PARTS_MAX) else { continue };
+            let Some(text) = part.text() else { continue };
             let Some(text) = without_templates(text, language) else { continue };
-            let mut at = 0;
-            let lines = text.split('\n').map(|line| {
-                let indent = line.len() - line.trim_start().len();
-                let range = at + indent..at + line.trim_end().len().max(indent);
-                at += line.len() + 1;
-                part.locate(range, source)
-            });
-            let lines = lines.collect();
-            found.push(EmbeddedCode { language, text, lines });
+            if found.parts.len() == CODE_PARTS_MAX {
+                let (_, count) = found.omitted.get_or_insert_with(|| (part.span.clone(), 0));
+                *count += 1;
+                continue;
+            }
+            let lines = part.line_places(source);
+            found.parts.push(EmbeddedCode { language, text, lines });
         }
     }
 }

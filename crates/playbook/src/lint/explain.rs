@@ -206,6 +206,11 @@ pub const RULES: &[RuleDoc] = &[
         "(a document of 4 MiB)", "(large data in a file or a table)",
     ),
     rule(
+        DiagnosticCode::Unchecked, Severity::Warning,
+        "The checks have limits, so that a document of any size is checked in bounded time: 20,000 templates, 1,000 parts of code, the order of 2,000 steps, 64 KiB of SQL in one place and 8 MiB of SQL to parse in all. What is beyond a limit is not checked.",
+        "query: (a script of 100 KiB)", "script: seed.sql",
+    ),
+    rule(
         DiagnosticCode::UnknownField, Severity::Error,
         "The entry of the playbook's own `keychain` has no such field.",
         "{{ keychain.api.tokn }}", "{{ keychain.api.token }}",

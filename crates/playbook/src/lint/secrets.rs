@@ -23,13 +23,24 @@ static SECRET_TEXTS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     [
         ("an access key of AWS", r"\b(AKIA|ASIA)[0-9A-Z]{16}\b"),
         ("a private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
-        ("a token of GitHub", r"\b(ghp|gho|ghs|ghu)_[A-Za-z0-9]{36}\b"),
+        (
+            "a token of GitHub",
+            r"\b((ghp|gho|ghs|ghu|ghr)_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{22,})\b",
+        ),
+        ("a token of GitLab", r"\bgl(pat|dt|ft|rt|cbt|ptt|soat)-[A-Za-z0-9_\-]{20,}"),
         ("a token of Slack", r"\bxox[abprs]-[A-Za-z0-9-]{10,}"),
         ("a key of Google", r"\bAIza[0-9A-Za-z_\-]{35}\b"),
         (
             "a JSON web token",
             r"\beyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}",
         ),
+        (
+            "a webhook of Slack",
+            r"hooks\.slack\.com/services/T[A-Za-z0-9]+/B[A-Za-z0-9]+/[A-Za-z0-9]{16,}",
+        ),
+        ("a secret key of Stripe", r"\b[rs]k_live_[A-Za-z0-9]{16,}\b"),
+        ("a bearer token", r"(?i)\bbearer +[A-Za-z0-9._~+/\-]{20,}=*"),
+        ("a password of basic authentication", r"\bBasic +[A-Za-z0-9+/]{16,}={0,2}(\s|$)"),
         ("a password in a URL", r"[a-z][a-z0-9+]*://[^/\s:@{]+:[^/\s@{]+@"),
     ]
     .into_iter()
@@ -50,9 +61,14 @@ pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Findi
     match &node.yaml {
         Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => {}
         Yaml::Text { text, .. } => {
+            let mut told: Vec<Range<usize>> = Vec::new();
             for (what, pattern) in SECRET_TEXTS.iter() {
-                if let Some(found) = pattern.find(text) {
-                    let span = node.locate(found.range(), source);
+                for found in pattern.find_iter(text).map(|found| found.range()) {
+                    if told.iter().any(|it| it.start < found.end && found.start < it.end) {
+                        continue;
+                    }
+                    told.push(found.clone());
+                    let span = node.locate(found, source);
                     faults.push(finding(&span, &format!("the document contains {what}")));
                 }
             }

@@ -20,6 +20,8 @@ const STATEMENT_KEYS: &[&str] =
     &["query", "command", "commands", "sql", "statement", "statements", "queries", "claim"];
 /// The longest text that is checked, in bytes.
 const SQL_BYTES_MAX: usize = 64 * 1024;
+/// The most bytes of one document that are parsed, those of repeated attempts included.
+const SQL_WORK_MAX: usize = 8 * 1024 * 1024;
 /// The most templates of one statement whose values are varied.
 const VARIED_TEMPLATES_MAX: usize = 3;
 /// The parts of a statement that a template may stand for, besides a name: a number, a text, a list in
@@ -38,8 +40,35 @@ const OTHERS: &[&str] = &[
     "TRUNCATE", "UNLISTEN", "UNPIVOT", "USE", "VACUUM",
 ];
 
-/// Adds a warning for each statement of a tool that the parser cannot read.
-pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Finding>) {
+/// The work that is left for the SQL of one document.
+#[derive(Debug)]
+pub(super) struct SqlBudget {
+    bytes: usize,
+}
+
+impl Default for SqlBudget {
+    fn default() -> Self {
+        Self { bytes: SQL_WORK_MAX }
+    }
+}
+
+impl SqlBudget {
+    /// Takes the work of one parse; false if it is not left.
+    fn take(&mut self, bytes: usize) -> bool {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// Adds a warning for each statement of a tool that the parser cannot read, and for a text that is not
+/// checked because of its size.
+pub(super) fn check(
+    node: &YamlNode,
+    source: &SourceText,
+    budget: &mut SqlBudget,
+    faults: &mut Vec<Finding>,
+) {
     let kind = node.get("kind").and_then(|kind| kind.text());
     let dialect: &dyn Dialect = match kind {
         Some("postgres") => &PostgreSqlDialect {},
@@ -49,11 +78,13 @@ pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Findi
     };
     for value in STATEMENT_KEYS.iter().filter_map(|key| node.get(key)) {
         match &value.yaml {
-            Yaml::Text { text, .. } => check_text(value, text, dialect, source, faults),
+            Yaml::Text { text, .. } => {
+                faults.extend(findings_of(value, text, dialect, source, budget))
+            }
             Yaml::List(items) => {
                 for item in items {
                     if let Some(text) = item.text() {
-                        check_text(item, text, dialect, source, faults);
+                        faults.extend(findings_of(item, text, dialect, source, budget));
                     }
                 }
             }
@@ -62,18 +93,28 @@ pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Findi
     }
 }
 
-fn check_text(
+fn findings_of(
     node: &YamlNode,
     text: &str,
     dialect: &dyn Dialect,
     source: &SourceText,
-    faults: &mut Vec<Finding>,
-) {
-    for SqlFault { at, message, help } in sql_faults(text, dialect) {
-        let span = node.locate(at, source);
-        let finding = Finding::warning(DiagnosticCode::BadSql, &span, message);
-        faults.push(finding.help(help));
+    budget: &mut SqlBudget,
+) -> Vec<Finding> {
+    if text.len() > SQL_BYTES_MAX {
+        let message = format!("SQL of more than {SQL_BYTES_MAX} bytes is not checked");
+        return vec![Finding::warning(DiagnosticCode::Unchecked, &node.span, message)];
     }
+    let Some(found) = sql_faults(text, dialect, budget) else {
+        let message = format!(
+            "this SQL is not checked: all SQL of a document may take {SQL_WORK_MAX} bytes of parsing"
+        );
+        return vec![Finding::warning(DiagnosticCode::Unchecked, &node.span, message)];
+    };
+    let finding = |SqlFault { at, message, help }| {
+        let span = node.locate(at, source);
+        Finding::warning(DiagnosticCode::BadSql, &span, message).help(help)
+    };
+    found.into_iter().map(finding).collect()
 }
 
 /// A statement that cannot be read.
@@ -97,22 +138,51 @@ impl SqlFault {
     }
 }
 
-/// Returns the faults of a text with statements; none if it depends on statements of a template.
-fn sql_faults(text: &str, dialect: &dyn Dialect) -> Vec<SqlFault> {
-    if text.len() > SQL_BYTES_MAX || text.contains("{%") {
-        return Vec::new();
+/// Returns the faults of a text with statements, none if it depends on statements of a template; `None`
+/// if the budget does not suffice.
+fn sql_faults(text: &str, dialect: &dyn Dialect, budget: &mut SqlBudget) -> Option<Vec<SqlFault>> {
+    if text.contains("{%") {
+        return Some(Vec::new());
     }
-    let Some(templates) = templates_of(text) else { return Vec::new() };
+    let Some(templates) = templates_of(text) else { return Some(Vec::new()) };
+    if !budget.take(text.len()) {
+        return None;
+    }
     let plain = with_stand_ins(&without_format_parameters(text), &templates, &[]);
+    let places = TextPlaces::of(&plain);
     let tokens = match Tokenizer::new(dialect, &plain).tokenize_with_location() {
         Ok(tokens) => tokens,
         Err(error) => {
-            let at = offset_of(&plain, error.location);
-            return vec![SqlFault::new(word_at(&plain, at), &error.message)];
+            let at = places.offset(error.location);
+            return Some(vec![SqlFault::new(word_at(&plain, at), &error.message)]);
         }
     };
-    let statements = tokens.split(|it| it.token == Token::SemiColon);
-    statements.filter_map(|tokens| statement_fault(&plain, tokens, &templates, dialect)).collect()
+    let text = SqlText { plain: &plain, places: &places, templates: &templates, dialect };
+    let mut faults = Vec::new();
+    for tokens in tokens.split(|it| it.token == Token::SemiColon) {
+        match text.statement_fault(tokens, budget) {
+            Checked::Fine => {}
+            Checked::Fault(fault) => faults.push(fault),
+            Checked::NotLeft => return None,
+        }
+    }
+    Some(faults)
+}
+
+/// The result of checking one statement.
+enum Checked {
+    Fine,
+    Fault(SqlFault),
+    /// The budget does not suffice.
+    NotLeft,
+}
+
+/// A text with statements, in which every template is replaced.
+struct SqlText<'t> {
+    plain: &'t str,
+    places: &'t TextPlaces,
+    templates: &'t [Range<usize>],
+    dialect: &'t dyn Dialect,
 }
 
 /// Returns the places of the expressions of templates; `None` if one is not closed.
@@ -176,101 +246,132 @@ fn with_stand_ins(text: &str, templates: &[Range<usize>], others: &[(usize, &str
     plain
 }
 
-fn statement_fault(
-    plain: &str,
-    tokens: &[TokenWithSpan],
-    templates: &[Range<usize>],
-    dialect: &dyn Dialect,
-) -> Option<SqlFault> {
-    let mut words = tokens.iter().filter(|it| !matches!(it.token, Token::Whitespace(_)));
-    let first = words.next()?;
-    let Token::Word(word) = &first.token else { return None };
-    let start = offset_of(plain, first.span.start);
-    let is_template = templates.iter().any(|it| it.contains(&start));
-    let keyword = word.value.to_uppercase();
-    if is_template || OTHERS.contains(&keyword.as_str()) {
-        return None;
+impl SqlText<'_> {
+    fn statement_fault(&self, tokens: &[TokenWithSpan], budget: &mut SqlBudget) -> Checked {
+        let mut words = tokens.iter().filter(|it| !matches!(it.token, Token::Whitespace(_)));
+        let Some(first) = words.next() else { return Checked::Fine };
+        let Token::Word(word) = &first.token else { return Checked::Fine };
+        let start = self.places.offset(first.span.start);
+        let is_template = self.templates.iter().any(|it| it.contains(&start));
+        let keyword = word.value.to_uppercase();
+        if is_template || OTHERS.contains(&keyword.as_str()) {
+            return Checked::Fine;
+        }
+        if !PARSED.contains(&keyword.as_str()) {
+            let near = nearest(&keyword, PARSED.iter().chain(OTHERS).copied());
+            let Some(near) = near else { return Checked::Fine };
+            let at = start..start + word.value.len();
+            let fault = SqlFault::new(at, &format!("`{}` begins no statement", word.value));
+            return Checked::Fault(SqlFault { help: format!("did you mean `{near}`?"), ..fault });
+        }
+        match parse(tokens.to_vec(), self.dialect) {
+            Ok(()) => Checked::Fine,
+            Err(error) => self.parse_fault(&error, tokens, budget),
+        }
     }
-    if !PARSED.contains(&keyword.as_str()) {
-        let near = nearest(&keyword, PARSED.iter().chain(OTHERS).copied())?;
-        let at = start..start + word.value.len();
-        let fault = SqlFault::new(at, &format!("`{}` begins no statement", word.value));
-        return Some(SqlFault { help: format!("did you mean `{near}`?"), ..fault });
-    }
-    let error = parse(tokens.to_vec(), dialect).err()?;
-    let start_of = |token: &TokenWithSpan| offset_of(plain, token.span.start);
-    let last = tokens.iter().rfind(|it| !matches!(it.token, Token::Whitespace(_)))?;
-    let range = start_of(tokens.first()?)..offset_of(plain, tokens.last()?.span.end);
-    let (at, why) = place_of(&error, plain, &word_at(plain, start_of(last)))?;
-    let open: Vec<usize> = open_templates(plain, tokens, templates, &range);
-    let is_before = open.first().is_none_or(|first| at.end <= templates[*first].start);
-    if !is_before && can_be_read(&plain[range.clone()], range.start, templates, &open, dialect) {
-        return None;
-    }
-    Some(SqlFault::new(at, &why))
-}
 
-/// Returns the templates of a statement that are not inside of texts and comments.
-fn open_templates(
-    plain: &str,
-    tokens: &[TokenWithSpan],
-    templates: &[Range<usize>],
-    statement: &Range<usize>,
-) -> Vec<usize> {
-    let is_closed = |template: &Range<usize>| {
-        tokens.iter().any(|it| {
-            let is_text = match &it.token {
-                Token::SingleQuotedString(_)
-                | Token::DollarQuotedString(_)
-                | Token::EscapedStringLiteral(_)
-                | Token::NationalStringLiteral(_)
-                | Token::Whitespace(
-                    Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_),
-                ) => true,
-                Token::Word(word) => word.quote_style.is_some(),
-                _ => false,
-            };
-            let place = offset_of(plain, it.span.start)..offset_of(plain, it.span.end);
-            is_text && place.start < template.start && template.end <= place.end
-        })
-    };
-    let inside = templates.iter().enumerate().filter(|(_, template)| {
-        statement.start <= template.start && template.end <= statement.end && !is_closed(template)
-    });
-    inside.map(|(index, _)| index).collect()
-}
-
-/// True if a statement can be read for some choice of what its open templates stand for, or if there
-/// are too many of them to try.
-fn can_be_read(
-    statement: &str,
-    start: usize,
-    templates: &[Range<usize>],
-    open: &[usize],
-    dialect: &dyn Dialect,
-) -> bool {
-    if open.len() > VARIED_TEMPLATES_MAX {
-        return true;
+    /// Returns the fault of a statement that the parser cannot read as it is.
+    fn parse_fault(
+        &self,
+        error: &ParserError,
+        tokens: &[TokenWithSpan],
+        budget: &mut SqlBudget,
+    ) -> Checked {
+        let start_of = |token: &TokenWithSpan| self.places.offset(token.span.start);
+        let last = tokens.iter().rfind(|it| !matches!(it.token, Token::Whitespace(_)));
+        let (Some(first), Some(last), Some(end)) = (tokens.first(), last, tokens.last()) else {
+            return Checked::Fine;
+        };
+        let range = start_of(first)..self.places.offset(end.span.end);
+        let end = word_at(self.plain, start_of(last));
+        let Some((at, why)) = place_of(error, self.plain, self.places, &end) else {
+            return Checked::Fine;
+        };
+        let open = self.open_templates(tokens, &range);
+        let is_before = open.first().is_none_or(|first| at.end <= self.templates[*first].start);
+        if is_before {
+            return Checked::Fault(SqlFault::new(at, &why));
+        }
+        match self.can_be_read(&range, &open, budget) {
+            Some(true) => Checked::Fine,
+            Some(false) => Checked::Fault(SqlFault::new(at, &why)),
+            None => Checked::NotLeft,
+        }
     }
-    let places: Vec<Range<usize>> = open
-        .iter()
-        .map(|index| templates[*index].start - start..templates[*index].end - start)
-        .collect();
-    let choices = STAND_INS.len() + 1;
-    (1..choices.pow(u32::try_from(open.len()).unwrap_or(u32::MAX))).any(|number| {
-        let chosen = (0..open.len()).scan(number, |rest, index| {
-            let choice = *rest % choices;
-            *rest /= choices;
-            Some((index, choice))
-        });
-        let others: Vec<(usize, &str)> = chosen
-            .filter_map(|(index, choice)| Some((index, *STAND_INS.get(choice.checked_sub(1)?)?)))
-            .filter(|(index, stand_in)| stand_in.len() <= places[*index].len())
+
+    /// Returns the templates of a statement that are not inside of texts and comments.
+    fn open_templates(&self, tokens: &[TokenWithSpan], statement: &Range<usize>) -> Vec<usize> {
+        let is_text = |token: &Token| match token {
+            Token::SingleQuotedString(_)
+            | Token::DollarQuotedString(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::NationalStringLiteral(_)
+            | Token::Whitespace(
+                Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_),
+            ) => true,
+            Token::Word(word) => word.quote_style.is_some(),
+            _ => false,
+        };
+        // The texts are in the order of the statement, so the one around a place is the last before it.
+        let texts: Vec<Range<usize>> = tokens
+            .iter()
+            .filter(|it| is_text(&it.token))
+            .map(|it| self.places.offset(it.span.start)..self.places.offset(it.span.end))
             .collect();
-        let text = with_stand_ins(statement, &places, &others);
-        let tokens = Tokenizer::new(dialect, &text).tokenize_with_location();
-        tokens.is_ok_and(|tokens| parse(tokens, dialect).is_ok())
-    })
+        let is_closed = |template: &Range<usize>| {
+            let before = texts.partition_point(|text| text.start < template.start);
+            let text = before.checked_sub(1).and_then(|at| texts.get(at));
+            text.is_some_and(|text| template.end <= text.end)
+        };
+        let inside = self.templates.iter().enumerate().filter(|(_, template)| {
+            statement.start <= template.start
+                && template.end <= statement.end
+                && !is_closed(template)
+        });
+        inside.map(|(index, _)| index).collect()
+    }
+
+    /// True if a statement can be read for some choice of what its open templates stand for, or if there
+    /// are too many of them to try; `None` if the budget does not suffice.
+    fn can_be_read(
+        &self,
+        statement: &Range<usize>,
+        open: &[usize],
+        budget: &mut SqlBudget,
+    ) -> Option<bool> {
+        if open.len() > VARIED_TEMPLATES_MAX {
+            return Some(true);
+        }
+        let text = &self.plain[statement.clone()];
+        let places: Vec<Range<usize>> = open
+            .iter()
+            .map(|index| &self.templates[*index])
+            .map(|template| template.start - statement.start..template.end - statement.start)
+            .collect();
+        let choices = STAND_INS.len() + 1;
+        for number in 1..choices.pow(u32::try_from(open.len()).unwrap_or(u32::MAX)) {
+            if !budget.take(text.len()) {
+                return None;
+            }
+            let chosen = (0..open.len()).scan(number, |rest, index| {
+                let choice = *rest % choices;
+                *rest /= choices;
+                Some((index, choice))
+            });
+            let others: Vec<(usize, &str)> = chosen
+                .filter_map(|(index, choice)| {
+                    Some((index, *STAND_INS.get(choice.checked_sub(1)?)?))
+                })
+                .filter(|(index, stand_in)| stand_in.len() <= places[*index].len())
+                .collect();
+            let varied = with_stand_ins(text, &places, &others);
+            let tokens = Tokenizer::new(self.dialect, &varied).tokenize_with_location();
+            if tokens.is_ok_and(|tokens| parse(tokens, self.dialect).is_ok()) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
 }
 
 /// Removes what the databases read and the parser does not know: `FOR NO KEY UPDATE` and `FOR KEY SHARE`
@@ -332,6 +433,7 @@ fn sentence(message: &str) -> String {
 fn place_of(
     error: &ParserError,
     plain: &str,
+    places: &TextPlaces,
     end: &Range<usize>,
 ) -> Option<(Range<usize>, String)> {
     let message = match error {
@@ -343,7 +445,7 @@ fn place_of(
     };
     let (line, column) = place.split_once(", Column: ")?;
     let location = Location { line: line.parse().ok()?, column: column.trim().parse().ok()? };
-    let at = word_at(plain, offset_of(plain, location));
+    let at = word_at(plain, places.offset(location));
     // The place is that of the next token if the parser has stepped over the one that it names.
     let named = why.rsplit_once("found: ").map_or("", |(_, found)| found);
     let is_other = !matches!(named, "" | "EOF") && !plain[at.clone()].starts_with(named);
@@ -361,16 +463,34 @@ fn word_at(text: &str, at: usize) -> Range<usize> {
     at..at + end.max(one)
 }
 
-/// Returns the byte offset of a line and a column, both counted from 1, the column in characters. The
-/// end of the text has no location of its own.
-fn offset_of(text: &str, location: Location) -> usize {
-    let Some(line) = location.line.checked_sub(1) else { return text.trim_end().len() };
-    let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
-    let line = usize::try_from(line).unwrap_or(usize::MAX);
-    let Some(start) = starts.into_iter().nth(line) else { return text.len() };
-    let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
-    let place = text[start..].char_indices().nth(column).map(|(at, _)| start + at);
-    place.unwrap_or(text.len())
+/// The byte offsets of the characters of a text, by line and column.
+struct TextPlaces {
+    /// The offset of each character, then the length of the text.
+    characters: Vec<usize>,
+    /// The index in `characters` of the first character of each line.
+    lines: Vec<usize>,
+    /// The length of the text without the white space at its end.
+    trimmed: usize,
+}
+
+impl TextPlaces {
+    fn of(text: &str) -> Self {
+        let mut lines = vec![0];
+        let breaks = text.chars().enumerate().filter(|(_, it)| *it == '\n');
+        lines.extend(breaks.map(|(index, _)| index + 1));
+        let characters = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        Self { characters, lines, trimmed: text.trim_end().len() }
+    }
+
+    /// Returns the offset of a line and a column, both counted from 1, the column in characters. The end
+    /// of the text has no location of its own.
+    fn offset(&self, location: Location) -> usize {
+        let Some(line) = location.line.checked_sub(1) else { return self.trimmed };
+        let line = usize::try_from(line).ok().and_then(|line| self.lines.get(line));
+        let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let place = line.and_then(|line| self.characters.get(line.saturating_add(column)));
+        place.or(self.characters.last()).copied().unwrap_or(0)
+    }
 }
 
 #[cfg(test)]
@@ -381,7 +501,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<String> = sql_faults(text, &PostgreSqlDialect {})
+        let found: Vec<String> = sql_faults(text, &PostgreSqlDialect {}, &mut SqlBudget::default())
+            .unwrap()
             .into_iter()
             .map(|it| {
                 format!("`{}` {}", &text[it.at], it.message.rsplit(": ").next().unwrap_or(""))
@@ -426,6 +547,22 @@ mod tests {
         }
     }
 
+    /// A long statement with an error and many templates in texts takes no more than its length.
+    #[test]
+    fn long_statements_are_checked_within_a_budget() {
+        let columns = "'{{ a }}', ".repeat(4_000);
+        let text = format!("SELECT {columns} 1 FORM b c d");
+        assert!(text.len() < SQL_BYTES_MAX);
+        let mut budget = SqlBudget::default();
+        let faults = sql_faults(&text, &PostgreSqlDialect {}, &mut budget).unwrap();
+        assert_eq!(faults.len(), 1);
+        assert_eq!(budget.bytes, SQL_WORK_MAX - text.len());
+        let varied =
+            format!("SELECT {} {{{{ a }}}} {{{{ b }}}} {{{{ c }}}} FORM b c", "1, ".repeat(20_000));
+        assert_eq!(sql_faults(&varied, &PostgreSqlDialect {}, &mut budget), None);
+        assert_eq!(sql_faults("SELECT 1", &PostgreSqlDialect {}, &mut budget), None);
+    }
+
     /// The statements of the stores, which their tests prepare with both databases.
     #[test]
     fn statements_that_work_have_no_findings() {
@@ -441,7 +578,7 @@ mod tests {
                     continue;
                 }
                 let text = std::fs::read_to_string(&file).expect("a readable file");
-                for fault in sql_faults(&text, dialect) {
+                for fault in sql_faults(&text, dialect, &mut SqlBudget::default()).unwrap() {
                     found += &format!("{}: {fault:?}\n", file.display());
                 }
                 count += 1;

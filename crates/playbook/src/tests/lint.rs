@@ -166,3 +166,39 @@ fn fixes_change_no_meaning() {
     let left = parse_document("t.yaml", changed.as_bytes()).unwrap().into_warnings();
     assert!(left.is_empty(), "{left}");
 }
+
+#[test]
+fn parts_beyond_a_limit_are_told() {
+    let unchecked = |workflow: &str| {
+        let problems = LintedDocument::new("t.yaml", document(workflow).as_bytes()).finish();
+        let told = problems.diagnostics().iter().map(|it| format!("{}: {}", it.code, it.message));
+        told.collect::<Vec<_>>().join("\n")
+    };
+    let commands = "          - echo a\n".repeat(1_002);
+    let shell = format!("  - step: start\n    tool:\n      kind: shell\n      cmds:\n{commands}");
+    assert_eq!(
+        unchecked(&shell),
+        "unchecked: 2 parts of code are not checked: a document is checked up to 1000 of them"
+    );
+    let rows = "        SELECT 1;\n".repeat(7_000);
+    let sql = format!("  - step: start\n    tool:\n      kind: sqlite\n      query: |\n{rows}");
+    assert_eq!(unchecked(&sql), "unchecked: SQL of more than 65536 bytes is not checked");
+    let items = "          - \"{{ path }}\"\n".repeat(20_001);
+    let noop = format!("  - step: start\n    tool:\n      kind: noop\n      result:\n{items}");
+    assert_eq!(
+        unchecked(&noop),
+        "unchecked: the templates from here on are not checked: a document is checked up to 20000 of them"
+    );
+}
+
+/// The lines of a block are located in one pass over it.
+#[test]
+fn every_line_of_a_long_block_has_its_place() {
+    let code: String = (0..30_000).map(|line| format!("        x{line} = {line}\n")).collect();
+    let yaml =
+        document(&format!("  - step: start\n    tool:\n      kind: python\n      code: |\n{code}"));
+    let mut linted = LintedDocument::new("t.yaml", yaml.as_bytes());
+    linted.add_fault(0, &CodeFault { line: 29_990, message: "no".to_owned() });
+    let problems = linted.finish();
+    assert_eq!(&yaml[problems.diagnostics()[0].span.clone()], "x29989 = 29989");
+}
