@@ -91,16 +91,13 @@ impl Event {
     pub fn work_change(&self) -> Option<WorkChange<'_>> {
         let held = |command: CommandId, by| WorkChange::CommandHeld { command, by };
         let ended = |command: CommandId, end| WorkChange::CommandEnded { command, end };
+        let step_ended = |run: RunId, end| WorkChange::StepEnded { run, end };
         Some(match self {
             Event::StepEntered { run, step, from } => {
                 WorkChange::StepEntered { run: *run, step, from }
             }
-            Event::StepCompleted { run, .. } => {
-                WorkChange::StepEnded { run: *run, end: WorkEnd::Completed }
-            }
-            Event::StepFailed { run, .. } => {
-                WorkChange::StepEnded { run: *run, end: WorkEnd::Failed }
-            }
+            Event::StepCompleted { run, .. } => step_ended(*run, WorkEnd::Completed),
+            Event::StepFailed { run, .. } => step_ended(*run, WorkEnd::Failed),
             Event::CommandIssued { command, task, step, .. } => {
                 WorkChange::CommandIssued { command: *command, task: *task, step }
             }

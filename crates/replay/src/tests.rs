@@ -318,7 +318,7 @@ fn waiting() -> Vec<Recorded> {
     let pass =
         |story: &mut Story, seconds| story.now = story.now.after(Duration::from_secs(seconds));
     pass(&mut story, 5);
-    let limit = LimitName::new("crm").unwrap();
+    let limit: LimitName = "crm".parse().expect("a name");
     story.tell(&Input::SlotGranted { command: Some(CommandId(0)), limit }).unwrap();
     pass(&mut story, 1);
     story.claim(CommandId(0), 1, "w").unwrap();
@@ -327,8 +327,9 @@ fn waiting() -> Vec<Recorded> {
     pass(&mut story, 20);
     let decision = ApprovalDecision {
         command: CommandId(1),
-        verdict: Verdict::Approve,
+        verdict: Verdict::Approved,
         actor: None,
+        actor_stated: false,
         comment: None,
         values: Map::new(),
     };

@@ -65,6 +65,8 @@ fn slots(log: &[Recorded], maxima: &mut BTreeMap<LimitName, u32>) -> Vec<HeldSlo
                 WorkChange::StepEntered { .. }
                 | WorkChange::StepEnded { .. }
                 | WorkChange::CommandIssued { .. }
+                | WorkChange::SlotRequested { .. }
+                | WorkChange::SlotGranted { .. }
                 | WorkChange::CommandHeld { .. }
                 | WorkChange::ItemEnded { .. }
                 | WorkChange::RetryDelayed { .. }

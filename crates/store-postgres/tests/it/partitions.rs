@@ -103,10 +103,11 @@ async fn events_stored_before_their_partition_existed_move_into_it() {
 
 /// Deletes an ended execution, its references to payloads, and nothing else yet.
 async fn erase(store: &PgStore, execution: ExecutionId) -> EraseAnswer {
-    let summary = store.summary(execution).await.unwrap().expect("it is stored");
+    let summary =
+        store.summary(execution).await.expect("the database answers").expect("it is stored");
     let tombstone = Tombstone::of(&summary, day(APRIL), None);
-    let answer = store.erase(execution, &tombstone).await.unwrap();
-    while store.erase_payloads(100).await.unwrap() > 0 {}
+    let answer = store.erase(execution, &tombstone).await.expect("the database answers");
+    while store.erase_payloads(100).await.expect("the database answers") > 0 {}
     answer
 }
 

@@ -92,6 +92,7 @@ async fn check(query: &str, expected: Expect) {
 }
 
 #[tokio::test(start_paused = true)]
+#[allow(clippy::too_many_lines, reason = "the text of a whole page")]
 async fn a_failed_execution_opens_at_its_failure() {
     check(
         "",

@@ -121,6 +121,8 @@ impl Failures {
             }
             WorkChange::StepEnded { run: _, end: WorkEnd::Failed | WorkEnd::Cancelled }
             | WorkChange::StepEntered { .. }
+            | WorkChange::SlotRequested { .. }
+            | WorkChange::SlotGranted { .. }
             | WorkChange::CommandHeld { .. }
             | WorkChange::RetryDelayed { .. }
             | WorkChange::TimerEnded { .. }
