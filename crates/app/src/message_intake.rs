@@ -18,8 +18,8 @@ use noetl_control::{
     StartRequest, SubmitError, SubscriptionError,
 };
 use noetl_engine::{
-    BadMessage, MessageRequest, MessageSignal, MessageTarget, SignedPart, message_request,
-    order_key, posted_start_key, start_key,
+    BadMessage, MESSAGE_KEYS, MessageRequest, MessageSignal, MessageTarget, SignedPart,
+    message_request, order_key, posted_start_key, start_key,
 };
 use noetl_model::{
     Arrival, CatalogId, ExecutionId, MessageOutcome, SubscriptionState, Timestamp, WorkerId,
@@ -278,6 +278,7 @@ impl Intake {
         let mut request = StartRequest::new(choice, requested.payload);
         request.admission = Admission::Internal;
         request.input.labels = requested.labels;
+        request.input.added = MESSAGE_KEYS;
         if let Some(pool) = requested.pool {
             request.input.pool =
                 pool_of(&pool).map_err(|error| IntakeFault::Message(error.to_string()))?;
@@ -389,6 +390,7 @@ impl App {
         let choice = PlaybookChoice::Path { path: playbook, version: None };
         let mut request = StartRequest::new(choice, requested.payload);
         request.input.labels = requested.labels;
+        request.input.added = MESSAGE_KEYS;
         if let Some(pool) = requested.pool {
             request.input.pool = pool_of(&pool)?;
         }

@@ -203,7 +203,9 @@ fn meta(event: &Event) -> Map<String, Value> {
         Event::ApprovalDecided { verdict, actor, actor_stated, comment, timed_out, .. } => json!({
             "decision": verdict, "actor": actor, "actor_stated": actor_stated, "comment": comment, "timed_out": timed_out,
         }),
-        Event::SignalReceived { name, sender, .. } => json!({ "signal": name, "sender": sender }),
+        Event::SignalReceived { name, sender, actor, .. } => {
+            json!({ "signal": name, "sender": sender, "actor": actor })
+        }
         Event::ExecutionPaused { actor, reason, .. }
         | Event::ExecutionResumed { actor, reason } => {
             json!({ "actor": actor, "reason": reason })

@@ -55,15 +55,23 @@ pub fn start_workload(
     input: &StartInput,
 ) -> Result<Map<String, Value>, InputProblems> {
     let mut given = input.payload.clone();
-    // A playbook need not declare the value that the schedule adds.
-    let added = match &input.origin {
-        Origin::Schedule { .. } => given.remove(SCHEDULE_KEY),
+    // A playbook need not declare the values that the schedule or the subscription adds.
+    let by_schedule: &[&str] = match &input.origin {
+        Origin::Schedule { .. } => &[SCHEDULE_KEY],
         Origin::Request | Origin::Parent { .. } | Origin::Linked { .. } | Origin::Rerun { .. } => {
-            None
+            &[]
         }
     };
+    let undeclared =
+        |name: &&&str| playbook.inputs.as_ref().is_some_and(|inputs| inputs.find(name).is_none());
+    let by_message = input.added.iter().filter(undeclared);
+    let added: Vec<(String, Value)> = by_schedule
+        .iter()
+        .chain(by_message)
+        .filter_map(|name| given.remove(*name).map(|value| ((*name).to_owned(), value)))
+        .collect();
     let mut workload = checked_workload(playbook, playbook.workload.clone(), &given)?;
-    workload.extend(added.map(|added| (SCHEDULE_KEY.to_owned(), added)));
+    workload.extend(added);
     Ok(workload)
 }
 

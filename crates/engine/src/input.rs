@@ -37,6 +37,8 @@ pub struct StartInput {
     /// The labels of the request.
     pub labels: Labels,
     pub actor: Option<Actor>,
+    /// Names of values in the payload that the way of starting adds: the playbook need not declare them.
+    pub added: &'static [&'static str],
 }
 
 impl StartInput {
@@ -56,6 +58,7 @@ impl StartInput {
             inherited,
             labels,
             actor: None,
+            added: &[],
         }
     }
 }

@@ -32,8 +32,8 @@ mod wait;
 
 pub use approval::{APPROVAL_INDEX_KEY, form_of};
 pub use arrival::{
-    BadMessage, IDEMPOTENCY_KEY_MAX, MessageRequest, MessageSignal, MessageTarget, SignedPart,
-    message_request, order_key, posted_start_key, start_key,
+    BadMessage, IDEMPOTENCY_KEY_MAX, MESSAGE_KEYS, MessageRequest, MessageSignal, MessageTarget,
+    SignedPart, message_request, order_key, posted_start_key, start_key,
 };
 pub use audit::{Auditor, EventName, LogFault};
 pub use collect::{CollectedItems, ItemOutput, LoopCollector, LoopEnd, LoopOutput, LoopWriter};

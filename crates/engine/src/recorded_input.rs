@@ -57,6 +57,7 @@ impl StartInput {
             inherited: Labels::default(),
             labels: labels.clone(),
             actor: actor.clone(),
+            added: &[],
         })
     }
 }

@@ -119,6 +119,7 @@ impl Story {
             inherited: Labels::default(),
             labels: options.labels,
             actor: options.actor,
+            added: &[],
         };
         let notices = Arc::new(options.notices);
         let loaded = Loaded { notices: Some(Arc::clone(&notices)), ..Loaded::default() };

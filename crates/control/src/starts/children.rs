@@ -280,6 +280,7 @@ fn child_start(parent: &Execution, command: CommandId, wanted: ChildRequest) -> 
             inherited: parent.labels().clone(),
             labels: Labels::default(),
             actor: None,
+            added: &[],
         },
         key,
         admission: Admission::Internal,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use noetl_engine::{Decision, StartInput, start, start_workload};
+use noetl_engine::{Decision, MESSAGE_KEYS, StartInput, start, start_workload};
 use noetl_model::{
     Actor, CatalogId, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Seq, is_shallow,
 };
@@ -225,6 +225,7 @@ impl Control {
         request.input.priority = Some(state.priority());
         request.input.labels = state.labels().clone();
         request.input.actor = actor;
+        request.input.added = MESSAGE_KEYS;
         Ok(request)
     }
 

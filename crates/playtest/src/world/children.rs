@@ -215,6 +215,7 @@ fn child_input(
         inherited: parent.state.labels().clone(),
         labels: Labels::default(),
         actor: None,
+        added: &[],
     }
 }
 

@@ -553,3 +553,26 @@ async fn the_tree_shows_what_was_started() {
     assert_eq!(tree["children"][0]["children"], json!([]));
     assert_eq!(tree["truncated"], false);
 }
+
+pub(super) async fn executions_are_found_by_all_of_their_labels(server: Server) {
+    server.register(super::HELLO).await;
+    let start = async |labels: Value| {
+        let body = json!({ "path": "tests/hello", "labels": labels });
+        server.post("/api/execute", body).await
+    };
+    let both = start(json!({ "team": "ops", "region": "eu" })).await.body["execution_id"].clone();
+    let one = start(json!({ "team": "ops" })).await.body["execution_id"].clone();
+    start(json!({ "team": "hr" })).await;
+    let found = async |query: &str| {
+        let listed = server.get(&format!("/api/executions?{query}")).await.body;
+        let listed = listed.as_array().cloned().unwrap_or_else(|| panic!("{listed}"));
+        listed.into_iter().map(|it| it["execution_id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("label=team:ops").await, [one, both.clone()]);
+    assert_eq!(found("label=team:ops&label=region:eu").await, [both]);
+    assert_eq!(found("label=team:ops&label=region:us").await, [json!(null); 0]);
+    assert_eq!(server.get("/api/executions?label=team").await.status, 422);
+    for labels in [json!({ "-a": "b" }), json!({ "a": "" }), json!({ "a": [1] })] {
+        assert_eq!(start(labels.clone()).await.status, 422, "{labels}");
+    }
+}

@@ -102,6 +102,40 @@ pub(super) async fn a_message_for_an_archived_playbook_says_how_to_restore_it(se
     assert_eq!(sent().await.status, StatusCode::ACCEPTED);
 }
 
+/// The values of a message are the inputs of the playbook; the parts of the message beside them are not
+/// unknown inputs.
+pub(super) async fn a_posted_message_gives_labels_and_its_inputs_are_checked(server: Server) {
+    server
+        .register(
+            "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: order, path: tests/order}
+inputs: {name: {type: string, required: true}, count: {type: integer, default: 1}}
+workflow:
+  - {step: start, tool: {kind: noop, message: '{{ workload.name }}'}}
+",
+        )
+        .await;
+    let key = json!({ "name": "orders_key", "type": "bearer", "data": { "token": "s3cret" } });
+    server.post("/api/credentials", key).await;
+    let document = document("type: bearer, secret: orders_key").replace(
+        "{playbook: tests/hello}",
+        "{playbook: tests/order, labels: {source: web, who: '{{ name }}'}}",
+    );
+    server.register(&document).await;
+    let send = async |body: &str| post(&server, &[("authorization", "Bearer s3cret")], body).await;
+    let refused = send(r#"{"count":"many"}"#).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.body);
+    let problems = refused.body.to_string();
+    assert!(problems.contains("name") && problems.contains("count"), "{problems}");
+    let started = send(BODY).await;
+    assert_eq!(started.status, StatusCode::ACCEPTED, "{}", started.body);
+    let listed = server.get("/api/executions?label=source:web&label=who:ada").await.body;
+    assert_eq!(listed[0]["execution_id"], started.body["execution_id"], "{listed}");
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "the other message started nothing");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_signed_message_starts_one_execution() {
     let server = listening(HMAC).await;
