@@ -173,6 +173,10 @@ fn awaited(condition: &WaitCondition) -> Value {
     }
 }
 
+fn named(actor: Option<&String>, reason: Option<&String>) -> Value {
+    json!({ "actor": actor, "reason": reason })
+}
+
 fn meta(event: &Event) -> Map<String, Value> {
     let meta = match event {
         Event::ExecutionStarted { pool, trace, .. } => {
@@ -207,9 +211,7 @@ fn meta(event: &Event) -> Map<String, Value> {
             json!({ "signal": name, "sender": sender, "actor": actor })
         }
         Event::ExecutionPaused { actor, reason, .. }
-        | Event::ExecutionResumed { actor, reason } => {
-            json!({ "actor": actor, "reason": reason })
-        }
+        | Event::ExecutionResumed { actor, reason } => named(actor.as_ref(), reason.as_ref()),
         Event::SlotRequested { limit, .. } => json!({ "limit": limit.name }),
         Event::SlotGranted { limit, .. } => json!({ "limit": limit }),
         Event::IterationCompleted { index, .. } | Event::IterationFailed { index, .. } => {
