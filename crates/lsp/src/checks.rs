@@ -214,7 +214,7 @@ fn checked(
         }
     }
     let mut code = Vec::with_capacity(parts.len());
-    for language in [CodeLanguage::Python, CodeLanguage::Rhai, CodeLanguage::Shell] {
+    for language in CodeLanguage::ALL {
         let texts: Vec<&str> =
             parts.iter().filter(|it| it.0 == language).map(|it| it.1.as_str()).collect();
         if texts.is_empty() {

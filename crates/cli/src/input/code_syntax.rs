@@ -1,5 +1,5 @@
 //! The syntax of embedded code, checked without running it: Python in one process of the configured
-//! interpreter, rhai in this process, shell commands with `sh -n`.
+//! interpreter, rhai in this process, shell commands with `sh -n` or `bash -n`.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::{Command, Output, Stdio};
@@ -64,7 +64,8 @@ impl CodeSyntax {
                 };
                 Ok(texts.iter().map(fault).collect())
             }
-            CodeLanguage::Shell => texts.iter().map(|text| shell_fault(text)).collect(),
+            CodeLanguage::Shell => texts.iter().map(|text| shell_fault("sh", text)).collect(),
+            CodeLanguage::Bash => texts.iter().map(|text| shell_fault("bash", text)).collect(),
         }
     }
 
@@ -72,7 +73,7 @@ impl CodeSyntax {
     /// cannot be checked.
     pub(crate) fn check(&self, documents: &mut [&mut LintedDocument]) -> Vec<String> {
         let mut notes = Vec::new();
-        for language in [CodeLanguage::Python, CodeLanguage::Rhai, CodeLanguage::Shell] {
+        for language in CodeLanguage::ALL {
             let mut places = Vec::new();
             let mut texts = Vec::new();
             for (document, linted) in documents.iter().enumerate() {
@@ -107,6 +108,7 @@ impl CodeSyntax {
             }
             CodeLanguage::Rhai => format!("cannot check rhai code: {error}"),
             CodeLanguage::Shell => format!("cannot check shell commands with sh: {error}"),
+            CodeLanguage::Bash => format!("cannot check shell commands with bash: {error}"),
         }
     }
 }
@@ -128,8 +130,8 @@ fn python_faults(python: &str, texts: &[&str]) -> io::Result<Vec<Option<CodeFaul
     Ok(found.into_iter().map(|found| found.map(fault)).collect())
 }
 
-fn shell_fault(text: &str) -> io::Result<Option<CodeFault>> {
-    let printed = output_of(Command::new("sh").arg("-n"), text.as_bytes())?;
+fn shell_fault(shell: &str, text: &str) -> io::Result<Option<CodeFault>> {
+    let printed = output_of(Command::new(shell).arg("-n"), text.as_bytes())?;
     if printed.status.success() {
         return Ok(None);
     }

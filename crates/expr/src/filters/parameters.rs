@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Calls of filters, and whether each is wrong.
+    /// Calls of filters, and true if they fail.
     const CALLS: &[(&str, bool)] = &[
         ("text | upper", false),
         ("text | upper(1)", true),
@@ -333,11 +333,12 @@ mod tests {
     fn a_call_has_a_fault_exactly_if_it_fails() {
         let mut wrong = Vec::new();
         for (call, is_wrong) in CALLS {
+            let is_wrong = *is_wrong;
             let text = format!("{{{{ {call} }}}}");
             let facts = TemplateFacts::of(&text, TemplateForm::Braces).unwrap();
             let fault = facts.filters.iter().find_map(|filter| filter.fault());
             let rendered = Template::parse(json!(text)).unwrap().render(&Given);
-            if fault.is_some() != *is_wrong || rendered.is_err() != *is_wrong {
+            if fault.is_some() != is_wrong || rendered.is_err() != is_wrong {
                 wrong.push(format!("{call}: {fault:?}, {rendered:?}"));
             }
         }

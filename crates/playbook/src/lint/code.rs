@@ -16,6 +16,12 @@ pub enum CodeLanguage {
     Rhai,
     /// The commands of a POSIX shell.
     Shell,
+    /// The commands of bash.
+    Bash,
+}
+
+impl CodeLanguage {
+    pub const ALL: [Self; 4] = [Self::Python, Self::Rhai, Self::Shell, Self::Bash];
 }
 
 /// The code of one tool.
@@ -26,6 +32,9 @@ pub struct EmbeddedCode {
     pub text: String,
     /// The place of each line in the document.
     lines: Vec<Range<usize>>,
+    /// True if the step names the interpreter of its code. A check starts no program that a document
+    /// names, so it may differ from the one that runs the code.
+    has_own_interpreter: bool,
 }
 
 /// A syntax error in code.
@@ -44,9 +53,15 @@ impl EmbeddedCode {
             CodeLanguage::Python => "Python",
             CodeLanguage::Rhai => "rhai",
             CodeLanguage::Shell => "sh",
+            CodeLanguage::Bash => "bash",
         };
         let message = format!("{language} cannot read this: {}", fault.message);
-        Finding::error(DiagnosticCode::BadCode, &span.unwrap_or_default(), message)
+        let (code, span) = (DiagnosticCode::BadCode, span.unwrap_or_default());
+        if self.has_own_interpreter {
+            let help = "the step runs it with an interpreter of its own, which may know more";
+            return Finding::warning(code, &span, message).help(help);
+        }
+        Finding::error(code, &span, message)
     }
 }
 
@@ -72,27 +87,74 @@ impl CollectedCode {
 /// Adds the code of a tool.
 pub(super) fn collect(node: &YamlNode, source: &SourceText, found: &mut CollectedCode) {
     let Some(kind) = node.get("kind").and_then(|kind| kind.text()) else { return };
-    match kind {
-        "python" => add(node, &["code"], CodeLanguage::Python, source, found),
-        "rhai" => add(node, &["code"], CodeLanguage::Rhai, source, found),
-        "shell" if has_usual_shell(node) => {
-            add(node, &["command", "cmds"], CodeLanguage::Shell, source, found);
-        }
-        _ => {}
+    let (language, keys): (Option<CodeLanguage>, &[&str]) = match kind {
+        "python" => (Some(CodeLanguage::Python), &["code"]),
+        "rhai" => (Some(CodeLanguage::Rhai), &["code"]),
+        "shell" => match node.get("shell") {
+            None => (Some(CodeLanguage::Shell), &["command", "cmds"]),
+            Some(shell) => (shell.text().and_then(language_of), &["command", "cmds"]),
+        },
+        "script" => (script_language(node), &["code"]),
+        _ => (None, &[]),
+    };
+    let Some(language) = language else { return };
+    let own = ["python", "venv", "virtualenv", "interpreter"];
+    let has_own_interpreter = kind != "shell" && own.iter().any(|key| node.get(key).is_some());
+    let checked = CheckedWith { language, has_own_interpreter };
+    add(node, keys, checked, source, found);
+    // A script may be written in place: `script: {type: inline, content: …}`.
+    let inline = node.get("script").filter(|_| matches!(kind, "python" | "script"));
+    if let Some(inline) = inline {
+        let below = inline.get("source").unwrap_or(inline);
+        add(below, &["content"], checked, source, found);
     }
 }
 
-fn has_usual_shell(node: &YamlNode) -> bool {
-    node.get("shell").is_none_or(|shell| matches!(shell.text(), Some("sh" | "/bin/sh")))
+/// The language of some code, and the origin of its interpreter.
+#[derive(Clone, Copy)]
+struct CheckedWith {
+    language: CodeLanguage,
+    has_own_interpreter: bool,
+}
+
+/// Returns the language that a program reads, by its name or path.
+fn language_of(program: &str) -> Option<CodeLanguage> {
+    let name = program.trim().rsplit('/').next()?;
+    match name {
+        "sh" | "dash" => Some(CodeLanguage::Shell),
+        "bash" => Some(CodeLanguage::Bash),
+        name if name.strip_prefix("python").is_some_and(is_version_3) => Some(CodeLanguage::Python),
+        _ => None,
+    }
+}
+
+/// True for the end of `python`, `python3` or `python3.12`.
+fn is_version_3(end: &str) -> bool {
+    end.is_empty() || end == "3" || end.starts_with("3.")
+}
+
+/// Returns the language of a script: by `interpreter`, otherwise by its first line.
+fn script_language(node: &YamlNode) -> Option<CodeLanguage> {
+    if let Some(interpreter) = node.get("interpreter") {
+        let program = interpreter.text().or_else(|| interpreter.list()?.first()?.text())?;
+        return language_of(program);
+    }
+    let inline = node.get("script").and_then(|script| script.get("content"));
+    let code = node.get("code").or(inline)?.text()?;
+    let mut words = code.lines().next()?.strip_prefix("#!")?.split_whitespace();
+    let program = words.next()?;
+    let is_env = program.ends_with("/env");
+    language_of(if is_env { words.next()? } else { program })
 }
 
 fn add(
     node: &YamlNode,
     keys: &[&str],
-    language: CodeLanguage,
+    checked: CheckedWith,
     source: &SourceText,
     found: &mut CollectedCode,
 ) {
+    let CheckedWith { language, has_own_interpreter } = checked;
     for value in keys.iter().filter_map(|key| node.get(key)) {
         // A list under `command` is a program with its arguments, under `cmds` a list of commands.
         let is_program = value.list().is_some() && node.get("cmds").is_none();
@@ -110,7 +172,7 @@ fn add(
                 continue;
             }
             let lines = part.line_places(source);
-            found.parts.push(EmbeddedCode { language, text, lines });
+            found.parts.push(EmbeddedCode { language, text, lines, has_own_interpreter });
         }
     }
 }
@@ -123,7 +185,7 @@ fn without_templates(text: &str, language: CodeLanguage) -> Option<String> {
     }
     let (letter, fill) = match language {
         CodeLanguage::Python | CodeLanguage::Rhai => ('0', ' '),
-        CodeLanguage::Shell => ('_', '_'),
+        CodeLanguage::Shell | CodeLanguage::Bash => ('_', '_'),
     };
     let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find("{{") {

@@ -69,7 +69,30 @@ pub(super) fn check(
     budget: &mut SqlBudget,
     faults: &mut Vec<Finding>,
 ) {
-    let kind = node.get("kind").and_then(|kind| kind.text());
+    let word =
+        |node: &YamlNode, key: &str| node.get(key).and_then(|word| word.text()).map(str::to_owned);
+    let kind = word(node, "kind");
+    if kind.as_deref() == Some("transfer")
+        && let Some(rows) = node.get("source")
+    {
+        let kind = ["type", "tool", "kind"].into_iter().find_map(|key| word(rows, key));
+        // A source with a `kind` is visited as a tool of its own.
+        if rows.get("kind").is_none() {
+            check_statements(rows, kind.as_deref(), source, budget, faults);
+        }
+        return;
+    }
+    check_statements(node, kind.as_deref(), source, budget, faults);
+}
+
+/// Checks the statements of a tool, or of the source of a transfer.
+fn check_statements(
+    node: &YamlNode,
+    kind: Option<&str>,
+    source: &SourceText,
+    budget: &mut SqlBudget,
+    faults: &mut Vec<Finding>,
+) {
     let dialect: &dyn Dialect = match kind {
         Some("postgres") => &PostgreSqlDialect {},
         Some("sqlite") => &SQLiteDialect {},

@@ -121,6 +121,10 @@ fn code_is_collected_with_the_places_of_its_lines() {
           z = (
       - {name: c, kind: python, code: '{% if path %}x{% endif %}'}
       - {name: d, kind: shell, shell: bash, command: 'a'}
+      - {name: f, kind: shell, shell: fish, command: 'a'}
+      - {name: g, kind: script, code: \"#!/usr/bin/env python3\\nx = 1\"}
+      - {name: h, kind: script, interpreter: [bash, -e], script: {type: inline, content: b}}
+      - {name: i, kind: script, code: c}
       - {name: e, kind: shell, command: [ls, '(']}
 ",
     );
@@ -132,6 +136,9 @@ fn code_is_collected_with_the_places_of_its_lines() {
         [
             (CodeLanguage::Rhai, "let x = 0         ;"),
             (CodeLanguage::Python, "x = 1\ny = '0                        '\nz = (\n"),
+            (CodeLanguage::Bash, "a"),
+            (CodeLanguage::Python, "#!/usr/bin/env python3\nx = 1"),
+            (CodeLanguage::Bash, "b"),
         ]
     );
     linted.add_fault(1, &CodeFault { line: 3, message: "'(' was never closed".to_owned() });
@@ -201,4 +208,20 @@ fn every_line_of_a_long_block_has_its_place() {
     linted.add_fault(0, &CodeFault { line: 29_990, message: "no".to_owned() });
     let problems = linted.finish();
     assert_eq!(&yaml[problems.diagnostics()[0].span.clone()], "x29989 = 29989");
+}
+
+#[test]
+fn code_for_another_interpreter_gets_a_warning() {
+    let yaml =
+        document("  - {step: start, tool: {kind: python, venv: /opt/venv, code: 'print 1'}}\n");
+    let mut linted = LintedDocument::new("t.yaml", yaml.as_bytes());
+    linted.add_fault(0, &CodeFault { line: 1, message: "invalid syntax".to_owned() });
+    expect![[r#"
+        warning[bad-code]: Python cannot read this: invalid syntax
+         --> t.yaml:5:64
+        5 |   - {step: start, tool: {kind: python, venv: /opt/venv, code: 'print 1'}}
+          |                                                                ^^^^^^^
+          = help: the step runs it with an interpreter of its own, which may know more
+    "#]]
+    .assert_eq(&linted.finish().to_string());
 }
