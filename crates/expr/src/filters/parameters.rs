@@ -6,7 +6,7 @@ use crate::environment::nearest;
 use crate::facts::FilterArgument;
 
 /// A parameter of a filter, besides the value that it is applied to.
-struct Parameter {
+struct FilterParameter {
     name: &'static str,
     kind: ArgumentKind,
     place: ParameterPlace,
@@ -36,30 +36,34 @@ enum ParameterPlace {
     Rest,
 }
 
-const fn parameter(name: &'static str, kind: ArgumentKind, place: ParameterPlace) -> Parameter {
-    Parameter { name, kind, place }
+const fn parameter(
+    name: &'static str,
+    kind: ArgumentKind,
+    place: ParameterPlace,
+) -> FilterParameter {
+    FilterParameter { name, kind, place }
 }
 
-const fn named(name: &'static str, kind: ArgumentKind) -> Parameter {
+const fn named(name: &'static str, kind: ArgumentKind) -> FilterParameter {
     parameter(name, kind, ParameterPlace::Named)
 }
 
-const fn either(name: &'static str, kind: ArgumentKind) -> Parameter {
+const fn either(name: &'static str, kind: ArgumentKind) -> FilterParameter {
     parameter(name, kind, ParameterPlace::Either)
 }
 
-const fn optional(name: &'static str, kind: ArgumentKind) -> Parameter {
+const fn optional(name: &'static str, kind: ArgumentKind) -> FilterParameter {
     parameter(name, kind, ParameterPlace::Optional)
 }
 
-const fn required(name: &'static str, kind: ArgumentKind) -> Parameter {
+const fn required(name: &'static str, kind: ArgumentKind) -> FilterParameter {
     parameter(name, kind, ParameterPlace::Required)
 }
 
-const REST: Parameter = parameter("", ArgumentKind::Any, ParameterPlace::Rest);
+const REST: FilterParameter = parameter("", ArgumentKind::Any, ParameterPlace::Rest);
 
 /// Returns the parameters of a filter.
-fn parameters_of(filter: &str) -> &'static [Parameter] {
+fn parameters_of(filter: &str) -> &'static [FilterParameter] {
     use ArgumentKind::{Any, Boolean, Number, Text, Whole};
     match filter {
         "attr" | "get" => const { &[required("key", Any), optional("default", Any)] },
@@ -126,11 +130,11 @@ pub(crate) fn fault_of(filter: &str, arguments: &[FilterArgument]) -> Option<Str
         .or_else(|| kind_fault(filter, parameters, arguments))
 }
 
-fn is_rest(parameters: &[Parameter]) -> bool {
+fn is_rest(parameters: &[FilterParameter]) -> bool {
     parameters.iter().any(|it| it.place == ParameterPlace::Rest)
 }
 
-fn by_place(parameters: &[Parameter]) -> impl Iterator<Item = &Parameter> {
+fn by_place(parameters: &[FilterParameter]) -> impl Iterator<Item = &FilterParameter> {
     parameters.iter().filter(|it| match it.place {
         ParameterPlace::Required | ParameterPlace::Optional | ParameterPlace::Either => true,
         ParameterPlace::Named | ParameterPlace::Rest => false,
@@ -139,7 +143,7 @@ fn by_place(parameters: &[Parameter]) -> impl Iterator<Item = &Parameter> {
 
 fn count_fault(
     filter: &str,
-    parameters: &[Parameter],
+    parameters: &[FilterParameter],
     arguments: &[FilterArgument],
 ) -> Option<String> {
     let given = arguments.iter().filter(|it| it.keyword.is_none()).count();
@@ -173,7 +177,7 @@ fn count_fault(
 
 fn name_fault(
     filter: &str,
-    parameters: &[Parameter],
+    parameters: &[FilterParameter],
     arguments: &[FilterArgument],
 ) -> Option<String> {
     if is_rest(parameters) {
@@ -196,7 +200,7 @@ fn name_fault(
 
 fn kind_fault(
     filter: &str,
-    parameters: &[Parameter],
+    parameters: &[FilterParameter],
     arguments: &[FilterArgument],
 ) -> Option<String> {
     let mut places = by_place(parameters);

@@ -54,12 +54,12 @@ fn corrected(help: &str, written: &str) -> Option<String> {
 }
 
 /// A message with its help.
-type Fault = (String, Option<String>);
+type ComparisonFault = (String, Option<String>);
 
 fn fault(
     comparison: &TemplateComparison,
     possible: &dyn Fn(&Operand) -> Option<PossibleValues>,
-) -> Option<Fault> {
+) -> Option<ComparisonFault> {
     let TemplateComparison { left, sign, right, .. } = comparison;
     match (left, right) {
         (Operand::Literal(left), Operand::Literal(right)) => {
@@ -89,13 +89,17 @@ const NEVER: &str = "never true";
 const ALWAYS: &str = "always true";
 
 impl Mismatch {
-    fn fault(self, result: &str) -> Fault {
+    fn fault(self, result: &str) -> ComparisonFault {
         (format!("this is {result}: {}", self.reason), self.help)
     }
 }
 
 /// Returns the message about a comparison that has the same result for all possible values.
-fn constant(possible: &PossibleValues, sign: ComparisonSign, value: &Value) -> Option<Fault> {
+fn constant(
+    possible: &PossibleValues,
+    sign: ComparisonSign,
+    value: &Value,
+) -> Option<ComparisonFault> {
     match sign {
         ComparisonSign::Equal => Some(possible.refuse(value)?.fault(NEVER)),
         ComparisonSign::NotEqual => Some(possible.refuse(value)?.fault(ALWAYS)),
@@ -112,7 +116,7 @@ fn constant(possible: &PossibleValues, sign: ComparisonSign, value: &Value) -> O
 }
 
 /// Returns the message about a list of which no value, or not every value, can be met.
-fn one_of(possible: &PossibleValues, items: &[Value], result: &str) -> Option<Fault> {
+fn one_of(possible: &PossibleValues, items: &[Value], result: &str) -> Option<ComparisonFault> {
     let mut refused: Vec<Mismatch> = items.iter().filter_map(|it| possible.refuse(it)).collect();
     if items.is_empty() {
         return Some((format!("this is {result}: the list is empty"), None));
