@@ -15,6 +15,23 @@ Examples:
   noetl db check /backups/2026-01-31
   noetl db restore /backups/2026-01-31 --replace";
 
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  noetl db backup /backups/2026-01-31
+  noetl db backup /backups/2026-01-31 --db /srv/noetl.db";
+
+const RESTORE_EXAMPLES: &str = "\
+Examples:
+  noetl db restore /backups/2026-01-31
+  noetl db restore /backups/2026-01-31 --replace --db /srv/noetl.db";
+
+const CHECK_EXAMPLES: &str = "\
+Exit codes: 0 nothing is damaged or missing, 1 something is.
+
+Examples:
+  noetl db check
+  noetl db check /backups/2026-01-31";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
     /// Copy the embedded database and its large values, also while a server uses them
@@ -26,6 +43,7 @@ pub(crate) enum DbCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = BACKUP_EXAMPLES)]
 pub(crate) struct BackupArgs {
     /// Directory of the backup, which must not exist
     #[arg(value_name = "DIR")]
@@ -35,6 +53,7 @@ pub(crate) struct BackupArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = RESTORE_EXAMPLES)]
 pub(crate) struct RestoreArgs {
     /// Directory of the backup
     #[arg(value_name = "DIR")]
@@ -47,6 +66,7 @@ pub(crate) struct RestoreArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
 pub(crate) struct CheckArgs {
     /// Directory of a backup [default: the embedded database]
     #[arg(value_name = "DIR", conflicts_with = "db")]
