@@ -36,7 +36,7 @@ pub use approvals::{
     ApprovalDecisionView, ApprovalLink, ApprovalLinkBody, ApprovalList, ApprovalView,
     ApprovalsQuery, DecisionBody, VerdictWord,
 };
-pub use audit::{AuditEntryView, AuditPage, AuditVerification};
+pub use audit::{AuditEntryView, AuditLogPage, AuditVerification};
 pub use bulk::{
     BulkBody, BulkFilterBody, BulkItemList, BulkItemView, BulkJobList, BulkJobView, BulkPreview,
     BulkProgress,
@@ -108,7 +108,7 @@ pub use stored::{LogQuery, LogReply, SummariesQuery, SummariesReply, SummaryRepl
 pub use subscriptions::{
     SubscribeRequest, SubscriptionEventView, SubscriptionEvents, SubscriptionList, SubscriptionView,
 };
-pub use tokens::{CreateToken, CreatedToken, TokenList, TokenView};
+pub use tokens::{CreateToken, CreatedToken, StoredTokenList, TokenView};
 pub use verification::{Verification, VerificationQuery};
 pub use window::{
     LiveUpdate, LogAxis, LogBucket, LogDensity, LogMark, LogMarkKind, TimelineActivity,

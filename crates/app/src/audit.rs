@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use noetl_api::wire::{AuditEntryView, AuditPage, AuditVerification};
+use noetl_api::wire::{AuditEntryView, AuditLogPage, AuditVerification};
 use noetl_model::{Timestamp, TrailEntry, TrailFact, TrailFault};
 use noetl_secrets::AccessLog;
 use noetl_store::{PAGE_MAX, Records, StoreError, TrailSpan};
@@ -130,7 +130,7 @@ fn lost(fact: &TrailFact, reason: &str) {
 
 /// Selects entries of the audit log.
 #[derive(Debug, Clone, Default)]
-pub struct AuditQuery {
+pub struct AuditLogQuery {
     /// The number after which the page begins.
     pub after: u64,
     pub limit: Option<usize>,
@@ -140,7 +140,7 @@ pub struct AuditQuery {
     pub action: Option<String>,
 }
 
-impl AuditQuery {
+impl AuditLogQuery {
     fn admits(&self, fact: &TrailFact) -> bool {
         self.since.is_none_or(|since| since <= fact.at)
             && (self.actor.is_none() || self.actor == fact.actor)
@@ -154,7 +154,7 @@ impl App {
         self.audit_writer().write(fact).await;
     }
 
-    pub async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, StoreError> {
+    pub async fn audit_page(&self, query: &AuditLogQuery) -> Result<AuditLogPage, StoreError> {
         self.reader().audit_page(query).await
     }
 
@@ -165,7 +165,7 @@ impl App {
 
 impl StoreReader {
     /// Returns a page of the audit log, oldest entry first.
-    pub async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, StoreError> {
+    pub async fn audit_page(&self, query: &AuditLogQuery) -> Result<AuditLogPage, StoreError> {
         let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
         let (mut after, mut entries) = (query.after, Vec::new());
         for _page in 0..LOOKED_AT_MAX / PAGE_MAX {
@@ -177,14 +177,14 @@ impl StoreReader {
                     entries.push(view(entry));
                 }
                 if entries.len() == limit {
-                    return Ok(AuditPage { entries, next: Some(after) });
+                    return Ok(AuditLogPage { entries, next: Some(after) });
                 }
             }
             if is_last {
-                return Ok(AuditPage { entries, next: None });
+                return Ok(AuditLogPage { entries, next: None });
             }
         }
-        Ok(AuditPage { entries, next: Some(after) })
+        Ok(AuditLogPage { entries, next: Some(after) })
     }
 
     /// Verifies the digests of the audit log from its stored beginning to its stored end.

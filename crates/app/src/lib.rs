@@ -56,7 +56,7 @@ pub use approvals::{
     APPROVALS_MAX, ApprovalError, ApprovalQuery, ApprovalTicket, DecideError, LINK_VALID_MAX,
     LinkError, OpenApprovals,
 };
-pub use audit::AuditQuery;
+pub use audit::AuditLogQuery;
 pub(crate) use bulk::path_matches;
 pub use bulk::{BulkChoice, BulkError, BulkRequest, run_bulk_jobs};
 pub use catalog::{
@@ -115,7 +115,7 @@ pub use step_logs::{
 };
 pub use store_condition::MessageBacklog;
 pub use store_reader::{ReadValueError, StoreReader};
-pub use tokens::{IssuedToken, NewToken, TokenError, TokensUnavailable};
+pub use tokens::{IssuedToken, NewToken, StoredTokenError, TokensUnavailable};
 pub use unserved_pools::{DeclaredWait, Ordinal, UnservedWait, WaitHint};
 pub use variables::{ExecutionVariable, NewVariable, VariableError};
 pub use workers::{WorkerError, WorkerFilter};

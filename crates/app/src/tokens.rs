@@ -56,7 +56,7 @@ pub struct IssuedToken {
 
 /// The reason why an operation on a token fails.
 #[derive(Debug, thiserror::Error)]
-pub enum TokenError {
+pub enum StoredTokenError {
     #[error("there is a token `{0}`; revoke it first, or choose another name")]
     NameTaken(Actor),
     #[error("a token has 1 to {GRANTS_MAX} roles")]
@@ -91,26 +91,26 @@ pub(crate) struct KnownTokens {
 
 impl App {
     /// Creates a token and returns its secret.
-    pub async fn create_token(&self, new: NewToken) -> Result<IssuedToken, TokenError> {
+    pub async fn create_token(&self, new: NewToken) -> Result<IssuedToken, StoredTokenError> {
         let NewToken { name, owner, mut grants, expires_at, created_by } = new;
         grants.sort();
         grants.dedup();
         if grants.is_empty() || grants.len() > GRANTS_MAX {
-            return Err(TokenError::Roles);
+            return Err(StoredTokenError::Roles);
         }
         let owner = owner.map(|owner| owner.trim().to_owned());
         let is_valid = |owner: &String| {
             (1..=OWNER_MAX).contains(&owner.len()) && !owner.chars().any(char::is_control)
         };
         if !owner.as_ref().is_none_or(is_valid) {
-            return Err(TokenError::Owner);
+            return Err(StoredTokenError::Owner);
         }
         let now = self.now();
         if let Some(at) = expires_at.filter(|at| *at <= now) {
-            return Err(TokenError::Expired(at));
+            return Err(StoredTokenError::Expired(at));
         }
         if all_tokens(self.records()).await?.len() >= TOKENS_MAX {
-            return Err(TokenError::TooMany);
+            return Err(StoredTokenError::TooMany);
         }
         let secret = new_secret();
         let token = StoredToken {
@@ -125,7 +125,7 @@ impl App {
             used_at: None,
         };
         if !self.records().add_token(&token).await? {
-            return Err(TokenError::NameTaken(token.name));
+            return Err(StoredTokenError::NameTaken(token.name));
         }
         self.known_tokens().table.discard();
         Ok(IssuedToken { token, secret })
@@ -155,13 +155,13 @@ impl App {
     }
 
     /// Revokes a token: requests with it are refused from now on.
-    pub async fn revoke_token(&self, name: &str) -> Result<(), TokenError> {
+    pub async fn revoke_token(&self, name: &str) -> Result<(), StoredTokenError> {
         let is_removed = self.records().remove_token(name).await;
         // The token may be removed although the answer of the database was lost.
         self.known_tokens().table.discard();
         match is_removed? {
             true => Ok(()),
-            false => Err(TokenError::Unknown(name.to_owned())),
+            false => Err(StoredTokenError::Unknown(name.to_owned())),
         }
     }
 

@@ -252,7 +252,7 @@ pub(crate) async fn admit(
     let audited = AuditedRequest::of(&request, is_page);
     let (mut request, admitted) = match check(&state, request, is_page).await {
         Ok(checked) => checked,
-        Err(Refused { request, error, actor }) => {
+        Err(RefusedRequest { request, error, actor }) => {
             if let Some(audited) = audited {
                 audited.record(&state, actor, error.status()).await;
             }
@@ -297,7 +297,7 @@ async fn stated_actor(request: Request) -> (Option<Actor>, Request) {
 }
 
 /// A request that was refused, with the name of its token.
-struct Refused {
+struct RefusedRequest {
     request: Request,
     error: ApiError,
     actor: Option<Actor>,
@@ -308,24 +308,24 @@ async fn check(
     state: &AppState,
     request: Request,
     is_page: bool,
-) -> Result<(Request, Admitted), Refused> {
+) -> Result<(Request, Admitted), RefusedRequest> {
     let asked = match check_sender(state, &request, is_page) {
         Ok(Some(asked)) => asked,
         Ok(None) => return Ok((request, Admitted { token: None, paths: PermittedPaths::None })),
-        Err(error) => return Err(Refused { request, error, actor: None }),
+        Err(error) => return Err(RefusedRequest { request, error, actor: None }),
     };
     let needed = asked.needed;
     let identity = match identify(state, asked).await {
         Ok(identity) => identity,
-        Err(error) => return Err(Refused { request, error, actor: None }),
+        Err(error) => return Err(RefusedRequest { request, error, actor: None }),
     };
     let actor = match &identity {
-        Identity::Token(_, token) => token.name().cloned(),
-        Identity::Anybody(_) | Identity::NoToken | Identity::UnknownToken => None,
+        SenderIdentity::Token(_, token) => token.name().cloned(),
+        SenderIdentity::Anybody(_) | SenderIdentity::NoToken | SenderIdentity::UnknownToken => None,
     };
     match check_client(state, &request, identity, needed, is_page) {
         Ok(admitted) => Ok((request, admitted)),
-        Err(error) => Err(Refused { request, error, actor }),
+        Err(error) => Err(RefusedRequest { request, error, actor }),
     }
 }
 
@@ -382,7 +382,7 @@ fn check_sender(
 }
 
 /// The sender of a request.
-enum Identity {
+enum SenderIdentity {
     /// No token is required here. The digest is that of a token that was sent nevertheless.
     Anybody(Option<Digest>),
     NoToken,
@@ -390,7 +390,7 @@ enum Identity {
     Token(Digest, KnownToken),
 }
 
-async fn identify(state: &AppState, asked: AskedAccess) -> Result<Identity, ApiError> {
+async fn identify(state: &AppState, asked: AskedAccess) -> Result<SenderIdentity, ApiError> {
     let settings = state.settings();
     let is_open = match settings.access {
         Authentication::Open => !has_own_token(settings, asked.needed),
@@ -398,27 +398,27 @@ async fn identify(state: &AppState, asked: AskedAccess) -> Result<Identity, ApiE
     };
     let unavailable = |error: TokensUnavailable| ApiError::unavailable(&error);
     let given = match asked.secret {
-        GivenSecret::None if is_open => return Ok(Identity::Anybody(None)),
-        GivenSecret::Session(_) if is_open => return Ok(Identity::Anybody(None)),
-        GivenSecret::Bearer(given) if is_open => return Ok(Identity::Anybody(Some(given))),
-        GivenSecret::None => return Ok(Identity::NoToken),
+        GivenSecret::None if is_open => return Ok(SenderIdentity::Anybody(None)),
+        GivenSecret::Session(_) if is_open => return Ok(SenderIdentity::Anybody(None)),
+        GivenSecret::Bearer(given) if is_open => return Ok(SenderIdentity::Anybody(Some(given))),
+        GivenSecret::None => return Ok(SenderIdentity::NoToken),
         GivenSecret::Bearer(given) => given,
         GivenSecret::Session(cookie) => {
             match pages::session_token(state, &cookie).await.map_err(unavailable)? {
                 Some(given) => given,
-                None => return Ok(Identity::NoToken),
+                None => return Ok(SenderIdentity::NoToken),
             }
         }
     };
     let known = known_token(state, &given).await.map_err(unavailable)?;
-    Ok(known.map_or(Identity::UnknownToken, |token| Identity::Token(given, token)))
+    Ok(known.map_or(SenderIdentity::UnknownToken, |token| SenderIdentity::Token(given, token)))
 }
 
 /// Checks the permissions of a request and the rate of its client.
 fn check_client(
     state: &AppState,
     request: &Request,
-    identity: Identity,
+    identity: SenderIdentity,
     needed: &[Permission],
     is_page: bool,
 ) -> Result<Admitted, ApiError> {
@@ -475,7 +475,7 @@ enum Denial {
 
 fn check_identity(
     state: &AppState,
-    identity: Identity,
+    identity: SenderIdentity,
     needed: &[Permission],
 ) -> Result<(Option<Digest>, Admitted), Denial> {
     let is_internal = needed == [Permission::Internal];
@@ -493,21 +493,21 @@ fn check_identity(
         Denial::Unknown(ApiError::new(status, code, detail))
     };
     match identity {
-        Identity::Anybody(given) => {
+        SenderIdentity::Anybody(given) => {
             Ok((given, Admitted { token: None, paths: PermittedPaths::All }))
         }
-        Identity::Token(given, token) if token.paths(needed) != PermittedPaths::None => {
+        SenderIdentity::Token(given, token) if token.paths(needed) != PermittedPaths::None => {
             let paths = token.paths(needed);
             Ok((Some(given), Admitted { token: Some(token), paths }))
         }
-        Identity::NoToken | Identity::UnknownToken | Identity::Token(..)
+        SenderIdentity::NoToken | SenderIdentity::UnknownToken | SenderIdentity::Token(..)
             if is_internal && !settings_tokens(state).any(includes) =>
         {
             Err(Denial::Unable(no_token_is_good()))
         }
-        Identity::NoToken => Err(refused("send a token: Authorization: Bearer <token>")),
-        Identity::UnknownToken => Err(refused("this token is not known")),
-        Identity::Token(_, token) => {
+        SenderIdentity::NoToken => Err(refused("send a token: Authorization: Bearer <token>")),
+        SenderIdentity::UnknownToken => Err(refused("this token is not known")),
+        SenderIdentity::Token(_, token) => {
             let detail = lacking(&token, needed);
             Err(Denial::Unable(ApiError::new(StatusCode::FORBIDDEN, "forbidden", detail)))
         }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 /// A page of the audit log, oldest entry first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AuditPage {
+pub struct AuditLogPage {
     pub entries: Vec<AuditEntryView>,
     /// The number after which the next page begins; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

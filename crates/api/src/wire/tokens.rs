@@ -51,7 +51,7 @@ pub struct CreatedToken {
 
 /// A page of tokens, ordered by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct TokenList {
+pub struct StoredTokenList {
     pub tokens: Vec<TokenView>,
     /// The name after which the next page begins; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::PublicEvent;
-use noetl_api::wire::{AuditPage, AuditVerification, Verification};
+use noetl_api::wire::{AuditLogPage, AuditVerification, Verification};
 use noetl_app::{
-    AuditQuery, EntryState, ExecutionFilter, FORKS_MAX, KnownExecution, LogFilter, PAGE_MAX, Page,
+    AuditLogQuery, EntryState, ExecutionFilter, FORKS_MAX, KnownExecution, LogFilter, PAGE_MAX,
+    Page,
 };
 use noetl_compat::{Projection, ReplayState};
 use noetl_control::LoadError;
@@ -91,7 +92,7 @@ pub(crate) trait BackendReader: Send + Sync {
     async fn verify_audit(&self) -> Result<Option<AuditVerification>, Failure>;
 
     /// Returns a page of the audit log, oldest entry first.
-    async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Failure>;
+    async fn audit_page(&self, query: &AuditLogQuery) -> Result<AuditLogPage, Failure>;
 
     /// Lists the playbooks whose path contains a text, each at its newest version, sorted by path.
     async fn playbooks(

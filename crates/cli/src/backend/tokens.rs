@@ -1,8 +1,8 @@
 //! Stored tokens, here or on a server.
 
 use async_trait::async_trait;
-use noetl_api::wire::{CreateToken, CreatedToken, TokenList, TokenView};
-use noetl_app::{IssuedToken, NewToken, PAGE_MAX, TokenError};
+use noetl_api::wire::{CreateToken, CreatedToken, StoredTokenList, TokenView};
+use noetl_app::{IssuedToken, NewToken, PAGE_MAX, StoredTokenError};
 use noetl_model::{Actor, RoleGrant, Timestamp};
 use serde_json::json;
 
@@ -31,15 +31,15 @@ pub(crate) trait StoredTokens {
     async fn revoke_token(&self, name: &str) -> Result<(), Failure>;
 }
 
-fn failed(error: TokenError) -> Failure {
+fn failed(error: StoredTokenError) -> Failure {
     match error {
-        TokenError::NameTaken(_)
-        | TokenError::Roles
-        | TokenError::Owner
-        | TokenError::Expired(_)
-        | TokenError::TooMany
-        | TokenError::Unknown(_) => Failure::bad_input(error),
-        TokenError::Store(_) => Failure::broken(error),
+        StoredTokenError::NameTaken(_)
+        | StoredTokenError::Roles
+        | StoredTokenError::Owner
+        | StoredTokenError::Expired(_)
+        | StoredTokenError::TooMany
+        | StoredTokenError::Unknown(_) => Failure::bad_input(error),
+        StoredTokenError::Store(_) => Failure::broken(error),
     }
 }
 
@@ -86,7 +86,7 @@ impl StoredTokens for Remote {
         let mut tokens: Vec<TokenView> = Vec::new();
         let mut address = "api/tokens".to_owned();
         loop {
-            let TokenList { tokens: page, next } = self.get(&address).await?;
+            let StoredTokenList { tokens: page, next } = self.get(&address).await?;
             tokens.extend(page);
             match next {
                 Some(next) => address = format!("api/tokens?after={}", segment(&next)),

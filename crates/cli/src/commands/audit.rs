@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use noetl_api::wire::AuditEntryView;
-use noetl_app::AuditQuery;
+use noetl_app::AuditLogQuery;
 
 use crate::args::AuditArgs;
 use crate::backend;
@@ -23,7 +23,7 @@ pub(crate) async fn audit(
 ) -> Result<Exit, Failure> {
     let reader = backend::open_reader(&args.client, config).await?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let mut query = AuditQuery {
+    let mut query = AuditLogQuery {
         after: 0,
         limit: None,
         since: args.since,

@@ -14,11 +14,11 @@ use crate::state::AppState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathRule {
     /// The guard checks the execution that the path names as `execution_id`.
-    NamedByPath,
+    PathExecution,
     /// The guard checks the execution that the query names as `execution_id`.
-    NamedByQuery,
+    QueryExecution,
     /// The operation checks the paths.
-    CheckedByOperation,
+    Operation,
 }
 
 /// Routes that read one execution and nothing of others.
@@ -64,14 +64,14 @@ fn rule_of(method: &Method, route: &str) -> Option<PathRule> {
     let is_read = [Method::GET, Method::HEAD].contains(method);
     let is_post = *method == Method::POST;
     if is_read && EXECUTION_READS.contains(&route) || is_post && EXECUTION_POSTS.contains(&route) {
-        return Some(PathRule::NamedByPath);
+        return Some(PathRule::PathExecution);
     }
     if is_read && QUERY_READS.contains(&route) {
-        return Some(PathRule::NamedByQuery);
+        return Some(PathRule::QueryExecution);
     }
     let is_in_operation =
         is_read && route == "/api/executions" || is_post && route == "/api/execute";
-    is_in_operation.then_some(PathRule::CheckedByOperation)
+    is_in_operation.then_some(PathRule::Operation)
 }
 
 fn rule(request: &Request) -> Option<PathRule> {
@@ -115,14 +115,14 @@ pub(super) async fn check_object(
     };
     let (mut parts, body) = request.into_parts();
     let named = match rule {
-        None | Some(PathRule::CheckedByOperation) => return Ok(Request::from_parts(parts, body)),
-        Some(PathRule::NamedByPath) => {
+        None | Some(PathRule::Operation) => return Ok(Request::from_parts(parts, body)),
+        Some(PathRule::PathExecution) => {
             let params = RawPathParams::from_request_parts(&mut parts, state).await;
             let params = params.map_err(|_| unreadable())?;
             let found = params.iter().find(|(name, _)| *name == "execution_id");
             found.map(|(_, value)| value.to_owned())
         }
-        Some(PathRule::NamedByQuery) => {
+        Some(PathRule::QueryExecution) => {
             let query = parts.uri.query().unwrap_or_default();
             let mut pairs = url::form_urlencoded::parse(query.as_bytes());
             let found = pairs.find(|(name, _)| name == "execution_id");

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use noetl_api::wire::{AuditPage, AuditVerification};
-use noetl_app::AuditQuery;
+use noetl_api::wire::{AuditLogPage, AuditVerification};
+use noetl_app::AuditLogQuery;
 use noetl_model::ParseTimestampError;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -35,17 +35,17 @@ struct AuditPageQuery {
 /// Lists entries of the audit log, oldest first.
 #[utoipa::path(
     get, path = "/api/audit", tag = "audit", params(AuditPageQuery),
-    responses((status = 200, body = AuditPage))
+    responses((status = 200, body = AuditLogPage))
 )]
 async fn audit_page(
     State(state): State<AppState>,
     InQuery(query): InQuery<AuditPageQuery>,
-) -> Result<Json<AuditPage>, ApiError> {
+) -> Result<Json<AuditLogPage>, ApiError> {
     let AuditPageQuery { after, limit, since, actor, action } = query;
     let invalid =
         |error: ParseTimestampError| ApiError::invalid("bad-time", format!("`since`: {error}"));
     let since = since.map(|since| since.parse()).transpose().map_err(invalid)?;
-    let query = AuditQuery { after, limit, since, actor, action };
+    let query = AuditLogQuery { after, limit, since, actor, action };
     Ok(Json(state.app().audit_page(&query).await?))
 }
 

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use noetl_api::wire::{CreateToken, CreatedToken, TokenList, TokenView};
-use noetl_app::{IssuedToken, NewToken, PAGE_MAX, TokenError};
+use noetl_api::wire::{CreateToken, CreatedToken, StoredTokenList, TokenView};
+use noetl_app::{IssuedToken, NewToken, PAGE_MAX, StoredTokenError};
 use noetl_model::{Actor, ParseTimestampError, RoleGrant};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -57,17 +57,17 @@ struct TokensQuery {
 /// Lists tokens by name, without their secrets.
 #[utoipa::path(
     get, path = "/api/tokens", tag = "tokens", params(TokensQuery),
-    responses((status = 200, body = TokenList))
+    responses((status = 200, body = StoredTokenList))
 )]
 async fn list_tokens(
     State(state): State<AppState>,
     InQuery(query): InQuery<TokensQuery>,
-) -> Result<Json<TokenList>, ApiError> {
+) -> Result<Json<StoredTokenList>, ApiError> {
     let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
     let listed = state.app().list_tokens(query.after.as_deref().unwrap_or(""), limit).await?;
     let next = listed.last().filter(|_| listed.len() == limit).map(|it| it.name.to_string());
     let tokens: Vec<TokenView> = listed.iter().map(|it| state.app().token_view(it)).collect();
-    Ok(Json(TokenList { tokens, next }))
+    Ok(Json(StoredTokenList { tokens, next }))
 }
 
 /// Revokes a token: this server refuses it from now on, other servers within seconds.
@@ -83,17 +83,17 @@ async fn revoke_token(
     Ok(StatusCode::NO_CONTENT)
 }
 
-impl From<TokenError> for ApiError {
-    fn from(error: TokenError) -> Self {
+impl From<StoredTokenError> for ApiError {
+    fn from(error: StoredTokenError) -> Self {
         let detail = error.to_string();
         match error {
-            TokenError::NameTaken(_) => ApiError::conflict("name-taken", detail),
-            TokenError::Roles => ApiError::invalid("invalid-roles", detail),
-            TokenError::Owner => ApiError::invalid("invalid-owner", detail),
-            TokenError::Expired(_) => ApiError::invalid("already-expired", detail),
-            TokenError::TooMany => ApiError::conflict("too-many-tokens", detail),
-            TokenError::Unknown(_) => ApiError::not_found("unknown-token", detail),
-            TokenError::Store(error) => error.into(),
+            StoredTokenError::NameTaken(_) => ApiError::conflict("name-taken", detail),
+            StoredTokenError::Roles => ApiError::invalid("invalid-roles", detail),
+            StoredTokenError::Owner => ApiError::invalid("invalid-owner", detail),
+            StoredTokenError::Expired(_) => ApiError::invalid("already-expired", detail),
+            StoredTokenError::TooMany => ApiError::conflict("too-many-tokens", detail),
+            StoredTokenError::Unknown(_) => ApiError::not_found("unknown-token", detail),
+            StoredTokenError::Store(error) => error.into(),
         }
     }
 }

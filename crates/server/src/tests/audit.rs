@@ -1,5 +1,7 @@
 //! Tests of the audit log: which requests it records, with which fields.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use serde_json::{Value, json};
@@ -76,6 +78,8 @@ async fn every_access_to_a_secret_is_recorded() {
     assert_eq!(send(&server, "root", Method::POST, path, &put).await.status, StatusCode::OK);
     let read = ask(&server, "root", Method::GET, "/api/credentials/api?include_data=true").await;
     assert_eq!(read.status, StatusCode::OK);
+    // The entry of a read is written in the background.
+    tokio::time::advance(Duration::from_millis(1)).await;
     let found = trail(&server).await;
     assert!(found.iter().any(|it| it.ends_with("- secret.put api done -")), "{found:?}");
     assert!(found.iter().any(|it| it.ends_with("- secret.read api done -")), "{found:?}");

@@ -3,9 +3,9 @@
 use anyhow::anyhow;
 use async_trait::async_trait;
 use noetl_api::PublicEvent;
-use noetl_api::wire::{AuditPage, AuditVerification, Verification};
+use noetl_api::wire::{AuditLogPage, AuditVerification, Verification};
 use noetl_app::{
-    AuditQuery, CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter,
+    AuditLogQuery, CatalogEntry, CatalogQuery, EntryChoice, EntryState, ExecutionFilter,
     KnownExecution, LogFilter, LogPosition, Page, ReadValueError, StoreError, StoreReader,
 };
 use noetl_compat::{DEFAULT_TENANT, Projection, ReplayRequest, ReplayState, Replayer};
@@ -151,7 +151,7 @@ impl BackendReader for LocalReader {
         self.store.verify_audit().await.map(Some).map_err(Failure::broken)
     }
 
-    async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Failure> {
+    async fn audit_page(&self, query: &AuditLogQuery) -> Result<AuditLogPage, Failure> {
         self.store.audit_page(query).await.map_err(Failure::broken)
     }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use noetl_api::wire::{
-    AuditPage, AuditVerification, SummariesQuery, SummariesReply, SummaryReply, Verification,
+    AuditLogPage, AuditVerification, SummariesQuery, SummariesReply, SummaryReply, Verification,
     VerificationQuery,
 };
 use noetl_api::{CatalogItem, ClientError, Method, PublicEvent};
 use noetl_app::{
-    AuditQuery, CredentialFilter, EntryState, ExecutionFilter, KnownExecution, LogFilter, Page,
+    AuditLogQuery, CredentialFilter, EntryState, ExecutionFilter, KnownExecution, LogFilter, Page,
     PathFilter,
 };
 use noetl_compat::{Projection, ReplayState, replay_of_server};
@@ -180,7 +180,7 @@ impl BackendReader for Remote {
         }
     }
 
-    async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Failure> {
+    async fn audit_page(&self, query: &AuditLogQuery) -> Result<AuditLogPage, Failure> {
         let since = query.since.map(|since| since.to_string());
         let given = [("since", &since), ("actor", &query.actor), ("action", &query.action)];
         let given = given.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
