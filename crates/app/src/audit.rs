@@ -2,6 +2,7 @@
 //!
 //! Invariants: a fact is stored, or it is in the process's log as an error; the queue is bounded.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use noetl_api::wire::{AuditEntryView, AuditLogPage, AuditVerification};
 use noetl_model::{Timestamp, TrailEntry, TrailFact, TrailFault};
 use noetl_secrets::AccessLog;
 use noetl_store::{PAGE_MAX, Records, StoreError, TrailSpan};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::app::App;
@@ -41,11 +42,23 @@ struct WaitingFacts {
 pub(crate) struct AuditWriter {
     records: Arc<dyn Records>,
     waiting: Arc<Mutex<WaitingFacts>>,
+    /// Notified when no fact waits any more.
+    idle: Arc<Notify>,
 }
 
 impl AuditWriter {
     pub(crate) fn new(records: Arc<dyn Records>) -> Self {
-        Self { records, waiting: Arc::default() }
+        Self { records, waiting: Arc::default(), idle: Arc::default() }
+    }
+
+    /// Waits until every fact is stored, for a few seconds at most.
+    async fn finish(&self) {
+        let mut idle = pin!(self.idle.notified());
+        idle.as_mut().enable();
+        if self.waiting().is_writing && timeout(STORED_WAIT_MAX, idle).await.is_err() {
+            let count = self.waiting().facts.len();
+            tracing::error!(count, "the audit log cannot be written; its last entries are lost");
+        }
     }
 
     /// Writes a fact. The answer comes once it is stored, or after a few seconds.
@@ -79,6 +92,7 @@ impl AuditWriter {
                 let count = waiting.facts.len().min(GROUP_MAX);
                 if count == 0 {
                     waiting.is_writing = false;
+                    self.idle.notify_waiters();
                     return;
                 }
                 waiting.facts.drain(..count).collect()
@@ -152,6 +166,16 @@ impl App {
     /// Writes a fact to the audit log and waits until it is stored, for a few seconds at most.
     pub async fn audit(&self, fact: TrailFact) {
         self.audit_writer().write(fact).await;
+    }
+
+    /// Writes a fact to the audit log in the background.
+    pub fn audit_later(&self, fact: TrailFact) {
+        drop(self.audit_writer().push(fact));
+    }
+
+    /// Waits until every fact is in the audit log, for a few seconds at most; for the end of a server.
+    pub async fn finish_audit(&self) {
+        self.audit_writer().finish().await;
     }
 
     pub async fn audit_page(&self, query: &AuditLogQuery) -> Result<AuditLogPage, StoreError> {

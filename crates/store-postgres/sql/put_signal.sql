@@ -13,6 +13,7 @@ SELECT
         LIMIT 1
     ), $1)),
     $2, $3, $4, $5, $6, $7, $8::text::json
+WHERE TRUE
 ON CONFLICT DO NOTHING
 RETURNING
     signal_id, index_key, once_key, state, execution_id, command_id, expires_at, body::text AS body

@@ -165,7 +165,7 @@ const TEXT = `${HEAD}  - step: start
     tool: {kind: noop}
     next: ende
   - step: end
-    tool: {kind: noop, result: "{{ start.x }}"}
+    tool: {kind: noop, result: "{{ start }}"}
 `;
 
 async function main() {

@@ -535,6 +535,7 @@ impl Backend for Session {
     async fn close(self: Box<Self>) {
         self.settle().await;
         self.worker.end().await;
+        self.app.finish_audit().await;
         self.loops.end().await;
         self.numbering.end().await;
     }

@@ -23,14 +23,24 @@ pub(super) struct AuditedRequest {
     action: String,
     subject: String,
     source: String,
+    waits: AuditWait,
+}
+
+/// The time at which a successful request is answered. A refused one is answered after its entry is
+/// stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AuditWait {
+    /// After its entry is stored.
+    Stored,
+    /// At once: the change is stored with its actor in the log of an execution, a schedule or a job, so
+    /// that an entry that a crash loses is not the only trace of it.
+    None,
 }
 
 impl AuditedRequest {
     /// Returns the description of a request, if the audit log records it.
     pub(super) fn of(request: &Request, is_page: bool) -> Option<Self> {
-        if !is_recorded(request, is_page) {
-            return None;
-        }
+        let waits = recorded(request, is_page)?;
         let path = request.uri().path();
         let route = request.extensions().get::<MatchedPath>();
         let route = route.map_or("an unknown route", MatchedPath::as_str);
@@ -45,6 +55,7 @@ impl AuditedRequest {
             action: format!("{} {route}", request.method()),
             subject,
             source: address_of(request).to_string(),
+            waits,
         })
     }
 
@@ -57,7 +68,7 @@ impl AuditedRequest {
             status if status.is_client_error() => TrailOutcome::Refused,
             _ => TrailOutcome::Done,
         };
-        let Self { action, subject, source } = self;
+        let Self { action, subject, source, waits } = self;
         let fact = TrailFact {
             at: state.now(),
             actor: actor.map(String::from),
@@ -67,21 +78,31 @@ impl AuditedRequest {
             outcome,
             detail: Some(status.as_u16().to_string()),
         };
-        state.app().audit(fact).await;
+        match (waits, outcome) {
+            (AuditWait::None, TrailOutcome::Done) => state.app().audit_later(fact),
+            (AuditWait::None | AuditWait::Stored, _) => state.app().audit(fact).await,
+        }
     }
 }
 
-fn is_recorded(request: &Request, is_page: bool) -> bool {
+/// Returns when a request is answered, if the audit log records it.
+fn recorded(request: &Request, is_page: bool) -> Option<AuditWait> {
     if [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method()) {
-        return false;
+        return None;
     }
     let path = request.uri().path();
     let Some(needed) = needed_by(request, is_page) else {
-        return PUBLIC_FORMS.iter().any(|prefix| path.starts_with(prefix));
+        let is_form = PUBLIC_FORMS.iter().any(|prefix| path.starts_with(prefix));
+        return is_form.then_some(AuditWait::Stored);
     };
-    needed.iter().any(|permission| match permission {
-        Permission::Operate | Permission::Write | Permission::Administer => true,
-        Permission::Internal => !PASSED_ON.iter().any(|prefix| path.starts_with(prefix)),
-        Permission::Read | Permission::Work => false,
-    })
+    let waits = needed.iter().filter_map(|permission| match permission {
+        Permission::Write | Permission::Administer => Some(AuditWait::Stored),
+        Permission::Internal => {
+            let is_passed_on = PASSED_ON.iter().any(|prefix| path.starts_with(prefix));
+            (!is_passed_on).then_some(AuditWait::Stored)
+        }
+        Permission::Operate => Some(AuditWait::None),
+        Permission::Read | Permission::Work => None,
+    });
+    waits.reduce(|one, other| if one == AuditWait::Stored { one } else { other })
 }

@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::executions;
+use crate::access::Admitted;
 use crate::response::error::ApiError;
 use crate::state::AppState;
 
@@ -72,13 +73,16 @@ async fn ehdb_tier() -> ApiError {
     ApiError::new(StatusCode::NOT_IMPLEMENTED, "no-tiers", detail)
 }
 
-/// Passes a request on to the routes of executions, under their path. The parameters of this path
-/// are in the extensions of the request, so these are left out.
+/// Passes a request on to the routes of executions, under their path, with what its sender may do. The
+/// parameters of this path are in the extensions of the request, so the others are left out.
 async fn answered_by_executions(state: AppState, request: Request) -> Result<Response, ApiError> {
     let uri = uri_of_executions(request.uri()).map_err(|error| ApiError::internal(&error))?;
     let mut passed = Request::new(Body::empty());
     *passed.uri_mut() = uri;
     *passed.headers_mut() = request.headers().clone();
+    if let Some(sender) = request.extensions().get::<Admitted>() {
+        passed.extensions_mut().insert(sender.clone());
+    }
     let (router, _) = executions::routes().split_for_parts();
     match router.with_state(state).oneshot(passed).await {
         Ok(response) => Ok(response),

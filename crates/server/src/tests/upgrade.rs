@@ -17,6 +17,7 @@ use super::{Authentication, Everything, HELLO, Hosts, LocalBus, Server, ServerSe
 
 /// SQL that turns a database into one of the previous release.
 const UNDO: &str = "
+    DROP INDEX execution_fork;
     ALTER TABLE event DROP COLUMN prev_digest;
     ALTER TABLE execution DROP COLUMN head_digest;
     ALTER TABLE execution DROP COLUMN fork_execution_id;
