@@ -129,7 +129,7 @@ impl Fleet {
     /// of restores.
     pub(crate) async fn tend_store(self: Arc<Self>) -> u64 {
         let SharedParts { faults, store, clock, ledger, .. } = &self.ground;
-        let (mut restored, mut furthest_ms) = (0, 0);
+        let (mut restored, mut furthest_ms, mut now_ms) = (0, 0, 0);
         loop {
             let backup = (faults.rates.restored > 0).then(|| store.backup());
             tokio::time::sleep(faults.millis(500..15_000)).await;
@@ -142,6 +142,8 @@ impl Fleet {
                 let skew_ms = faults.millis(0..CLOCK_SET_MS_MAX).as_millis();
                 let skew_ms = i64::try_from(skew_ms).expect("small");
                 furthest_ms = furthest_ms.max(skew_ms);
+                ledger.pages().clock_set_back |= skew_ms < now_ms;
+                now_ms = skew_ms;
                 clock.set(skew_ms);
             }
             if let Some(backup) = &backup

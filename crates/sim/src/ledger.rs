@@ -49,6 +49,8 @@ pub(crate) struct LedgerRecords {
     commands: BTreeMap<(ExecutionId, String, String), BTreeSet<CommandId>>,
     /// True once the store was restored from a backup.
     pub(crate) restored: bool,
+    /// True once the store's clock was set back: the times of two logs do not say which was first.
+    pub(crate) clock_set_back: bool,
     /// Violations found while the world was running.
     pub(crate) complaints: Vec<String>,
     /// The summary of an execution after an event, as shown until its next events.
