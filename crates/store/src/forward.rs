@@ -352,7 +352,7 @@ macro_rules! each_port {
         }
         Retention {
             async {
-                Write shard shared erase(execution: ExecutionId, tombstone: &Tombstone) -> EraseAnswer;
+                Write across shared erase(execution: ExecutionId, tombstone: &Tombstone) -> EraseAnswer;
                 Read across shared keep_reason(execution: ExecutionId) -> Option<KeepReason>;
                 Read shard shared tombstone(execution: ExecutionId) -> Option<Tombstone>;
                 Maintenance across shared erase_payloads(limit: usize) -> u64;

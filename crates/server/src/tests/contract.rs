@@ -199,6 +199,7 @@ contract! {
     subscriptions::a_subscription_with_mistakes_is_not_kept_and_all_are_named,
     system::a_schema_that_lacks_nothing_is_valid,
     system::the_process_is_measured,
+    tokens::tokens_are_created_listed_and_revoked_and_the_audit_log_says_so,
     system::profiler_and_analysis_endpoints_answer_that_there_is_none,
     vars::variables_are_set_typed_or_as_a_bare_map_and_read_back,
     vars::variables_of_the_playbook_and_of_clients_are_shown_together,

@@ -52,6 +52,27 @@ async fn list(server: &Server, secret: &str) -> Answer {
     ask(server, secret, Method::GET, "/api/executions").await
 }
 
+pub(super) async fn tokens_are_created_listed_and_revoked_and_the_audit_log_says_so(
+    server: Server,
+) {
+    let request = json!({ "name": "nightly", "roles": ["viewer:team-a/*"] });
+    let created = server.post("/api/tokens", request).await;
+    assert_eq!(created.status, StatusCode::CREATED, "{}", created.body);
+    let secret = created.body["secret"].as_str().expect("a secret").to_owned();
+    let listed = server.get("/api/tokens").await.body;
+    let tokens = listed["tokens"].as_array().expect("a list");
+    assert!(tokens.iter().any(|token| token["name"] == "nightly"), "{listed}");
+    assert!(!listed.to_string().contains(&secret), "a secret is shown once");
+    let revoked = server.call(Method::DELETE, "/api/tokens/nightly", json!({})).await;
+    assert_eq!(revoked.status, StatusCode::NO_CONTENT, "{}", revoked.body);
+    let log = server.get("/api/audit?action=/api/tokens").await.body;
+    let entries = log["entries"].as_array().expect("a list").iter();
+    let actions: Vec<&str> = entries.filter_map(|entry| entry["action"].as_str()).collect();
+    assert!(actions.ends_with(&["POST /api/tokens", "DELETE /api/tokens/{name}"]), "{log}");
+    let verified = server.get("/api/audit/verification").await.body;
+    assert_eq!(verified["valid"], true, "{verified}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stored_token_is_good_for_its_role_until_it_is_revoked() {
     let server = Server::set(guarded());

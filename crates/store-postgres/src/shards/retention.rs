@@ -3,7 +3,7 @@
 
 use noetl_model::{ExecutionId, ExecutionStatus, Parent};
 use noetl_store::sql;
-use noetl_store::{KeepReason, StoreError};
+use noetl_store::{EraseAnswer, KeepReason, StoreError, Tombstone};
 
 use super::Shards;
 use crate::PgStore;
@@ -25,6 +25,19 @@ impl Shards {
         let above = self.in_shard(parent, Box::pin(sql::summary(self.shard(parent), parent)));
         let is_running = above.await?.is_some_and(|it| it.status == ExecutionStatus::Running);
         Ok(is_running.then_some(KeepReason::RunningParent(parent)))
+    }
+
+    /// Deletes an execution, unless a relative in any shard keeps it.
+    pub(crate) async fn erase(
+        &self,
+        execution: ExecutionId,
+        tombstone: &Tombstone,
+    ) -> Result<EraseAnswer, StoreError> {
+        if let Some(reason) = self.keep_reason(execution).await? {
+            return Ok(EraseAnswer::Kept(reason));
+        }
+        let erased = sql::erase(self.shard(execution), execution, tombstone);
+        self.in_shard(execution, Box::pin(erased)).await
     }
 
     pub(crate) async fn erase_payloads(&self, limit: usize) -> Result<u64, StoreError> {
