@@ -132,8 +132,8 @@ pub(crate) fn tool_kinds() -> Vec<&'static str> {
     ToolKind::ALL.iter().map(|kind| kind.as_str()).chain([WORKBOOK]).collect()
 }
 
-const OUTPUT_SCHEMA: &str = "The shape of the output, as JSON Schema: templates that read it are \
-                             checked, and so are the mocked outputs of tests.";
+const OUTPUT_SCHEMA: &str = "JSON Schema of the output. Templates that read the output and \
+                             mocked outputs of tests are checked against it.";
 const RULES_INSTEAD: &str = "`spec.policy.rules` of the tool";
 
 pub(crate) const ROOT: &KeyTable = &KeyTable {
@@ -147,37 +147,38 @@ pub(crate) const ROOT: &KeyTable = &KeyTable {
             KeyType::OneOf(&["noetl.io/v2", "noetl.io/v10"]),
             "The version of the language.",
         ),
-        now("kind", KeyType::OneOf(&["Playbook"]), "What the document is."),
+        now("kind", KeyType::OneOf(&["Playbook"]), "Kind of the document."),
         now(
             "metadata",
             KeyType::Table("metadata"),
-            "What the playbook is called and where it is kept.",
+            "Name, catalog path and labels of the playbook.",
         ),
         now(
             "inputs",
             KeyType::Special("inputs"),
-            "The inputs of the playbook: names, types and limits of what a start may give it.",
+            "Inputs of the playbook: names, types and limits of the values that a start may \
+             pass.",
         ),
         now(
             "workload_schema",
             KeyType::Any,
-            "The inputs as a JSON Schema of the workload, instead of `inputs`.",
+            "Inputs as a JSON Schema of the workload, instead of `inputs`.",
         ),
         now(
             "workload",
             KeyType::FreeMap,
             "Default parameters. They are values: templates in them are not rendered.",
         ),
-        now("workflow", KeyType::ListOf("step"), "The steps."),
+        now("workflow", KeyType::ListOf("step"), "Steps of the playbook."),
         now(
             "workbook",
             KeyType::Special("workbook"),
             "Tasks that several steps use, with `kind: workbook`.",
         ),
-        now("keychain", KeyType::Any, "Credentials the playbook needs."),
-        now("executor", KeyType::Table("executor"), "How the playbook as a whole is run."),
-        now("expect", KeyType::Table("expect"), "By when an execution should have ended."),
-        now("on", KeyType::Table("on"), "Who is notified when something happens to an execution."),
+        now("keychain", KeyType::Any, "Credentials that the playbook needs."),
+        now("executor", KeyType::Table("executor"), "Settings of the whole execution."),
+        now("expect", KeyType::Table("expect"), "Time by which an execution should have ended."),
+        now("on", KeyType::Table("on"), "Notifications about executions of the playbook."),
         old("vars", KeyType::FreeMap, "`workload`", "Further default parameters."),
     ],
 };
@@ -188,16 +189,20 @@ pub(crate) const METADATA: &KeyTable = &KeyTable {
     required: &["name"],
     open: true,
     words: &[
-        now("name", KeyType::Text, "The playbook's name."),
-        now("path", KeyType::Text, "Its place in the catalog; the name if left out."),
-        now("description", KeyType::Text, "What it is for."),
+        now("name", KeyType::Text, "Name of the playbook."),
+        now("path", KeyType::Text, "Path of the playbook in the catalog; default: `name`."),
+        now("description", KeyType::Text, "Purpose of the playbook."),
         now(
             "labels",
             KeyType::FreeMap,
-            "Labels of every execution, to find it by; values may hold templates.",
+            "Labels of every execution, used as filters; values may be templates.",
         ),
-        now("tags", KeyType::Any, "More words to find it by."),
-        now("version", KeyType::Any, "The author's own version; the catalog counts for itself."),
+        now("tags", KeyType::Any, "Tags of the playbook, for searches in the catalog."),
+        now(
+            "version",
+            KeyType::Any,
+            "Version number of the author; the catalog has its own numbers.",
+        ),
     ],
 };
 
@@ -207,18 +212,14 @@ pub(crate) const EXECUTOR: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now("kind", KeyType::Text, "Which runtime the author had in mind."),
-        now("profile", KeyType::Text, "Which runtime the author had in mind."),
-        now("version", KeyType::Any, "Its version."),
-        now(
-            "requires",
-            KeyType::Any,
-            "What it has to offer: the tools that workers of your own bring.",
-        ),
+        now("kind", KeyType::Text, "Runtime that the playbook was written for; not checked."),
+        now("profile", KeyType::Text, "Runtime that the playbook was written for; not checked."),
+        now("version", KeyType::Any, "Version of that runtime; not checked."),
+        now("requires", KeyType::Any, "Tools that only your own workers provide."),
         now(
             "spec",
             KeyType::Table("executor-spec"),
-            "Where to start, where to end, and for how long.",
+            "Entry step, final step, timeout and limits of an execution.",
         ),
     ],
 };
@@ -229,19 +230,19 @@ pub(crate) const EXECUTOR_SPEC: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now(
-            "entry_step",
-            KeyType::Text,
-            "The step to start with, instead of `start` or the first.",
-        ),
-        now("final_step", KeyType::Text, "The step to run once everything else has come to rest."),
+        now("entry_step", KeyType::Text, "First step; default: `start`, or the first in the list."),
+        now("final_step", KeyType::Text, "Step that runs after all other steps have ended."),
         now(
             "no_next_is_error",
             KeyType::Truth,
-            "A branch none of whose arcs match fails the execution.",
+            "If true, a branch without a matching arc fails the execution.",
         ),
-        now("timeout", KeyType::Duration, "How long an execution may take."),
-        now("error_mode", KeyType::OneOf(ERROR_MODES), "Whether a tool's error fails its step."),
+        now("timeout", KeyType::Duration, "Maximum duration of an execution."),
+        now(
+            "error_mode",
+            KeyType::OneOf(ERROR_MODES),
+            "`strict` (default): an error of a tool fails its step; `lenient`: it does not.",
+        ),
         now(
             "undefined",
             KeyType::OneOf(UNDEFINED_MODES),
@@ -255,9 +256,9 @@ pub(crate) const EXECUTOR_SPEC: &KeyTable = &KeyTable {
         now(
             "concurrency",
             KeyType::Table("concurrency"),
-            "How many executions of the playbook run at a time.",
+            "Maximum number of executions of the playbook at a time.",
         ),
-        now("policy", KeyType::Any, "Kept for other runtimes."),
+        now("policy", KeyType::Any, "Settings of other runtimes (no effect)."),
     ],
 };
 
@@ -269,7 +270,8 @@ pub(crate) const EXPECT: &KeyTable = &KeyTable {
     words: &[now(
         "within",
         KeyType::Duration,
-        "After this time a running execution is late. It goes on; `timeout` would end it.",
+        "Time after which a running execution counts as late. It is not stopped; use \
+             `timeout` to stop it.",
     )],
 };
 
@@ -282,32 +284,32 @@ pub(crate) const STEP: &KeyTable = &KeyTable {
         now(
             "step",
             KeyType::Text,
-            "The step's name: unique in the playbook, and how templates reach its output.",
+            "Name of the step: unique in the playbook, used by templates to read its output.",
         ),
-        now("desc", KeyType::Text, "What the step is for."),
-        now("description", KeyType::Text, "What the step is for."),
+        now("desc", KeyType::Text, "Purpose of the step."),
+        now("description", KeyType::Text, "Purpose of the step."),
         now("when", KeyType::Condition, "The step is skipped unless this condition is true."),
         now("input", KeyType::FreeMap, "Variables for every task of the step."),
-        now("loop", KeyType::Table("loop"), "Do the step once for each item."),
+        now("loop", KeyType::Table("loop"), "Runs the step once for each item."),
         now(
             "tool",
             KeyType::Special("tool-or-list"),
-            "What the step does: one tool, or a list of them in order.",
+            "Work of the step: one tool, or a list of tools that run in order.",
         ),
-        now("set", KeyType::Assignments, "Variables to write once the step has completed."),
-        now("next", KeyType::Special("next"), "Where to go from here."),
-        now("spec", KeyType::Table("step-spec"), "Timeout and admission."),
+        now("set", KeyType::Assignments, "Variables to write after the step has completed."),
+        now("next", KeyType::Special("next"), "Arcs to the next steps."),
+        now("spec", KeyType::Table("step-spec"), "Timeout and admission of the step."),
         now(
             "run",
             KeyType::OneOf(STEP_RUNS),
-            "What a lost worker means: another attempt (`at_least_once`), or a failure of the step \
-             with the error `worker_lost` (`at_most_once`).",
+            "Reaction to a lost worker: repeat the step (`at_least_once`, default) or fail it \
+             with `worker_lost` (`at_most_once`).",
         ),
-        now("timeout", KeyType::Duration, "How long the step may take."),
-        now("limit", KeyType::Table("limit"), "A limit that playbooks share by its name."),
+        now("timeout", KeyType::Duration, "Maximum duration of the step."),
+        now("limit", KeyType::Table("limit"), "Limit that playbooks share by its name."),
         now("cache", KeyType::Table("cache"), "Reuses an earlier output of the step."),
-        now("output", KeyType::Table("output"), "How templates see what the step produced."),
-        now("output_select", KeyType::Any, "Parts of the output that get a name of their own."),
+        now("output", KeyType::Table("output"), "Form in which templates see the output."),
+        now("output_select", KeyType::Any, "Parts of the output with a name of their own."),
         now("output_schema", KeyType::Special("input-or-type"), OUTPUT_SCHEMA),
         old("args", KeyType::FreeMap, "`input`", "Variables for every task of the step."),
         old("with", KeyType::FreeMap, "`input`", "Variables for every task of the step."),
@@ -315,21 +317,21 @@ pub(crate) const STEP: &KeyTable = &KeyTable {
             "type",
             KeyType::Tool,
             "`tool: {kind: …}`",
-            "The tool's kind, its settings next to it.",
+            "Kind of the tool, with its settings beside it.",
         ),
-        old("call", KeyType::FreeMap, "`tool: {kind: …}`", "The tool."),
+        old("call", KeyType::FreeMap, "`tool: {kind: …}`", "Tool of the step."),
         old(
             "retry",
             KeyType::Special("retry-or-count"),
             RULES_INSTEAD,
-            "How often to try each task.",
+            "Maximum number of attempts of each task.",
         ),
         old("set_ctx", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         old(
             "set_iter",
             KeyType::FreeMap,
             "`set` with keys `iter.…`",
-            "Variables of the iteration.",
+            "Variables of the loop item.",
         ),
         old("set_vars", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         old("vars", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
@@ -337,19 +339,19 @@ pub(crate) const STEP: &KeyTable = &KeyTable {
             "sink",
             KeyType::Any,
             "store results with a tool of their own",
-            "Where results went.",
+            "Destination of the results (no effect).",
         ),
         ignored(
             "save",
             KeyType::Any,
             "store results with a tool of their own",
-            "Where results went.",
+            "Destination of the results (no effect).",
         ),
         ignored(
             "on_error",
             KeyType::Any,
             "use `spec.policy.rules` of the tool, or an arc on failure",
-            "What an error meant.",
+            "Reaction to an error (no effect).",
         ),
     ],
 };
@@ -360,14 +362,18 @@ pub(crate) const STEP_SPEC: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now("timeout", KeyType::Duration, "How long the step may take."),
-        now("next_mode", KeyType::OneOf(ROUTER_MODES), "How a list under `next` is read."),
-        now("policy", KeyType::Table("step-policy"), "Whether the step may be entered."),
+        now("timeout", KeyType::Duration, "Maximum duration of the step."),
+        now(
+            "next_mode",
+            KeyType::OneOf(ROUTER_MODES),
+            "Mode of a list under `next`: first matching arc, or all.",
+        ),
+        now("policy", KeyType::Table("step-policy"), "Condition for entering the step."),
         ignored(
             "on_error",
             KeyType::Any,
             "use `spec.policy.rules` of the tool, or an arc on failure",
-            "What an error meant.",
+            "Reaction to an error (no effect).",
         ),
     ],
 };
@@ -378,12 +384,12 @@ pub(crate) const STEP_POLICY: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now("admit", KeyType::Special("admit"), "Rules that let the step in or pass it over."),
+        now("admit", KeyType::Special("admit"), "Rules that enter or skip the step."),
         old(
             "rules",
             KeyType::Special("rules"),
             RULES_INSTEAD,
-            "What follows from how a task ended.",
+            "Rules that choose the reaction to the end of a task.",
         ),
     ],
 };
@@ -394,42 +400,46 @@ pub(crate) const TOOL: &KeyTable = &KeyTable {
     required: &["kind"],
     open: true,
     words: &[
-        now("kind", KeyType::Tool, "Which tool."),
+        now("kind", KeyType::Tool, "Kind of the tool."),
         now(
             "name",
             KeyType::Text,
-            "The task's label in a list; the workbook task for `kind: workbook`.",
+            "Label of the task in a list; for `kind: workbook`, the workbook task.",
         ),
         now("input", KeyType::Any, "Variables for this task."),
-        now("set", KeyType::Assignments, "Variables to write once the task has succeeded."),
-        now("spec", KeyType::Table("tool-spec"), "Rules for what follows from how the task ended."),
-        now("timeout", KeyType::Duration, "How long the task may take."),
-        now("timeout_seconds", KeyType::Number, "How long the task may take."),
-        now("auth", KeyType::Any, "A credential's name, or credentials."),
-        now("output_select", KeyType::Any, "Fields of the output to keep at hand."),
+        now("set", KeyType::Assignments, "Variables to write after the task has succeeded."),
+        now(
+            "spec",
+            KeyType::Table("tool-spec"),
+            "Timeout of the task, and rules that choose the reaction to its end.",
+        ),
+        now("timeout", KeyType::Duration, "Maximum duration of the task."),
+        now("timeout_seconds", KeyType::Number, "Maximum duration of the task, in seconds."),
+        now("auth", KeyType::Any, "Name of a credential, or several credentials."),
+        now("output_select", KeyType::Any, "Fields of the output that are kept inline."),
         now("output_schema", KeyType::Special("input-or-type"), OUTPUT_SCHEMA),
-        old("type", KeyType::Tool, "`kind`", "Which tool."),
+        old("type", KeyType::Tool, "`kind`", "Kind of the tool."),
         old("args", KeyType::Any, "`input`", "Variables for this task."),
         old("with", KeyType::Any, "`input`", "Variables for this task."),
         old(
             "retry",
             KeyType::Special("retry-or-count"),
             "`spec.policy.rules`",
-            "How often to try.",
+            "Maximum number of attempts.",
         ),
         old("set_ctx", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         old(
             "set_iter",
             KeyType::FreeMap,
             "`set` with keys `iter.…`",
-            "Variables of the iteration.",
+            "Variables of the loop item.",
         ),
         old("set_vars", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         ignored(
             "eval",
             KeyType::Any,
             "use `spec.policy.rules`",
-            "What followed from how the task ended.",
+            "Rules that choose the reaction to the end of the task.",
         ),
     ],
 };
@@ -443,13 +453,13 @@ pub(crate) const TOOL_SPEC: &KeyTable = &KeyTable {
         now(
             "policy",
             KeyType::Special("policy-or-rules"),
-            "Rules, looked at in order once the task has ended.",
+            "Rules, evaluated in order after the task has ended.",
         ),
-        now("timeout", KeyType::Duration, "How long the task may take."),
+        now("timeout", KeyType::Duration, "Maximum duration of the task."),
         now(
             "result",
             KeyType::Any,
-            "Hints for storing the output; large output is stored by size on its own.",
+            "Hints for storing the output; large outputs are stored by reference in any case.",
         ),
     ],
 };
@@ -462,7 +472,7 @@ pub(crate) const POLICY: &KeyTable = &KeyTable {
     words: &[now(
         "rules",
         KeyType::Special("rules"),
-        "The first rule whose condition holds decides.",
+        "Rules; the first whose condition is true decides.",
     )],
 };
 
@@ -475,11 +485,11 @@ pub(crate) const RULE: &KeyTable = &KeyTable {
         now(
             "when",
             KeyType::Condition,
-            "Whether the rule applies; `output` is how the task ended.",
+            "Condition of the rule; `output` is the result of the task.",
         ),
-        now("then", KeyType::Table("then"), "What follows."),
-        now("else", KeyType::Special("else"), "A rule that always applies."),
-        old("expr", KeyType::Condition, "`when`", "Whether the rule applies."),
+        now("then", KeyType::Table("then"), "Reaction to the end of the task."),
+        now("else", KeyType::Special("else"), "Reaction if no other rule applies."),
+        old("expr", KeyType::Condition, "`when`", "Condition of the rule."),
     ],
 };
 
@@ -489,24 +499,20 @@ pub(crate) const THEN: &KeyTable = &KeyTable {
     required: &["do"],
     open: false,
     words: &[
-        now("do", KeyType::OneOf(VERBS), "What to do next."),
-        now("attempts", KeyType::Number, "How often to try in all, for `retry`. 3 if left out."),
-        now("backoff", KeyType::OneOf(BACKOFFS), "How the delay grows, for `retry`."),
-        now(
-            "delay",
-            KeyType::Duration,
-            "How long to wait before the next attempt. A second if left out.",
-        ),
-        now("max_delay", KeyType::Duration, "No delay grows beyond this."),
-        now("to", KeyType::Text, "The label to go on with, for `jump`, or `previous`."),
+        now("do", KeyType::OneOf(VERBS), "Reaction: continue, retry, jump, break or fail."),
+        now("attempts", KeyType::Number, "Maximum number of attempts for `retry`; default: 3."),
+        now("backoff", KeyType::OneOf(BACKOFFS), "Growth of the delay for `retry`."),
+        now("delay", KeyType::Duration, "Delay before the next attempt; default: 1 second."),
+        now("max_delay", KeyType::Duration, "Maximum delay."),
+        now("to", KeyType::Text, "Label of the next task for `jump`, or `previous`."),
         now("set", KeyType::Assignments, "Variables to write."),
-        old("target", KeyType::Text, "`to`", "The label to go on with."),
+        old("target", KeyType::Text, "`to`", "Label of the next task."),
         old("set_ctx", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
         old(
             "set_iter",
             KeyType::FreeMap,
             "`set` with keys `iter.…`",
-            "Variables of the iteration.",
+            "Variables of the loop item.",
         ),
         old("set_vars", KeyType::FreeMap, "`set` with keys `ctx.…`", "Variables of the execution."),
     ],
@@ -518,29 +524,34 @@ pub(crate) const RETRY: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now("attempts", KeyType::Number, "How often to try in all."),
-        now("max_attempts", KeyType::Number, "How often to try in all."),
-        now("max_retries", KeyType::Integer, "How often to try again."),
-        now("delay", KeyType::Duration, "How long to wait before the next attempt."),
-        now("initial_delay", KeyType::Duration, "How long to wait before the second attempt."),
-        now("delay_seconds", KeyType::Number, "How long to wait before the next attempt."),
-        now("initial_delay_ms", KeyType::Number, "How long to wait before the second attempt."),
-        now("max_delay", KeyType::Duration, "No delay grows beyond this."),
-        now("backoff", KeyType::OneOf(BACKOFFS), "How the delay grows."),
+        now("attempts", KeyType::Number, "Maximum number of attempts."),
+        now("max_attempts", KeyType::Number, "Maximum number of attempts."),
+        now("max_retries", KeyType::Integer, "Maximum number of further attempts."),
+        now("delay", KeyType::Duration, "Delay before the next attempt."),
+        now("initial_delay", KeyType::Duration, "Delay before the second attempt."),
+        now("delay_seconds", KeyType::Number, "Delay before the next attempt."),
+        now("initial_delay_ms", KeyType::Number, "Delay before the second attempt."),
+        now("max_delay", KeyType::Duration, "Maximum delay."),
+        now("backoff", KeyType::OneOf(BACKOFFS), "Growth of the delay."),
         now(
             "backoff_multiplier",
             KeyType::Number,
-            "By how much the delay grows: once is constant, else it doubles.",
+            "Factor of the delay: 1 keeps it constant, any other value doubles it.",
         ),
-        now("when", KeyType::Condition, "Which failures are tried again."),
-        now("retry_when", KeyType::Condition, "Which failures are tried again."),
-        now("on_error", KeyType::Table("retry"), "The same, one level down."),
-        ignored("stop_when", KeyType::Any, "use `spec.policy.rules` of the tool", "When to stop."),
+        now("when", KeyType::Condition, "Failures that are retried."),
+        now("retry_when", KeyType::Condition, "Failures that are retried."),
+        now("on_error", KeyType::Table("retry"), "The same settings, one level down."),
+        ignored(
+            "stop_when",
+            KeyType::Any,
+            "use `spec.policy.rules` of the tool",
+            "Condition that ends the attempts.",
+        ),
         ignored(
             "on_success",
             KeyType::Any,
             "use a `jump` in `spec.policy.rules`",
-            "When to go on.",
+            "Condition for another attempt.",
         ),
     ],
 };
@@ -551,9 +562,13 @@ pub(crate) const ADMIT_RULE: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now("when", KeyType::Condition, "Whether the rule applies."),
-        now("then", KeyType::Table("allow"), "Whether the step may be entered."),
-        now("else", KeyType::Special("admit-else"), "A rule that always applies."),
+        now("when", KeyType::Condition, "Condition of the rule."),
+        now(
+            "then",
+            KeyType::Table("allow"),
+            "If true, the step is entered; otherwise it is skipped.",
+        ),
+        now("else", KeyType::Special("admit-else"), "Decision if no other rule applies."),
     ],
 };
 
@@ -562,7 +577,11 @@ pub(crate) const ALLOW: &KeyTable = &KeyTable {
     title: "`then`",
     required: &["allow"],
     open: false,
-    words: &[now("allow", KeyType::Truth, "Whether the step may be entered.")],
+    words: &[now(
+        "allow",
+        KeyType::Truth,
+        "If true, the step is entered; otherwise it is skipped.",
+    )],
 };
 
 pub(crate) const LOOP: &KeyTable = &KeyTable {
@@ -571,33 +590,30 @@ pub(crate) const LOOP: &KeyTable = &KeyTable {
     required: &["iterator"],
     open: false,
     words: &[
-        now(
-            "in",
-            KeyType::Any,
-            "The items: a list, a map, a number, or a template for one of them.",
-        ),
-        now("iterator", KeyType::Text, "The name an item has in templates."),
-        now(
-            "cursor",
-            KeyType::Table("cursor"),
-            "A tool that claims the next rows, instead of `in`.",
-        ),
-        now("spec", KeyType::Table("loop-spec"), "How the items are worked on."),
-        old("collection", KeyType::Any, "`in`", "The items."),
-        old("items", KeyType::Any, "`in`", "The items."),
-        old("element", KeyType::Text, "`iterator`", "The name an item has in templates."),
+        now("in", KeyType::Any, "Items: a list, a map, a number, or a template of one of these."),
+        now("iterator", KeyType::Text, "Name of the item in templates."),
+        now("cursor", KeyType::Table("cursor"), "Tool that claims the next rows, instead of `in`."),
+        now("spec", KeyType::Table("loop-spec"), "Order and concurrency of the items."),
+        old("collection", KeyType::Any, "`in`", "Items of the loop."),
+        old("items", KeyType::Any, "`in`", "Items of the loop."),
+        old("element", KeyType::Text, "`iterator`", "Name of the item in templates."),
         old(
             "mode",
             KeyType::OneOf(LOOP_MODES),
             "`spec.mode`",
-            "One after another, or side by side.",
+            "Order of the items: sequential or parallel.",
         ),
-        old("max_in_flight", KeyType::Number, "`spec.max_in_flight`", "How many items at once."),
+        old(
+            "max_in_flight",
+            KeyType::Number,
+            "`spec.max_in_flight`",
+            "Maximum number of items at a time.",
+        ),
         ignored(
             "pagination",
             KeyType::Any,
             "use a `jump` in `spec.policy.rules`, or an arc back",
-            "How pages were read.",
+            "Pagination (no effect).",
         ),
     ],
 };
@@ -608,14 +624,18 @@ pub(crate) const LOOP_SPEC: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now("mode", KeyType::OneOf(LOOP_MODES), "One after another, side by side, or by claims."),
-        now("max_in_flight", KeyType::Number, "How many items are worked on at once."),
-        now("policy", KeyType::Any, "Where the items are worked on; any worker may take any."),
         now(
-            "frame",
-            KeyType::Table("frame"),
-            "How many rows a claim takes, and how they are worked on.",
+            "mode",
+            KeyType::OneOf(LOOP_MODES),
+            "Order of the items: sequential, parallel, or by claims.",
         ),
+        now("max_in_flight", KeyType::Number, "Maximum number of items at a time."),
+        now(
+            "policy",
+            KeyType::Any,
+            "Placement of the items (no effect: every worker of the pool takes items).",
+        ),
+        now("frame", KeyType::Table("frame"), "Number of rows per claim, and their concurrency."),
     ],
 };
 
@@ -625,9 +645,9 @@ pub(crate) const CURSOR: &KeyTable = &KeyTable {
     required: &["claim"],
     open: true,
     words: &[
-        now("kind", KeyType::Tool, "Which tool claims; postgres if left out."),
-        now("claim", KeyType::Text, "A statement that takes the next rows and returns them."),
-        now("auth", KeyType::Any, "A credential's name, or credentials."),
+        now("kind", KeyType::Tool, "Kind of the tool that claims; default: postgres."),
+        now("claim", KeyType::Text, "Statement that claims the next rows and returns them."),
+        now("auth", KeyType::Any, "Name of a credential, or several credentials."),
     ],
 };
 
@@ -637,17 +657,13 @@ pub(crate) const FRAME: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now("max_rows", KeyType::Number, "How many rows one claim asks for: `__frame_max_rows`."),
-        now("row_concurrency", KeyType::Number, "How many rows are worked on at once."),
-        now(
-            "process",
-            KeyType::OneOf(PROCESSES),
-            "Whether the tool runs once per row or once per frame.",
-        ),
-        now("max_seconds", KeyType::Number, "A hint."),
-        now("max_bytes", KeyType::Number, "A hint."),
-        now("lease_seconds", KeyType::Number, "A hint."),
-        now("heartbeat_seconds", KeyType::Number, "A hint."),
+        now("max_rows", KeyType::Number, "Maximum number of rows per claim: `__frame_max_rows`."),
+        now("row_concurrency", KeyType::Number, "Maximum number of rows at a time."),
+        now("process", KeyType::OneOf(PROCESSES), "Run the tool once per row, or once per frame."),
+        now("max_seconds", KeyType::Number, "Hint (no effect)."),
+        now("max_bytes", KeyType::Number, "Hint (no effect)."),
+        now("lease_seconds", KeyType::Number, "Hint (no effect)."),
+        now("heartbeat_seconds", KeyType::Number, "Hint (no effect)."),
     ],
 };
 
@@ -657,13 +673,17 @@ pub(crate) const NEXT: &KeyTable = &KeyTable {
     required: &["arcs"],
     open: false,
     words: &[
-        now("arcs", KeyType::ListOf("arc"), "Where to go, in order."),
-        now("spec", KeyType::Table("router-spec"), "Whether one arc is taken or all that hold."),
+        now("arcs", KeyType::ListOf("arc"), "Arcs, in order."),
+        now(
+            "spec",
+            KeyType::Table("router-spec"),
+            "Number of arcs taken: the first that matches, or all.",
+        ),
         old(
             "mode",
             KeyType::OneOf(ROUTER_MODES),
             "`spec.mode`",
-            "Whether one arc is taken or all that hold.",
+            "Number of arcs taken: the first that matches, or all.",
         ),
     ],
 };
@@ -679,7 +699,11 @@ pub(crate) const NEXT_SPEC: &KeyTable = &KeyTable {
             KeyType::OneOf(ROUTER_MODES),
             "`exclusive`: the first arc that holds. `inclusive`: all of them.",
         ),
-        now("on_no_match", KeyType::Text, "What no match means; the branch ends."),
+        now(
+            "on_no_match",
+            KeyType::Text,
+            "Reaction if no arc matches (no effect: the branch ends).",
+        ),
     ],
 };
 
@@ -689,11 +713,11 @@ pub(crate) const ARC: &KeyTable = &KeyTable {
     required: &["step"],
     open: false,
     words: &[
-        now("step", KeyType::Text, "The step to go to."),
-        now("when", KeyType::Condition, "The guard: the arc is taken only if this holds."),
+        now("step", KeyType::Text, "Name of the next step."),
+        now("when", KeyType::Condition, "Guard: the arc is taken only if this condition is true."),
         now("set", KeyType::Assignments, "Variables to write when the arc is taken."),
-        now("desc", KeyType::Text, "What the arc is for."),
-        now("description", KeyType::Text, "What the arc is for."),
+        now("desc", KeyType::Text, "Purpose of the arc."),
+        now("description", KeyType::Text, "Purpose of the arc."),
         old("args", KeyType::FreeMap, "`set`", "Variables to write when the arc is taken."),
         old("input", KeyType::FreeMap, "`set`", "Variables to write when the arc is taken."),
         old("with", KeyType::FreeMap, "`set`", "Variables to write when the arc is taken."),

@@ -9,6 +9,6 @@ pub(crate) const CACHE: &KeyTable = &KeyTable {
     open: false,
     words: &[
         now("key", KeyType::Any, "Commands of the step with equal values share an output."),
-        now("ttl", KeyType::Duration, "How old an output may be that is used again."),
+        now("ttl", KeyType::Duration, "Maximum age of an output that is reused."),
     ],
 };

@@ -8,12 +8,17 @@ pub(crate) const CONCURRENCY: &KeyTable = &KeyTable {
     required: &["limit"],
     open: false,
     words: &[
-        now("limit", KeyType::Integer, "How many executions run at a time."),
-        now("key", KeyType::Any, "Executions with different values do not count together."),
+        now("limit", KeyType::Integer, "Maximum number of executions at a time."),
+        now(
+            "key",
+            KeyType::Any,
+            "Value that is counted separately: a template, such as a customer.",
+        ),
         now(
             "on_conflict",
             KeyType::OneOf(CONFLICTS),
-            "What an execution does if none is free: wait, end, fail, or cancel the oldest.",
+            "Reaction of a new execution if no slot is free: queue, skip, fail, or cancel the \
+             oldest.",
         ),
     ],
 };
@@ -24,10 +29,14 @@ pub(crate) const LIMIT: &KeyTable = &KeyTable {
     required: &["name"],
     open: false,
     words: &[
-        now("name", KeyType::Text, "The name that playbooks share the limit by."),
-        now("max", KeyType::Integer, "How many commands run at a time."),
-        now("rate", KeyType::Integer, "How many commands start per second, or in `per`."),
-        now("per", KeyType::Duration, "The period of `rate`; one second by default."),
-        now("burst", KeyType::Integer, "How many commands may start at once after a rest."),
+        now("name", KeyType::Text, "Name of the limit, shared by playbooks."),
+        now("max", KeyType::Integer, "Maximum number of commands at a time."),
+        now("rate", KeyType::Integer, "Maximum number of starts of commands per period (`per`)."),
+        now("per", KeyType::Duration, "Period of `rate`; default: 1 second."),
+        now(
+            "burst",
+            KeyType::Integer,
+            "Maximum burst: commands that may start at once after idle time.",
+        ),
     ],
 };

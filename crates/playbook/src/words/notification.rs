@@ -25,11 +25,11 @@ pub(crate) const TARGET: &KeyTable = &table(
     "notification-target",
     "a target",
     &[
-        now("playbook", KeyType::Text, "The path of a playbook that is started."),
-        now("workload", KeyType::FreeMap, "What the playbook is started with."),
-        now("http", KeyType::Table("notification-http"), "A URL that is called."),
-        now("mail", KeyType::Table("notification-mail"), "A mail that is sent."),
-        now("slack", KeyType::Table("notification-slack"), "A webhook that takes a text."),
+        now("playbook", KeyType::Text, "Path of a playbook to start."),
+        now("workload", KeyType::FreeMap, "Parameters of the started playbook."),
+        now("http", KeyType::Table("notification-http"), "HTTP call."),
+        now("mail", KeyType::Table("notification-mail"), "Mail."),
+        now("slack", KeyType::Table("notification-slack"), "Slack-compatible webhook."),
     ],
 );
 
@@ -39,11 +39,11 @@ pub(crate) const HTTP: &KeyTable = &KeyTable {
         "notification-http",
         "`http`",
         &[
-            now("url", KeyType::Text, "The URL."),
-            now("method", KeyType::OneOf(METHODS), "The method; POST if left out."),
+            now("url", KeyType::Text, "URL of the call."),
+            now("method", KeyType::OneOf(METHODS), "HTTP method; default: POST."),
             now("headers", KeyType::FreeMap, "Headers of the call."),
-            now("body", KeyType::Any, "The body; the facts about the execution if left out."),
-            now("credential", KeyType::Text, "The credential that authenticates the call."),
+            now("body", KeyType::Any, "Body; default: the summary of the execution."),
+            now("credential", KeyType::Text, "Credential that authenticates the call."),
         ],
     )
 };
@@ -56,10 +56,10 @@ pub(crate) const MAIL: &KeyTable = &KeyTable {
         "notification-mail",
         "`mail`",
         &[
-            now("to", KeyType::Any, "The address, or a list of addresses."),
-            now("subject", KeyType::Text, "The subject."),
-            now("body", KeyType::Text, "The text."),
-            now("credential", KeyType::Text, "The credential with the mail server and sender."),
+            now("to", KeyType::Any, "Address, or a list of addresses."),
+            now("subject", KeyType::Text, "Subject of the mail."),
+            now("body", KeyType::Text, "Text of the mail."),
+            now("credential", KeyType::Text, "Credential with the mail server and the sender."),
         ],
     )
 };
@@ -68,9 +68,9 @@ pub(crate) const SLACK: &KeyTable = &table(
     "notification-slack",
     "`slack`",
     &[
-        now("credential", KeyType::Text, "The credential that has the address of the webhook."),
-        now("url", KeyType::Text, "The address, if it is no secret."),
-        now("text", KeyType::Text, "The text."),
+        now("credential", KeyType::Text, "Credential with the address of the webhook."),
+        now("url", KeyType::Text, "Address of the webhook, if it is not secret."),
+        now("text", KeyType::Text, "Text of the message."),
     ],
 );
 
@@ -78,10 +78,14 @@ pub(crate) const ROOT: &KeyTable = &table(
     "notification",
     "a notification",
     &[
-        now("apiVersion", KeyType::OneOf(&["noetl.io/v1", "noetl.io/v2"]), "The version."),
-        now("kind", KeyType::OneOf(&["Notification"]), "What the document is."),
-        now("metadata", KeyType::FreeMap, "How it is called: `name`, `path`, `description`."),
-        now("spec", KeyType::Any, "Which executions it is about, and what is sent."),
+        now(
+            "apiVersion",
+            KeyType::OneOf(&["noetl.io/v1", "noetl.io/v2"]),
+            "Version of the language.",
+        ),
+        now("kind", KeyType::OneOf(&["Notification"]), "Kind of the document."),
+        now("metadata", KeyType::FreeMap, "Name, path and description of the notification."),
+        now("spec", KeyType::Any, "Matching executions and their notifications."),
     ],
 );
 
@@ -89,8 +93,8 @@ pub(crate) const SPEC: &KeyTable = &table(
     "notification_spec",
     "`spec`",
     &[
-        now("match", KeyType::FreeMap, "The executions; all if left out."),
-        now("on", KeyType::Table("on"), "The targets of each reason."),
+        now("match", KeyType::FreeMap, "Filter of executions; default: all."),
+        now("on", KeyType::Table("on"), "Targets for each reason."),
     ],
 );
 
@@ -98,11 +102,11 @@ pub(crate) const MATCH: &KeyTable = &table(
     "notification_match",
     "`match`",
     &[
-        now("path", KeyType::Any, "A path, or a list of paths; `*` stands for any characters."),
+        now("path", KeyType::Any, "Path, or a list of paths; `*` matches any characters."),
         now(
             "labels",
             KeyType::FreeMap,
-            "Labels that an execution must have; `*` in a value stands for any characters.",
+            "Labels that an execution must have; `*` in a value matches any characters.",
         ),
     ],
 );

@@ -8,18 +8,26 @@ pub(crate) const OUTPUT: &KeyTable = &KeyTable {
     required: &[],
     open: false,
     words: &[
-        now("select", KeyType::ListOf("selected"), "Parts that get a name of their own."),
-        now("output_select", KeyType::Any, "Paths of parts that are called by their last word."),
-        now("inline_max_bytes", KeyType::Integer, "Above this, `_ref` says where it is kept."),
-        now("preview_max_bytes", KeyType::Integer, "How much of it `_preview` shows."),
-        now("store", KeyType::Table("store"), "What `_store` calls the place it is kept in."),
+        now("select", KeyType::ListOf("selected"), "Parts of the output with a name of their own."),
+        now(
+            "output_select",
+            KeyType::Any,
+            "Paths of parts; each is named by the last word of its path.",
+        ),
+        now(
+            "inline_max_bytes",
+            KeyType::Integer,
+            "Maximum inline size in bytes; a larger output is stored by reference (`_ref`).",
+        ),
+        now("preview_max_bytes", KeyType::Integer, "Size of `_preview`, in bytes."),
+        now("store", KeyType::Table("store"), "Storage that `_store` names."),
         now(
             "scope",
             KeyType::OneOf(SCOPES),
-            "What `_ref.scope` says; output is kept as long as its execution.",
+            "Value of `_ref.scope`; an output is kept as long as its execution.",
         ),
-        now("accumulate", KeyType::Any, "A hint; a loop always has all its results."),
-        now("as", KeyType::Text, "Another name of the output, besides the step's."),
+        now("accumulate", KeyType::Any, "Hint (no effect: a loop always has all its results)."),
+        now("as", KeyType::Text, "Second name of the output, besides the name of the step."),
     ],
 };
 
@@ -34,15 +42,15 @@ pub(crate) const STORE: &KeyTable = &KeyTable {
         now(
             "kind",
             KeyType::OneOf(STORES),
-            "What `_store` says; by size if left out or `auto`. Where large values are is the \
-             operator's choice: the database, or a directory.",
+            "Value of `_store`; default and `auto`: chosen by size. The operator chooses \
+             where large values are stored: in the database or in a directory.",
         ),
-        ignored("ttl", KeyType::Any, KEPT, "After how long it was forgotten."),
+        ignored("ttl", KeyType::Any, KEPT, "Time to live (no effect)."),
         ignored(
             "compression",
             KeyType::Any,
             "databases compress by themselves",
-            "How it was packed.",
+            "Compression of the stored output (no effect).",
         ),
     ],
 };
@@ -56,8 +64,9 @@ pub(crate) const SELECTED: &KeyTable = &KeyTable {
         now(
             "path",
             KeyType::Text,
-            "Where it is: keys and places in lists, with dots between; `$.rows[0]` is understood.",
+            "Path of the part: keys and list indexes, separated by dots; `$.rows[0]` is \
+             accepted.",
         ),
-        now("as", KeyType::Text, "What it is called; the path's last word if left out."),
+        now("as", KeyType::Text, "Name of the part; default: the last word of its path."),
     ],
 };

@@ -10,10 +10,14 @@ pub(crate) const ROOT: &KeyTable = &table(
     "schedule",
     "a schedule",
     &[
-        now("apiVersion", KeyType::OneOf(&["noetl.io/v1", "noetl.io/v2"]), "The version."),
-        now("kind", KeyType::OneOf(&["Schedule"]), "What the document is."),
-        now("metadata", KeyType::FreeMap, "How it is called: `name`, `path`, `description`."),
-        now("spec", KeyType::Any, "When executions start, and which."),
+        now(
+            "apiVersion",
+            KeyType::OneOf(&["noetl.io/v1", "noetl.io/v2"]),
+            "Version of the language.",
+        ),
+        now("kind", KeyType::OneOf(&["Schedule"]), "Kind of the document."),
+        now("metadata", KeyType::FreeMap, "Name, path and description of the schedule."),
+        now("spec", KeyType::Any, "Times and playbook of the schedule."),
     ],
 );
 
@@ -21,14 +25,14 @@ pub(crate) const SPEC: &KeyTable = &table(
     "schedule_spec",
     "`spec`",
     &[
-        now("cron", KeyType::Text, "Minute, hour, day, month, day of the week."),
-        now("timezone", KeyType::Text, "The time zone of `cron`, such as Europe/Berlin."),
-        now("every", KeyType::Any, "The time between two executions."),
-        now("at", KeyType::Text, "The one instant at which an execution starts."),
-        now("jitter", KeyType::Any, "By how much later an execution starts at most."),
+        now("cron", KeyType::Text, "Cron expression: minute, hour, day, month, day of the week."),
+        now("timezone", KeyType::Text, "Time zone of `cron`, such as Europe/Berlin."),
+        now("every", KeyType::Any, "Time between two executions."),
+        now("at", KeyType::Text, "Time of the only execution."),
+        now("jitter", KeyType::Any, "Maximum random delay of each start."),
         now("overlap", KeyType::Text, "allow, skip, queue or cancel."),
         now("catch_up", KeyType::Text, "none, last or all."),
-        now("dispatch", KeyType::FreeMap, "What starts."),
+        now("dispatch", KeyType::FreeMap, "Playbook to start, and its parameters."),
     ],
 );
 
@@ -36,9 +40,9 @@ pub(crate) const DISPATCH: &KeyTable = &table(
     "schedule_dispatch",
     "`dispatch`",
     &[
-        now("playbook", KeyType::Text, "The path of the playbook that starts."),
-        now("execution_pool", KeyType::Text, "The pool of workers that it runs on."),
-        now("payload", KeyType::FreeMap, "What it is started with."),
-        now("labels", KeyType::FreeMap, "The labels of its executions."),
+        now("playbook", KeyType::Text, "Path of the playbook."),
+        now("execution_pool", KeyType::Text, "Worker pool of the executions."),
+        now("payload", KeyType::FreeMap, "Parameters of the executions."),
+        now("labels", KeyType::FreeMap, "Labels of the executions."),
     ],
 );

@@ -10,10 +10,14 @@ pub(crate) const ROOT: &KeyTable = &table(
     "subscription",
     "a subscription",
     &[
-        now("apiVersion", KeyType::OneOf(&["noetl.io/v1", "noetl.io/v2"]), "The version."),
-        now("kind", KeyType::OneOf(&["Subscription"]), "What the document is."),
-        now("metadata", KeyType::FreeMap, "How it is called: `name`, `path`, `description`."),
-        now("spec", KeyType::Any, "Where messages come from and what they start."),
+        now(
+            "apiVersion",
+            KeyType::OneOf(&["noetl.io/v1", "noetl.io/v2"]),
+            "Version of the language.",
+        ),
+        now("kind", KeyType::OneOf(&["Subscription"]), "Kind of the document."),
+        now("metadata", KeyType::FreeMap, "Name, path and description of the subscription."),
+        now("spec", KeyType::Any, "Source of the messages, and the playbook or signal for each."),
     ],
 );
 
@@ -26,19 +30,23 @@ pub(crate) const SPEC: &KeyTable = &KeyTable {
         &[
             now("source", KeyType::Text, "nats, pubsub, kafka or webhook."),
             now("mode", KeyType::Text, "pull or push."),
-            now("activation", KeyType::Text, "When messages are pulled: continuous or scheduled."),
-            now("runtime", KeyType::FreeMap, "How messages are pulled."),
-            now("auth", KeyType::Text, "The credential that the source is reached with."),
-            now("url", KeyType::Text, "The address of the source."),
-            now("stream", KeyType::Text, "The stream of NATS."),
-            now("consumer", KeyType::Text, "The durable consumer of NATS; made if there is none."),
-            now("subject", KeyType::Text, "The subjects of the stream, where not all are meant."),
-            now("ingress", KeyType::FreeMap, "Where messages are pushed to."),
-            now("dispatch", KeyType::FreeMap, "What a message starts."),
-            now("headers", KeyType::FreeMap, "What the headers of a message decide."),
-            now("dedup", KeyType::FreeMap, "Whether messages that come again are known."),
-            now("limits", KeyType::FreeMap, "How much is dispatched at most."),
-            now("spool", KeyType::FreeMap, "Where messages wait while nothing can be dispatched."),
+            now("activation", KeyType::Text, "Activation of the pull: continuous or scheduled."),
+            now("runtime", KeyType::FreeMap, "Settings of the pull."),
+            now("auth", KeyType::Text, "Credential for the source."),
+            now("url", KeyType::Text, "Address of the source."),
+            now("stream", KeyType::Text, "NATS stream."),
+            now("consumer", KeyType::Text, "Durable NATS consumer; created if it does not exist."),
+            now(
+                "subject",
+                KeyType::Text,
+                "Subjects to consume; default: all subjects of the stream.",
+            ),
+            now("ingress", KeyType::FreeMap, "Endpoint for pushed messages."),
+            now("dispatch", KeyType::FreeMap, "Playbook or signal for each message."),
+            now("headers", KeyType::FreeMap, "Use of message headers."),
+            now("dedup", KeyType::FreeMap, "Deduplication of redelivered messages."),
+            now("limits", KeyType::FreeMap, "Limits of dispatch."),
+            now("spool", KeyType::FreeMap, "Buffer for messages that cannot be dispatched."),
         ],
     )
 };
@@ -47,10 +55,14 @@ pub(crate) const RUNTIME: &KeyTable = &table(
     "subscription_runtime",
     "`runtime`",
     &[
-        now("target", KeyType::Text, "Where messages are pulled, for those who deploy."),
-        now("pool", KeyType::Text, "The pool of workers that pulls, for those who deploy."),
-        now("batch", KeyType::Integer, "How many messages are fetched at once."),
-        now("timeout_ms", KeyType::Integer, "How long to wait for messages, in milliseconds."),
+        now(
+            "target",
+            KeyType::Text,
+            "Deployment that fetches the messages (a note for operators).",
+        ),
+        now("pool", KeyType::Text, "Worker pool that fetches the messages (a note for operators)."),
+        now("batch", KeyType::Integer, "Maximum number of messages per fetch."),
+        now("timeout_ms", KeyType::Integer, "Maximum wait for messages, in milliseconds."),
     ],
 );
 
@@ -58,8 +70,8 @@ pub(crate) const INGRESS: &KeyTable = &table(
     "subscription_ingress",
     "`ingress`",
     &[
-        now("gateway_path", KeyType::Text, "The absolute path that messages are posted to."),
-        now("verify", KeyType::FreeMap, "How a sender is known."),
+        now("gateway_path", KeyType::Text, "Absolute path of the endpoint."),
+        now("verify", KeyType::FreeMap, "Authentication of senders."),
     ],
 );
 
@@ -68,17 +80,13 @@ pub(crate) const VERIFY: &KeyTable = &table(
     "`verify`",
     &[
         now("type", KeyType::Text, "hmac_sha256, bearer or pubsub_oidc."),
-        now("header", KeyType::Text, "The header of the signature or of the token."),
-        now("secret", KeyType::Text, "The name of the credential that holds the secret."),
-        now("style", KeyType::Text, "What is signed: body, or stripe for `t=…,v1=…`."),
-        now(
-            "timestamp_header",
-            KeyType::Text,
-            "The header of a time that is signed with the body.",
-        ),
-        now("tolerance_secs", KeyType::Integer, "How old a signed time may be."),
-        now("audience", KeyType::Text, "Whom a token of Pub/Sub is for."),
-        now("service_account", KeyType::Text, "Whose token of Pub/Sub it is."),
+        now("header", KeyType::Text, "Header with the signature or the token."),
+        now("secret", KeyType::Text, "Name of the credential with the secret."),
+        now("style", KeyType::Text, "Signed content: body, or stripe for `t=…,v1=…`."),
+        now("timestamp_header", KeyType::Text, "Header with the signed time."),
+        now("tolerance_secs", KeyType::Integer, "Maximum age of a signed time, in seconds."),
+        now("audience", KeyType::Text, "Expected audience of a Pub/Sub token."),
+        now("service_account", KeyType::Text, "Expected service account of a Pub/Sub token."),
     ],
 );
 
@@ -86,17 +94,17 @@ pub(crate) const DISPATCH: &KeyTable = &table(
     "subscription_dispatch",
     "`dispatch`",
     &[
-        now("playbook", KeyType::Text, "The path of the playbook that a message starts."),
-        now("signal", KeyType::Text, "Instead of `playbook`: the signal that a message becomes."),
-        now("key", KeyType::Text, "The correlation key of that signal, a template."),
+        now("playbook", KeyType::Text, "Path of the playbook that a message starts."),
+        now("signal", KeyType::Text, "Signal that a message sends, instead of `playbook`."),
+        now("key", KeyType::Text, "Correlation key of the signal, a template."),
         now("payload_from", KeyType::Text, "message.json, message.body or message.attributes."),
-        now("execution_pool", KeyType::Text, "The pool of workers that the execution runs on."),
+        now("execution_pool", KeyType::Text, "Worker pool of the execution."),
         now("labels", KeyType::FreeMap, "Labels of the execution; values may be templates."),
-        now("batch_dispatch", KeyType::Truth, "Whether messages are dispatched many at once."),
-        now("batch_max", KeyType::Integer, "How many at once."),
-        now("max_failures", KeyType::Integer, "After how many failures a message is dead."),
-        now("ordering", KeyType::Text, "Which messages keep their order: none, per_key or global."),
-        now("ordering_key", KeyType::Text, "What orders them: subject, headers.NAME, data.FIELD."),
+        now("batch_dispatch", KeyType::Truth, "If true, messages are dispatched in batches."),
+        now("batch_max", KeyType::Integer, "Maximum number of messages per batch."),
+        now("max_failures", KeyType::Integer, "Number of failures after which a message is dead."),
+        now("ordering", KeyType::Text, "Ordering of messages: none, per_key or global."),
+        now("ordering_key", KeyType::Text, "Ordering key: subject, headers.NAME or data.FIELD."),
     ],
 );
 
@@ -104,10 +112,10 @@ pub(crate) const HEADERS: &KeyTable = &table(
     "subscription_headers",
     "`headers`",
     &[
-        now("normalize", KeyType::Truth, "Header names are always compared in lower case."),
-        now("directives", KeyType::Any, "The headers that decide something."),
-        now("trace", KeyType::FreeMap, "Whether the sender's trace goes on in the execution."),
-        now("passthrough", KeyType::Text, "Where other headers go: data."),
+        now("normalize", KeyType::Truth, "Compare header names in lower case (always on)."),
+        now("directives", KeyType::Any, "Headers that change the dispatch."),
+        now("trace", KeyType::FreeMap, "Continuation of the sender's trace."),
+        now("passthrough", KeyType::Text, "Destination of other headers: data."),
     ],
 );
 
@@ -115,10 +123,10 @@ pub(crate) const DIRECTIVE: &KeyTable = &table(
     "subscription_directive",
     "a directive",
     &[
-        now("header", KeyType::Text, "The name of the header."),
-        now("controls", KeyType::Text, "What it decides."),
-        now("allowed", KeyType::Any, "What it may choose."),
-        now("map", KeyType::FreeMap, "The pool of each priority."),
+        now("header", KeyType::Text, "Name of the header."),
+        now("controls", KeyType::Text, "Setting that the header changes."),
+        now("allowed", KeyType::Any, "Allowed values."),
+        now("map", KeyType::FreeMap, "Worker pool for each priority."),
     ],
 );
 
@@ -127,7 +135,7 @@ pub(crate) const TRACE: &KeyTable = &table(
     "`trace`",
     &[
         now("propagate", KeyType::Text, "none or w3c."),
-        now("baggage_allowlist", KeyType::Any, "The entries of the baggage that are carried on."),
+        now("baggage_allowlist", KeyType::Any, "Baggage entries that are passed on."),
     ],
 );
 
@@ -135,8 +143,8 @@ pub(crate) const DEDUP: &KeyTable = &table(
     "subscription_dedup",
     "`dedup`",
     &[
-        now("enabled", KeyType::Truth, "Whether messages that come again start nothing."),
-        now("window_secs", KeyType::Integer, "For how long a message is known."),
+        now("enabled", KeyType::Truth, "If true, redelivered messages start nothing."),
+        now("window_secs", KeyType::Integer, "Time for which a message is remembered, in seconds."),
     ],
 );
 
@@ -144,8 +152,8 @@ pub(crate) const LIMITS: &KeyTable = &table(
     "subscription_limits",
     "`limits`",
     &[
-        now("max_in_flight", KeyType::Integer, "How many messages are under way at most."),
-        now("max_dispatch_per_sec", KeyType::Integer, "How many executions start in a second."),
+        now("max_in_flight", KeyType::Integer, "Maximum number of messages in flight."),
+        now("max_dispatch_per_sec", KeyType::Integer, "Maximum number of starts per second."),
     ],
 );
 
@@ -155,14 +163,18 @@ pub(crate) const SPOOL: &KeyTable = &table(
     &[
         now("mode", KeyType::Text, "off, buffer_and_ack or hybrid."),
         now("backend", KeyType::Text, "nats_object, local_disk, gcs or s3."),
-        now("bucket", KeyType::Text, "The bucket of an object store."),
-        now("path", KeyType::Text, "The directory on a disk."),
-        now("credential", KeyType::Text, "The credential of the backend."),
+        now("bucket", KeyType::Text, "Bucket of the object store."),
+        now("path", KeyType::Text, "Directory of the buffer."),
+        now("credential", KeyType::Text, "Credential of the backend."),
         now("ordering", KeyType::Text, "global, per_key or none."),
-        now("ordering_key", KeyType::Text, "What orders messages."),
-        now("circuit", KeyType::FreeMap, "When buffering begins and ends."),
-        now("retention", KeyType::FreeMap, "How much is buffered."),
-        now("drain", KeyType::FreeMap, "How the buffer is emptied."),
-        now("hybrid_escalate_after_ms", KeyType::Integer, "When a hybrid begins to acknowledge."),
+        now("ordering_key", KeyType::Text, "Ordering key of the buffer."),
+        now("circuit", KeyType::FreeMap, "Conditions that start and end buffering."),
+        now("retention", KeyType::FreeMap, "Maximum size of the buffer."),
+        now("drain", KeyType::FreeMap, "Settings for emptying the buffer."),
+        now(
+            "hybrid_escalate_after_ms",
+            KeyType::Integer,
+            "Time after which a hybrid acknowledges buffered messages.",
+        ),
     ],
 );

@@ -20,10 +20,14 @@ pub(crate) const ROOT: &KeyTable = &table(
     "a test file",
     &["tests"],
     &[
-        now("playbook", KeyType::Text, "The file of the playbook; by default the one beside it."),
-        now("workload", KeyType::FreeMap, "Values for the workload of every test."),
+        now(
+            "playbook",
+            KeyType::Text,
+            "File of the playbook; default: the one beside the test file.",
+        ),
+        now("workload", KeyType::FreeMap, "Workload of every test."),
         now("mocks", KeyType::Special("test-mocks"), "Mocked results for every test, by step."),
-        now("allow_unmocked", KeyType::Truth, "Calls without a mock succeed."),
+        now("allow_unmocked", KeyType::Truth, "If true, calls without a mock succeed."),
         now("tests", KeyType::ListOf("test"), "The tests."),
     ],
 );
@@ -33,8 +37,8 @@ pub(crate) const TEST: &KeyTable = &table(
     "a test",
     &["name"],
     &[
-        now("name", KeyType::Text, "The name of the test."),
-        now("workload", KeyType::FreeMap, "Values for the workload."),
+        now("name", KeyType::Text, "Name of the test."),
+        now("workload", KeyType::FreeMap, "Workload of the test."),
         now("now", KeyType::Text, "The time of the start, such as 2026-01-31T09:30:00Z."),
         now("mocks", KeyType::Special("test-mocks"), "Mocked results, by step."),
         now(
@@ -42,11 +46,11 @@ pub(crate) const TEST: &KeyTable = &table(
             KeyType::Special("test-children"),
             "Mocked results of child playbooks, by path and step.",
         ),
-        now("allow_unmocked", KeyType::Truth, "Calls without a mock succeed."),
+        now("allow_unmocked", KeyType::Truth, "If true, calls without a mock succeed."),
         now("error_mode", KeyType::OneOf(super::ERROR_MODES), "strict or lenient."),
-        now("signals", KeyType::ListOf("test_signal"), "Signals that the execution gets."),
+        now("signals", KeyType::ListOf("test_signal"), "Signals to the execution."),
         now("decisions", KeyType::ListOf("test_decision"), "Decisions about approvals."),
-        now("expect", KeyType::Table("test_expect"), "The expected course and end."),
+        now("expect", KeyType::Table("test_expect"), "Expected steps, calls and result."),
     ],
 );
 
@@ -59,14 +63,14 @@ pub(crate) const MOCK: &KeyTable = &table(
         now("item", KeyType::Special("test-count"), "The index of the loop item, from 0."),
         now("attempt", KeyType::Integer, "The attempt at a task, from 1."),
         now("call", KeyType::Integer, "The call of the task within the test, from 1."),
-        now("delay", KeyType::Duration, "The time that the call takes."),
-        now("output", KeyType::Any, "The output of the tool."),
+        now("delay", KeyType::Duration, "Duration of the call."),
+        now("output", KeyType::Any, "Output of the tool."),
         now(
             "error",
             KeyType::Special("test-error-or-text"),
             "The error of the tool: a message, or kind and message.",
         ),
-        now("rhai", KeyType::Text, "A script whose value is the output."),
+        now("rhai", KeyType::Text, "Rhai script that computes the output."),
     ],
 );
 
@@ -77,8 +81,8 @@ pub(crate) const ERROR: &KeyTable = &table(
     &[
         now("kind", KeyType::Special("test-error-kind"), "The kind of the error, such as timeout."),
         now("message", KeyType::Text, "The message."),
-        now("retryable", KeyType::Truth, "True if a retry may succeed."),
-        now("code", KeyType::Text, "The code of the tool, such as an exception's type."),
+        now("retryable", KeyType::Truth, "If true, a retry may succeed."),
+        now("code", KeyType::Text, "Error code of the tool, such as the type of an exception."),
         now("status", KeyType::Integer, "The HTTP status."),
     ],
 );
@@ -90,9 +94,9 @@ pub(crate) const SIGNAL: &KeyTable = &table(
     &[
         now("name", KeyType::Text, "The name of the signal."),
         now("key", KeyType::Text, "The correlation key."),
-        now("at", KeyType::Duration, "The time after the start."),
+        now("at", KeyType::Duration, "Time after the start."),
         now("body", KeyType::Any, "The data of the signal."),
-        now("sender", KeyType::Text, "The name of the sender."),
+        now("sender", KeyType::Text, "Name of the sender."),
     ],
 );
 
@@ -104,7 +108,7 @@ pub(crate) const DECISION: &KeyTable = &table(
         now("step", KeyType::Text, "The step of the approval."),
         now("verdict", KeyType::OneOf(VERDICTS), "The decision."),
         now("after", KeyType::Duration, "The time after the request."),
-        now("actor", KeyType::Text, "The name of the person."),
+        now("actor", KeyType::Text, "Name of the person who decides."),
         now("comment", KeyType::Text, "The comment."),
         now("values", KeyType::FreeMap, "The values of the form."),
     ],
@@ -120,8 +124,8 @@ pub(crate) const EXPECT: &KeyTable = &table(
     &[],
     &[
         now("status", KeyType::OneOf(STATUSES), "completed, failed, cancelled or refused."),
-        now("output", KeyType::Any, "The output, exactly."),
-        now("output_includes", KeyType::Any, "A part of the output."),
+        now("output", KeyType::Any, "Output, exactly."),
+        now("output_includes", KeyType::Any, "Part of the output."),
         now(
             "error",
             KeyType::Special("test-expected-error-or-text"),

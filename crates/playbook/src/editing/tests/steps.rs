@@ -136,9 +136,9 @@ fn keys_tools_and_steps_are_explained() {
     check_hover(
         behind("workflo"),
         expect![[r#"
-        workflow: **`workflow`** (required)
+            workflow: **`workflow`** (required)
 
-        The steps."#]],
+            Steps of the playbook."#]],
     );
     check_hover(
         behind("kind: shel"),
