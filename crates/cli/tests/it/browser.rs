@@ -112,7 +112,7 @@ fn a_failure_is_found_scrubbed_through_and_repaired_on_one_page() {
 
     browser.press("\u{E011}");
     eventually("the first event is shown", || browser.text(".says-event").contains("Event 1 of"));
-    assert!(browser.address().contains("at=1"), "{}", browser.address());
+    browser.arrives("the position is in the address", |it| it.contains("at=1"));
     browser.press("\u{E010}");
     eventually("the failure is shown again", || {
         browser.text("#failure-title").contains("Failed in step ship")

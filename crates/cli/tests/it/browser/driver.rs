@@ -7,6 +7,7 @@ use std::process::{ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::sandbox::eventually;
 use crate::server::Process;
 
 /// The execution of scripts in pages.
@@ -18,6 +19,8 @@ pub(super) enum Scripts {
 
 /// The value of Chromium's setting that blocks scripts.
 const BLOCKED: u8 = 2;
+/// Attempts to start the driver.
+const DRIVER_STARTS_MAX: usize = 5;
 /// The key under which WebDriver returns elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -29,22 +32,29 @@ pub(super) struct Browser {
     _driver: Process,
 }
 
+/// Starts the driver on a free port; `None` if another process took the port before the driver had
+/// bound it for both versions of IP.
+fn start_driver() -> Option<(Process, Lines<BufReader<ChildStdout>>, u16)> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("chromedriver is installed: see `cargo xtask test`");
+    let mut output = BufReader::new(driver.stdout.take().expect("it is piped")).lines();
+    let driver = Process(driver);
+    // The first line has the port that was asked for, which is zero.
+    let port = output.by_ref().map_while(Result::ok).find_map(|line| {
+        let port = line.rsplit_once("on port ")?.1.trim_end_matches('.');
+        port.parse::<NonZeroU16>().ok()
+    })?;
+    Some((driver, output, port.get()))
+}
+
 impl Browser {
     pub(super) fn new(scripts: Scripts) -> Self {
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("chromedriver is installed: see `cargo xtask test`");
-        let mut output = BufReader::new(driver.stdout.take().expect("it is piped")).lines();
-        let driver = Process(driver);
-        // The first line has the port that was asked for, which is zero.
-        let port = output.by_ref().map_while(Result::ok).find_map(|line| {
-            let port = line.rsplit_once("on port ")?.1.trim_end_matches('.');
-            port.parse::<NonZeroU16>().ok()
-        });
-        let port = port.expect("chromedriver says its port").get();
+        let started = (0..DRIVER_STARTS_MAX).find_map(|_| start_driver());
+        let (driver, output, port) = started.expect("chromedriver says its port");
         let blocked = match scripts {
             Scripts::On => json!({}),
             Scripts::Off => {
@@ -70,6 +80,12 @@ impl Browser {
 
     pub(super) fn reload(&self) {
         self.post("/refresh", &json!({}));
+    }
+
+    /// Waits until the address of the page meets a condition: a click returns before a form or link
+    /// has been followed.
+    pub(super) fn arrives(&self, what: &str, holds: impl Fn(&str) -> bool) {
+        eventually(what, || holds(&self.address()));
     }
 
     pub(super) fn address(&self) -> String {

@@ -45,7 +45,7 @@ fn variables_change_while_the_position_moves() {
     browser.press(RIGHT);
     shows(&browser, ".says-event", &format!("Event {seq} of"));
     shows(&browser, ".variable.changed", "orders changed by this event");
-    assert!(browser.address().contains(&format!("at={seq}")), "{}", browser.address());
+    browser.arrives("the position is in the address", |it| it.contains(&format!("at={seq}")));
     browser.press(LEFT);
     shows(&browser, ".says-event", &format!("Event {} of", seq - 1));
     shows(&browser, ".tab-content", "No variable is set.");
@@ -162,10 +162,10 @@ fn an_execution_is_read_and_retried_without_scripts() {
     browser.click(".events li.here a.seq");
     assert!(browser.text(".says-event").contains("execution.failed"));
     browser.click("nav.moves a[data-key=ArrowLeft]");
-    assert!(browser.address().contains("at="), "{}", browser.address());
+    browser.arrives("the position is in the address", |it| it.contains("at="));
     browser.open(&failed);
     browser.click(".repairs form button");
-    assert_ne!(browser.address(), failed, "the retry is an execution of its own");
+    browser.arrives("the retry is an execution of its own", |it| it != failed);
     eventually("the retry fails as well", || {
         browser.reload();
         browser.text("#failure-title").contains("Failed in step ship")
