@@ -61,6 +61,7 @@ const CHECKS: &[fn(&SourceTree) -> Vec<TidyFault>] = &[
     catalogue::the_catalogue_is_complete,
     comments::comments_tell_no_history,
     comments::doc_comments_name_the_thing_first,
+    comments::descriptions_of_keys_name_the_thing_first,
     comments::function_names_name_the_thing_first,
     compatibility::every_rule_is_held_up_by_a_test,
     crates::crates_are_complete,

@@ -82,7 +82,7 @@ impl RemoteControl {
     pub async fn hear(&self) {
         loop {
             if let Err(error) = self.listen().await {
-                tracing::debug!(%error, "cancellations are not heard");
+                tracing::debug!(%error, "cannot listen for cancellations; heartbeats report them");
             }
             tokio::time::sleep(LISTEN_AGAIN).await;
         }

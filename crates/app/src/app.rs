@@ -58,7 +58,7 @@ pub struct AppSettings {
     pub replay_alone_from: usize,
     /// Limits and retention of the output of tools.
     pub logs: LogSettings,
-    /// How long ended executions are kept.
+    /// The time for which ended executions are kept.
     pub retention: RetentionRules,
     /// The settings of the process, for display.
     pub in_force: Vec<SettingInForce>,

@@ -112,7 +112,7 @@ impl AuditWriter {
                 Ok(()) => return,
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, attempt, "audit log not written");
+                    tracing::warn!(error, attempt, "cannot write the audit log; will retry");
                 }
             }
             sleep(RETRY_PAUSE).await;
@@ -138,7 +138,7 @@ fn lost(fact: &TrailFact, reason: &str) {
     let TrailFact { at, actor, action, subject, source, outcome, detail } = fact;
     tracing::error!(
         reason, %at, ?actor, action, ?subject, ?source, %outcome, ?detail,
-        "a fact is missing from the audit log"
+        "an entry is missing from the audit log"
     );
 }
 

@@ -68,7 +68,7 @@ pub struct ExecutionProgress {
     pub known: KnownExecution,
     /// The steps that have completed, in the order of their names.
     pub completed_steps: Vec<StepName>,
-    /// When the execution was found to be late; `None` if it is not.
+    /// The time at which the execution was found to be late; `None` if it is not.
     pub late_at: Option<Timestamp>,
     /// The reason of a cancellation.
     pub cancelled_because: Option<String>,

@@ -36,7 +36,7 @@ pub enum FeedError {
     Unknown(String),
     #[error("there is a feed {0} with another filter")]
     Exists(String),
-    #[error("somebody else has just moved the feed {0}; look where it is")]
+    #[error("the cursor of feed {0} was moved by another request; read it and try again")]
     Moved(String),
     #[error("the feed {0} has no subject, so the server delivers nothing of it")]
     NoSubject(String),

@@ -141,7 +141,11 @@ impl Intake {
                     Err(SubscriptionError::Store(error)) => return Err(error.into()),
                     Err(error) => {
                         let error: &dyn std::error::Error = &error;
-                        tracing::warn!(error, path = row.path, "nothing is fetched for it");
+                        tracing::warn!(
+                            error,
+                            path = row.path,
+                            "the messages of a subscription cannot be fetched"
+                        );
                     }
                 }
             }

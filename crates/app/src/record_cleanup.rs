@@ -52,7 +52,7 @@ impl App {
                 Ok(collected) => tracing::debug!(collected, "records collected"),
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "records not collected, will look again");
+                    tracing::warn!(error, "cannot delete expired records; will retry");
                 }
             }
         }

@@ -153,7 +153,7 @@ impl App {
                 }
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "expired executions not deleted, will look again");
+                    tracing::warn!(error, "cannot delete expired executions; will retry");
                     POLL_INTERVAL
                 }
             };

@@ -34,7 +34,7 @@ const KEPT_DEFAULT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 #[derive(Debug, Clone, Copy)]
 pub struct LogSettings {
     pub limits: LogLimits,
-    /// How long the output of an execution is kept after it last printed; `None` for ever.
+    /// The time for which the output of an execution is kept after it last printed; `None` for ever.
     pub kept: Option<Duration>,
 }
 
@@ -139,7 +139,10 @@ impl App {
                 state.failed.fetch_add(1, Ordering::Relaxed);
                 if !state.is_failing.swap(true, Ordering::Relaxed) {
                     let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "output of running steps is not stored; they go on");
+                    tracing::warn!(
+                        error,
+                        "cannot store the output of running steps; the steps continue"
+                    );
                 }
                 Err(error)
             }

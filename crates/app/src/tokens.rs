@@ -63,7 +63,7 @@ pub enum StoredTokenError {
     Roles,
     #[error("the owner of a token has 1 to {OWNER_MAX} bytes without control characters")]
     Owner,
-    #[error("the token would have expired at {0}; give a time that lies ahead")]
+    #[error("the token would have expired at {0}; give a time in the future")]
     Expired(Timestamp),
     #[error("there are {TOKENS_MAX} tokens; revoke those that are not used any more")]
     TooMany,
@@ -207,7 +207,7 @@ impl App {
         drop(tokio::spawn(async move {
             if let Err(error) = records.touch_token(id, minute).await {
                 let error: &dyn std::error::Error = &error;
-                tracing::debug!(error, "use of a token not recorded; the next minute's will be");
+                tracing::debug!(error, "cannot record the use of a token");
             }
         }));
     }
@@ -231,11 +231,11 @@ async fn read_table(records: Arc<dyn Records>) -> Option<Arc<TokenTable>> {
         Ok(Ok(tokens)) => tokens,
         Ok(Err(error)) => {
             let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, "stored tokens not read");
+            tracing::warn!(error, "cannot read the stored tokens; will retry");
             return None;
         }
         Err(_) => {
-            tracing::warn!("stored tokens not read in time");
+            tracing::warn!("the stored tokens were not read in time; will retry");
             return None;
         }
     };

@@ -136,7 +136,7 @@ impl NatsBus {
             Ok(()) => true,
             Err(error) => {
                 let error: &dyn Error = &error;
-                tracing::warn!(error, "the stream of events is not there");
+                tracing::warn!(error, "the NATS stream does not exist");
                 false
             }
         }

@@ -26,7 +26,7 @@ pub(crate) async fn forward_hints(client: Client, local: LocalBus) {
         Ok(hints) => hints,
         Err(error) => {
             let error: &dyn std::error::Error = &error;
-            tracing::error!(error, "hints of other servers are not heard");
+            tracing::error!(error, "cannot subscribe to hints of other servers");
             return;
         }
     };

@@ -41,7 +41,7 @@ pub(crate) async fn ensure_events(jetstream: &Context) -> Result<(), StreamError
 pub(crate) enum StreamError {
     #[error("NATS does not answer")]
     Request(#[from] RequestError),
-    #[error("the stream cannot be looked at")]
+    #[error("cannot read the state of the stream")]
     Look(#[source] async_nats::jetstream::Error),
     #[error("the stream cannot be created")]
     Create(#[source] CreateStreamError),

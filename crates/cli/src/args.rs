@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
     /// Log more: -v, -vv, -vvv; RUST_LOG sets a filter in detail
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// When to use colours; NO_COLOR=1 also switches them off
+    /// Use of colours; NO_COLOR=1 also switches them off
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
     /// Settings file [default: noetl.toml in the working directory or a parent directory, and the

@@ -233,7 +233,7 @@ fn stopped() -> Result<CancellationToken, Failure> {
                 _ = terminate.recv() => Exit::Stopped,
             };
             if stop.is_cancelled() {
-                tracing::warn!("told twice to end: ending at once");
+                tracing::warn!("second signal received: ending at once");
                 std::process::exit(exit.code().into());
             }
             stop.cancel();

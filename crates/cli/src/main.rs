@@ -23,7 +23,7 @@ use config::{Config, Environment};
 use show::terminal::Terminal;
 use wiring::logging;
 
-/// How long remaining tasks may take to release their resources, such as processes.
+/// The time within which remaining tasks release their resources, such as processes.
 const LET_GO: Duration = Duration::from_millis(500);
 
 /// Timeout of sending the last spans.

@@ -118,7 +118,10 @@ impl Control {
     pub(crate) async fn watch_clock(self, stop: CancellationToken) {
         loop {
             if let Err(error) = self.read_clock().await {
-                tracing::debug!(error = &error as &dyn std::error::Error, "clock not read");
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot read the clock of the database"
+                );
             }
             if !rest(&stop, READ_EVERY).await {
                 return;

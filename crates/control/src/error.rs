@@ -49,19 +49,19 @@ pub enum LoadError {
 pub enum Damage {
     #[error("an event does not follow from those before it")]
     Illegal(#[source] Illegal),
-    #[error("a row makes no sense")]
+    #[error("a stored row contradicts the log")]
     Row(#[source] Arc<StoreError>),
-    #[error("a large value cannot be had")]
+    #[error("a payload stored by reference cannot be loaded")]
     Payload(#[source] PayloadError),
     #[error("its playbook is not in the catalog: {0}")]
     PlaybookMissing(CatalogId),
     #[error("its playbook is no longer valid: {0}")]
     PlaybookInvalid(CatalogId, #[source] Problems),
-    #[error("it does not begin with a start")]
+    #[error("its first event is not `execution.started`")]
     NoStart,
     #[error("its workload is not a map")]
     NoWorkload,
-    #[error("a decision keeps asking for more than can be given")]
+    #[error("a decision requested stored data too many times")]
     Insatiable,
 }
 
@@ -170,9 +170,9 @@ pub enum StartError {
         .0.paths.join(", ")
     )]
     AmbiguousName(AmbiguousName),
-    #[error("an execution may stand at most {max} below the first, not {depth}", max = crate::CHILD_DEPTH_MAX)]
+    #[error("child executions can be nested {max} levels deep, not {depth}", max = crate::CHILD_DEPTH_MAX)]
     TooDeep { depth: u32 },
-    #[error("execution {0} was cancelled; nothing more is started below it")]
+    #[error("execution {0} was cancelled; it starts no more child executions")]
     ParentCancelled(ExecutionId),
     /// The payload does not fit the inputs that the playbook declares.
     #[error(transparent)]

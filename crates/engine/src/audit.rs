@@ -63,7 +63,7 @@ pub enum LogFault {
     Unlinked(EventName),
     #[error("{0} has lost the digest of the event before it")]
     Bare(EventName),
-    #[error("{event} cannot stand where it stands: {}", .illegal.reason)]
+    #[error("{event} is not allowed at this position: {}", .illegal.reason)]
     Illegal { event: EventName, illegal: Illegal },
 }
 

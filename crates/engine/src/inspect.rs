@@ -60,7 +60,7 @@ pub struct StepSkip {
     pub seq: Seq,
 }
 
-/// How often an arc was taken.
+/// The number of times that an arc was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArcCount {
     pub times: u64,

@@ -38,7 +38,7 @@ pub struct Isolation {
     mode: IsolationMode,
 }
 
-/// How a program is started.
+/// The way in which a program is started.
 #[derive(Debug)]
 enum ProgramStart {
     Direct,

@@ -16,7 +16,7 @@ pub struct Subscription {
     pub delivery: MessageDelivery,
     pub dispatch: Dispatch,
     pub headers: HeaderRules,
-    /// How long duplicates of a message are recognised; `None` if they are not.
+    /// The time for which duplicates of a message are recognised; `None` if they are not.
     pub dedup: Option<Duration>,
     pub limits: DispatchLimits,
     pub fetch: Fetch,
@@ -201,7 +201,7 @@ pub struct DispatchLimits {
 pub struct Fetch {
     /// The most messages per fetch.
     pub batch: u32,
-    /// How long to wait for the first message.
+    /// The wait for the first message.
     pub wait: Duration,
 }
 

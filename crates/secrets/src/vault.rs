@@ -37,7 +37,7 @@ pub enum VaultError {
     },
     #[error("the secret has more than {DATA_MAX} bytes")]
     TooLarge,
-    #[error("the credential `{0}` is being changed by somebody else")]
+    #[error("the credential `{0}` is being changed by another request; try again")]
     Contended(String),
 }
 

@@ -54,9 +54,9 @@ pub enum OpenError {
     Migrate(#[source] MigrateError),
     #[error("cannot create the database's functions")]
     Functions(#[source] sqlx::Error),
-    #[error("cannot go on with the order of events")]
+    #[error("cannot read the last position of the events")]
     Feed(#[source] StoreError),
-    #[error("cannot make the partitions of the months to come")]
+    #[error("cannot create the partitions of the coming months")]
     Partitions(#[source] StoreError),
 }
 

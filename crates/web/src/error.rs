@@ -138,7 +138,7 @@ impl PageError {
 
     /// Creates an error for a temporary failure; the cause is logged.
     fn unavailable(cause: &(dyn StdError + 'static)) -> Self {
-        tracing::warn!(error = cause, "page put off");
+        tracing::warn!(error = cause, "page refused for now");
         Self::Unavailable
     }
 
@@ -170,7 +170,7 @@ impl PageError {
             | StoreError::TimedOut { .. }
             | StoreError::OutOfReach { .. } => Self::unavailable(error),
             StoreError::Unwritable { .. } => {
-                tracing::error!(error = error as &(dyn StdError + 'static), "form not stored");
+                tracing::error!(error = error as &(dyn StdError + 'static), "cannot store a form");
                 Self::Refused(error.to_string())
             }
             StoreError::Corrupt { .. } => Self::internal(error),

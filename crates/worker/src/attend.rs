@@ -57,7 +57,7 @@ pub(crate) async fn announce(
         ticks.tick().await;
         // Not fatal: the notice only lists the worker.
         if let Err(error) = control.announce(&notice).await {
-            tracing::debug!(%error, "the worker is not listed");
+            tracing::debug!(%error, "cannot register the worker in the list of workers");
         }
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 
-/// How long a fetched credential is cached.
+/// The time for which a fetched credential is cached.
 const FRESH: Duration = Duration::from_secs(30);
 /// The most credentials cached.
 const REMEMBERED_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
@@ -52,7 +52,7 @@ impl ControlPlaneCredentials {
             match self.control.credential(execution, alias).await {
                 Ok(fields) => return Ok(fields),
                 Err(error @ ControlError::Unavailable(_)) if asks < ASKS_MAX => {
-                    tracing::warn!(%error, alias, "credential not fetched, will repeat");
+                    tracing::warn!(%error, alias, "cannot fetch a credential; will retry");
                     backoff.wait().await;
                 }
                 Err(error) => return Err(told(alias, &error)),

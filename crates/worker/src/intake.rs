@@ -97,7 +97,7 @@ impl IntakeRuntime {
                     }
                     Ok(OpenResult::Not(end)) => CloseReason::End(end),
                     Err(error) => {
-                        tracing::warn!(error, path = self.path, "no source yet, will try again");
+                        tracing::warn!(error, path = self.path, "cannot open the message source; will retry");
                         tokio::select! {
                             () = backoff.wait() => {}
                             () = stop.cancelled() => return IntakeEnd::Stopped,
@@ -116,7 +116,7 @@ impl IntakeRuntime {
                     tracing::warn!(
                         reason,
                         path = self.path,
-                        "the source failed, will open it again"
+                        "the message source failed; will reopen it"
                     );
                     tokio::select! {
                         () = backoff.wait() => {}
@@ -279,7 +279,7 @@ impl<'a> SourceOpening<'a> {
                 self.rest(POLL_INTERVAL, stop).await;
             }
             Err(error) => {
-                tracing::warn!(%error, path = self.runtime.path, "messages not handed in yet");
+                tracing::warn!(%error, path = self.runtime.path, "cannot deliver fetched messages; will retry");
                 self.rest(POLL_INTERVAL, stop).await;
             }
         }

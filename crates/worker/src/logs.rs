@@ -18,15 +18,15 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::backoff::Backoff;
 
-/// How long output is collected before it is sent.
+/// The time for which output is collected before it is sent.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
 /// The pause after there was nothing to send.
 const EMPTY_PAUSE: Duration = Duration::from_millis(20);
 /// The most bytes of output in one call; as JSON it may be six times as long.
 const CALL_BYTES_MAX: usize = 512 * 1024;
-/// How long a call is repeated before its output is dropped.
+/// The time for which a call is repeated before its output is dropped.
 const REPEAT_MAX: Duration = Duration::from_secs(30);
-/// How long a report waits for the end of its command's output to be sent.
+/// The time for which a report waits for the end of its command's output to be sent.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 /// The output of all running commands.
@@ -336,7 +336,7 @@ impl LogSender {
     fn warn(&mut self, error: &ControlError) {
         if !self.is_failing {
             let error: &dyn std::error::Error = error;
-            tracing::warn!(error, "output of running steps is not stored; the steps go on");
+            tracing::warn!(error, "cannot send the output of running steps; the steps continue");
         }
         self.is_failing = true;
     }

@@ -125,7 +125,7 @@ impl Reporter {
         };
         if let Some(Assigned { lease, .. }) = returned {
             let (execution, command) = (lease.execution, lease.command);
-            tracing::info!(%execution, %command, "handed over too late; given back at the end");
+            tracing::info!(%execution, %command, "no slot waits for the next command; its lease is released");
             self.holding.release(&Held::from(&lease));
         }
     }
@@ -137,7 +137,7 @@ impl Reporter {
             match self.control.report(reports).await {
                 Ok(answers) => return Ok(answers),
                 Err(error @ ControlError::Unavailable(_)) => {
-                    tracing::warn!(%error, reports = reports.len(), "report failed, will repeat");
+                    tracing::warn!(%error, reports = reports.len(), "report failed; will retry");
                     backoff.wait().await;
                 }
                 Err(

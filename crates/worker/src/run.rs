@@ -143,7 +143,7 @@ async fn fetch(
     loop {
         match control.payload(reference).await {
             Err(error @ ControlError::Unavailable(_)) => {
-                tracing::warn!(%error, digest = %reference.digest, "payload not fetched, will repeat");
+                tracing::warn!(%error, digest = %reference.digest, "cannot fetch a payload; will retry");
                 backoff.wait().await;
             }
             answered => return answered,

@@ -18,13 +18,13 @@ use crate::logs::{LiveLogs, LogSender};
 use crate::report::{QueuedReport, Reporter, WAITING_MAX};
 use crate::run::{self, Done};
 
-/// How long a slot runs follow-up commands of an execution before it goes to other executions.
+/// The time for which a slot runs follow-up commands of an execution before it goes to other executions.
 const FOLLOW_UP_MAX: Duration = Duration::from_millis(250);
 /// The number of slots from which one of them is kept for idle executions.
 const RESERVE_FROM: usize = 16;
 /// The most commands leased in one call.
 const LEASES_MAX: usize = 256;
-/// How long tools may take to stop after they are cancelled.
+/// The time within which tools stop after they are cancelled.
 const STOP_WAIT: Duration = Duration::from_secs(5);
 /// Timeout of releasing the remaining leases.
 const RELEASE_WAIT: Duration = Duration::from_secs(5);
@@ -43,9 +43,9 @@ pub struct WorkerSettings {
     pub heartbeat: Duration,
     /// Interval of the notices by which the control plane lists this worker; `None` to send none.
     pub announce: Option<Duration>,
-    /// How long a lease request waits for work.
+    /// The time for which a lease request waits for work.
     pub lease_wait: Duration,
-    /// How long running commands may go on after shutdown begins.
+    /// The time for which running commands may go on after shutdown begins.
     pub drain: Duration,
 }
 
@@ -130,7 +130,7 @@ impl Worker {
         attendants.shutdown().await;
         let released = self.control.release(&self.settings.id);
         if !matches!(tokio::time::timeout(RELEASE_WAIT, released).await, Ok(Ok(()))) {
-            tracing::warn!("what was left could not be given back; its leases will run out");
+            tracing::warn!("cannot release the remaining leases; they will expire");
         }
     }
 
@@ -193,7 +193,7 @@ impl Worker {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "no lease, will ask again");
+                    tracing::warn!(%error, "cannot request leases; will retry");
                     drop((free, tasks));
                     tokio::select! {
                         () = backoff.wait() => {}

@@ -20,7 +20,7 @@ pub(super) fn comments_tell_no_history(tree: &SourceTree) -> Vec<TidyFault> {
 /// item or the comments around it.
 const VAGUE: &[&str] = &[
     "What", "Whatever", "Whether", "Who", "Whoever", "Whose", "Whom", "Those", "These", "That",
-    "This", "It", "Its", "They", "Their",
+    "This", "It", "Its", "They", "Their", "How", "Where", "When", "Which", "Why",
 ];
 
 pub(super) fn doc_comments_name_the_thing_first(tree: &SourceTree) -> Vec<TidyFault> {
@@ -34,13 +34,37 @@ pub(super) fn doc_comments_name_the_thing_first(tree: &SourceTree) -> Vec<TidyFa
             let mark = doc.map(|(mark, _)| mark);
             let first = doc.filter(|_| mark != before).and_then(|(_, text)| text.split(' ').next());
             before = mark;
-            if let Some(word) = first.filter(|word| VAGUE.contains(word)) {
+            if let Some(word) = first.filter(|word| is_vague(word)) {
                 let what = format!("a doc comment begins with \"{word}\": name the thing first");
                 faults.push(TidyFault::at(path, index + 1, what));
             }
         }
     }
     faults
+}
+
+/// Checks the descriptions of keys, which editors and the schema show: they are read without their
+/// neighbours as well.
+pub(super) fn descriptions_of_keys_name_the_thing_first(tree: &SourceTree) -> Vec<TidyFault> {
+    let is_table = |path: &str| {
+        path == "crates/playbook/src/words.rs" || path.starts_with("crates/playbook/src/words/")
+    };
+    let mut faults = Vec::new();
+    for (path, text) in tree.files().filter(|(path, _)| is_table(path)) {
+        for (index, line) in text.lines().enumerate() {
+            let mut texts = line.split('"').skip(1).step_by(2).filter(|text| text.contains(' '));
+            let first = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
+            if let Some(word) = texts.find_map(|text| Some(first(text)).filter(|it| is_vague(it))) {
+                let what = format!("a description begins with \"{word}\": name the thing first");
+                faults.push(TidyFault::at(path, index + 1, what));
+            }
+        }
+    }
+    faults
+}
+
+fn is_vague(word: &str) -> bool {
+    VAGUE.contains(&word)
 }
 
 /// Beginnings of function names that say no more than the pronouns above.
@@ -156,6 +180,23 @@ mod tests {
             &[
                 "crates/x/src/lib.rs:1: a doc comment begins with \"What\": name the thing first",
                 "crates/x/src/lib.rs:6: a doc comment begins with \"Whether\": name the thing first",
+            ],
+        );
+    }
+
+    #[test]
+    fn descriptions_that_begin_with_a_question_are_found() {
+        check(
+            descriptions_of_keys_name_the_thing_first,
+            &[
+                (
+                    "crates/playbook/src/words/limit.rs",
+                    "now(\"max\", KeyType::Integer, \"How many run.\"),\nnow(\"per\", \"The period.\"),\n",
+                ),
+                ("crates/x/src/words.rs", "\"How many run.\""),
+            ],
+            &[
+                "crates/playbook/src/words/limit.rs:1: a description begins with \"How\": name the thing first",
             ],
         );
     }

@@ -8,7 +8,8 @@ const STORAGE: &[&str] =
     &["noetl_store", "noetl_store_sqlite", "noetl_store_postgres", "noetl_blobs_files"];
 
 /// The crates that call the application layer instead of the storage.
-const EDGES: &[&str] = &["crates/server", "crates/web", "crates/cli"];
+const EDGES: &[&str] =
+    &["crates/server", "crates/web", "crates/cli", "crates/worker", "crates/lsp"];
 
 /// Files that open, wrap or examine the storage itself. A file that no longer imports the storage is
 /// a fault until it is removed here.

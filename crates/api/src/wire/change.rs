@@ -66,7 +66,7 @@ pub struct ValueChange {
     pub after: Option<PositionValue>,
 }
 
-/// How often an arc was taken, at two positions.
+/// The number of times that an arc was taken, at two positions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArcChange {
     pub from: String,

@@ -133,7 +133,7 @@ pub struct ExecutionState {
     pub duration_seconds: f64,
     /// The duration as text, such as `1h 2m 3s`.
     pub duration_human: String,
-    /// When the execution was found to be late by `expect` of its playbook.
+    /// The time at which the execution was found to be late by `expect` of its playbook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_at: Option<String>,
     /// The reason why a running execution does not advance: a pause, the queue of a limit, a pool without

@@ -62,9 +62,9 @@ pub struct LimitView {
     pub name: String,
     /// The amount in words, such as `3 at a time`.
     pub allows: String,
-    /// How many may hold a slot at a time; `None` for a rate.
+    /// The number of slots; `None` for a rate.
     pub max: Option<u32>,
-    /// How many grants there are in `per_ms` milliseconds; `None` for slots.
+    /// The number of grants in `per_ms` milliseconds; `None` for slots.
     pub rate: Option<u32>,
     pub per_ms: Option<u64>,
     pub burst: Option<u32>,

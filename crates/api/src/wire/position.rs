@@ -30,7 +30,7 @@ pub struct PositionState {
     #[serde(with = "crate::text::maybe_time")]
     #[schema(value_type = Option<String>)]
     pub ended_at: Option<Timestamp>,
-    /// When the execution was found to be late; null if it is not.
+    /// The time at which the execution was found to be late; null if it is not.
     #[serde(with = "crate::text::maybe_time", default)]
     #[schema(value_type = Option<String>)]
     pub late_at: Option<Timestamp>,

@@ -49,7 +49,7 @@ pub async fn run_bulk_jobs(app: App, holder: String, stop: CancellationToken) {
             Ok(JobRest::Nothing) => POLL_INTERVAL,
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "bulk jobs are not carried out, will look again");
+                tracing::warn!(error, "cannot run bulk jobs; will retry");
                 LATER_PAUSE
             }
         };
@@ -151,7 +151,7 @@ async fn act(app: &App, job: BulkJob) -> Result<Duration, StoreError> {
         match end {
             ActionEnd::Ended(item) => items.push(item),
             ActionEnd::Later(reason) => {
-                tracing::warn!(job = job.id, reason, "a bulk job waits");
+                tracing::warn!(job = job.id, reason, "a bulk job is delayed; will retry");
                 pause = LATER_PAUSE;
                 // The page stays in order; an action that is repeated changes nothing.
                 break;

@@ -72,7 +72,7 @@ pub async fn deliver_feeds(app: App, holder: String, stop: CancellationToken) {
         let pause = match deliver_all(&app, &holder, &stop).await {
             Ok(()) => POLL_INTERVAL,
             Err(reason) => {
-                tracing::warn!(reason, "feeds are not delivered yet");
+                tracing::warn!(reason, "cannot deliver feeds; will retry");
                 PAUSE
             }
         };
@@ -144,7 +144,7 @@ async fn note(
     let name = &feed.name;
     match standing {
         FailedStanding::Waiting { until } => {
-            tracing::warn!(feed = name, failures, reason, %until, "a feed is not delivered");
+            tracing::warn!(feed = name, failures, reason, %until, "cannot deliver a feed; will retry");
         }
         FailedStanding::Dead => {
             tracing::error!(feed = name, failures, reason, "a feed is dead");

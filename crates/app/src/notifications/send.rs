@@ -14,7 +14,7 @@ use super::{NoticeCall, NoticeFailure, NoticeMail, NoticeTransport, notice_id};
 use crate::app::App;
 use crate::secret_lookup::SecretError;
 
-/// How long the start key of a started playbook is kept: longer than all attempts take.
+/// The time for which the start key of a started playbook is kept: longer than all attempts take.
 const START_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The header with the id of a notification.
 const ID_HEADER: &str = "Idempotency-Key";

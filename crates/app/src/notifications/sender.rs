@@ -51,7 +51,10 @@ pub async fn send_notifications(
             Ok(0) => POLL,
             Ok(_) => PACE,
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "notifications wait");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot read pending notifications; will retry"
+                );
                 POLL
             }
         };
@@ -160,7 +163,11 @@ impl NoticeSender {
         };
         if let Err(error) = settled {
             // The message is taken again after its hold, and sent under the same id.
-            tracing::warn!(error = &error as &dyn std::error::Error, id = row.id, "not marked");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                id = row.id,
+                "cannot mark a notification as sent; it may be sent twice"
+            );
         }
     }
 

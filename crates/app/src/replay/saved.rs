@@ -49,7 +49,7 @@ impl App {
         let replay = SavedReplay { seq, last_id, last_at, shape: Replayer::SHAPE, body };
         if let Err(error) = self.store().save_replay(execution, projection, &replay).await {
             let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, %execution, %seq, "replay not saved");
+            tracing::warn!(error, %execution, %seq, "cannot save a replay");
         }
     }
 }

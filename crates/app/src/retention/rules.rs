@@ -13,7 +13,7 @@ const RULES_MAX: usize = 100;
 /// Maximum number of days of a rule.
 const DAYS_MAX: u32 = 36_500;
 
-/// How long executions that match a rule are kept after their end.
+/// The time for which executions that match a rule are kept after their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetentionPeriod {
     For(Duration),

@@ -84,7 +84,7 @@ pub(crate) struct FeedAddArgs {
     /// Only events with this status
     #[arg(long = "status", value_name = "STATUS")]
     pub(crate) statuses: Vec<String>,
-    /// Where to begin: start, end, a time, or a cursor
+    /// First event: start, end, a time, or a cursor
     #[arg(long, value_name = "PLACE", default_value = "end")]
     pub(crate) from: String,
     /// Publish the events to this NATS subject, below `feeds.subject_prefix` (`noetl.events`);

@@ -35,7 +35,7 @@ pub(crate) struct TokenCreateArgs {
     /// Restrict the roles to playbooks with these paths (repeatable): `team-a/*` or `team-a/import`
     #[arg(long = "path", value_name = "PATTERN")]
     pub(crate) paths: Vec<PathPattern>,
-    /// When the token expires: a time, or a number of days, hours or minutes, such as 30d
+    /// Expiry of the token: a time, or a number of days, hours or minutes, such as 30d
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<TokenExpiry>,
     /// Person or team that answers for the token

@@ -81,7 +81,7 @@ impl Holds for Session {
             }
             (HoldTarget::Execution(id), HoldAction::Resume) => {
                 app.resume_execution(*id, caller).await.map_err(failed)?;
-                Ok(format!("execution {id} goes on"))
+                Ok(format!("execution {id} is resumed"))
             }
             (HoldTarget::Playbook(path), HoldAction::Pause) => {
                 let running = app.pause_playbook(path, caller).await.map_err(failed)?;
@@ -90,7 +90,9 @@ impl Holds for Session {
             (HoldTarget::Playbook(path), HoldAction::Resume) => {
                 let running = app.resume_playbook(path, caller).await.map_err(failed)?;
                 Ok(match running {
-                    Some(running) => format!("{path} goes on with {running} running executions"),
+                    Some(running) => {
+                        format!("{path} is resumed, with {running} running executions")
+                    }
                     None => format!("{path} was not paused"),
                 })
             }
@@ -103,7 +105,7 @@ impl Holds for Session {
                 let pool = pool_of(name).map_err(Failure::bad_input)?;
                 let was_paused = app.resume_pool(&pool).await.map_err(failed)?;
                 Ok(if was_paused {
-                    format!("pool {name} goes on")
+                    format!("pool {name} is resumed")
                 } else {
                     format!("pool {name} was not paused")
                 })

@@ -54,9 +54,9 @@ pub(crate) use reader::LocalReader;
 
 /// The lease time of a command; a worker must send a heartbeat within it.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// How long steps of other executions may go on after the command is done.
+/// The time for which steps of other executions may go on after the command is done.
 const DRAIN: Duration = Duration::from_secs(2);
-/// How long to wait for the outbox to be sent after the command is done.
+/// The wait for the outbox to be sent after the command is done.
 const SETTLE_MAX: Duration = Duration::from_secs(2);
 /// Interval at which the outbox is checked.
 const SETTLE_LOOK: Duration = Duration::from_millis(10);
@@ -131,7 +131,7 @@ pub(crate) fn embedded_worker() -> WorkerId {
 pub(crate) struct EmbeddedWorker {
     pub(crate) id: WorkerId,
     pub(crate) tools: Tools,
-    /// How long running commands may go on after shutdown begins.
+    /// The time for which running commands may go on after shutdown begins.
     pub(crate) drain: Duration,
     /// The URL of the server that this worker is part of.
     pub(crate) server_url: Option<String>,

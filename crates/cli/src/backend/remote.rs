@@ -26,9 +26,9 @@ use crate::config::{Config, NamedBy};
 use crate::show::failure::Failure;
 use crate::wiring::local_token;
 
-/// How long one request waits for the next event.
+/// The time for which one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);
-/// How long a server that does not answer is retried for events.
+/// The time for which a server that does not answer is retried for events.
 const LOST_MAX: Duration = Duration::from_secs(60);
 /// The delay between two such requests.
 const LOST_PAUSE: Duration = Duration::from_secs(1);

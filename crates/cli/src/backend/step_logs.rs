@@ -15,7 +15,7 @@ use crate::show::failure::Failure;
 
 /// Polling interval for output that another process stores.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a server that does not answer is asked again.
+/// The time for which a server that does not answer is asked again.
 const LOST_MAX: Duration = Duration::from_secs(60);
 /// The delay between two such requests.
 const LOST_PAUSE: Duration = Duration::from_secs(1);

@@ -13,7 +13,7 @@ use crate::show::failure::{Exit, Failure};
 use crate::show::output::ListText;
 use crate::show::terminal::Terminal;
 
-/// How long one request waits for the next event.
+/// The time for which one request waits for the next event.
 const EVENT_WAIT: Duration = Duration::from_secs(20);
 
 pub(crate) async fn feed(

@@ -122,7 +122,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.0) {
-            tracing::debug!(%error, path = %self.0.display(), "a directory is left behind");
+            tracing::debug!(%error, path = %self.0.display(), "cannot remove a temporary directory");
         }
     }
 }

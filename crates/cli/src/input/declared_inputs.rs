@@ -14,10 +14,10 @@ use crate::input::workload::check_declared;
 use crate::show::failure::Failure;
 use crate::show::terminal::{FAINT, STRONG, Terminal, paint};
 
-/// How often one question is asked before the command gives up.
+/// Attempts at one question before the command gives up.
 const ANSWERS_MAX: usize = 5;
 
-/// Where missing values come from.
+/// The source of missing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingInputs {
     Asked,

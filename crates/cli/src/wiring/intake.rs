@@ -88,7 +88,7 @@ impl IntakeHost {
                 }
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "active subscriptions not known, will look again");
+                    tracing::warn!(error, "cannot list active subscriptions; will retry");
                 }
             }
             tokio::select! {

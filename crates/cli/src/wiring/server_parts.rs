@@ -71,7 +71,10 @@ impl Machine {
         }
         if let Err(error) = claim.release().await {
             let error: &dyn std::error::Error = &error;
-            tracing::debug!(error, "machine number not given back; it is free in a few seconds");
+            tracing::debug!(
+                error,
+                "cannot release the machine number; it expires in a few seconds"
+            );
         }
     }
 }
@@ -98,7 +101,10 @@ impl Upkeep {
             }
             if let Err(error) = self.shards.upkeep(self.shards.clock().now()).await {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "partitions not made ahead of time");
+                tracing::warn!(
+                    error,
+                    "cannot create the partitions of the coming months; will retry"
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The relay: sends the messages of the outbox at least once; receivers ignore repetitions.
 //!
-//! Where an external program sends the notifications, the relay leaves them in the outbox.
+//! The relay leaves notifications in the outbox if an external program sends them.
 //!
 //! Invariant: without the bus only notifications wait; everything else continues.
 
@@ -100,7 +100,10 @@ impl Control {
                 Ok(0) => self.parts.settings.poll,
                 Ok(_) => Duration::ZERO,
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "outbox not relayed");
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "cannot relay the outbox; will retry"
+                    );
                     self.parts.settings.poll
                 }
             };

@@ -88,7 +88,7 @@ impl Control {
             }
             if let Err(error) = self.remind(&mut watch).await {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "waiting commands not looked through");
+                tracing::warn!(error, "cannot check waiting commands; will retry");
             }
         }
     }
@@ -103,7 +103,10 @@ impl Control {
             match self.announce(&row, count).await {
                 Ok(()) => {}
                 Err(Unannounced::Bus(error)) => {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "not announced");
+                    tracing::debug!(
+                        error = &error as &dyn std::error::Error,
+                        "cannot announce a command"
+                    );
                     return Ok(());
                 }
                 Err(Unannounced::Store(error)) => return Err(error),
@@ -130,7 +133,7 @@ impl Control {
             Err(Unannounced::Store(error)) => {
                 // A reminder follows.
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, %execution, %command, "unparked command not announced");
+                tracing::warn!(error, %execution, %command, "cannot announce an unparked command");
                 Ok(())
             }
         }

@@ -66,9 +66,9 @@ pub enum ScheduleError {
     /// The stored document is invalid.
     #[error("the schedule's document cannot be read")]
     Damaged(#[source] Problems),
-    #[error("more than {BACKFILL_MAX} instants lie in that time; ask for less at once")]
+    #[error("the period has more than {BACKFILL_MAX} scheduled times; choose a shorter one")]
     TooMany,
-    #[error("{0} lies ahead; only what is past can be made up for")]
+    #[error("{0} is in the future; only past times can be backfilled")]
     Ahead(Timestamp),
     /// Other writers kept winning the race.
     #[error("the schedule keeps changing")]

@@ -195,7 +195,7 @@ impl Control {
     /// Reloads an execution, and records the stall if it has no open work.
     async fn note_stall(&self, execution: ExecutionId) {
         self.parts.states.forget(execution);
-        let detail = "no command is open, no timer is set and no message is owed".to_owned();
+        let detail = "no command is open, no timer is set and no message is pending".to_owned();
         match self.submit(execution, Input::Stalled { detail }).await {
             Ok(
                 MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_),

@@ -25,7 +25,10 @@ impl Control {
             let until_next = match self.fire_due().await {
                 Ok(until_next) => until_next,
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "timers not read");
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "cannot read due timers; will retry"
+                    );
                     self.parts.settings.poll
                 }
             };
@@ -74,13 +77,13 @@ impl Control {
             }
             Ok(MailboxAnswer::Refused(refusal)) => {
                 // Another control plane may have fired the timer after it was read here.
-                tracing::debug!(%execution, %timer, %refusal, "timer has nothing to wake");
+                tracing::debug!(%execution, %timer, %refusal, "the work of a timer has ended");
                 in_hand.set_aside(ASIDE);
             }
             Err(error) => {
                 in_hand.set_aside(self.aside_after(&error));
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, %execution, %timer, "timer not fired");
+                tracing::warn!(error, %execution, %timer, "cannot fire a timer; will retry");
             }
         }
     }

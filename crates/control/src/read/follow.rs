@@ -41,7 +41,7 @@ struct WatchedExecution {
     sender: watch::Sender<FollowProgress>,
     /// The last event that the readers were told of.
     seq: Seq,
-    /// When a reader looked at the store for commits of other processes.
+    /// The last time a reader looked at the store for commits of other processes.
     looked_at: Instant,
 }
 

@@ -46,7 +46,7 @@ pub enum Fault {
     LogPart(#[from] LogFault),
     #[error("{0} cannot be read")]
     Unreadable(String),
-    #[error("execution {0}, whose past it shares, is gone")]
+    #[error("its fork origin, execution {0}, no longer exists")]
     OriginGone(ExecutionId),
     #[error("it has events and no summary, or a summary and no events")]
     Half,
@@ -60,9 +60,9 @@ pub enum Fault {
     Timer { timer: TimerId, stored: String, folded: String },
     #[error("the snapshot at event {0} is not the fold of the log up to there")]
     Snapshot(Seq),
-    #[error("the snapshot at event {seq} is of no use: {why}")]
+    #[error("the snapshot at event {seq} is invalid: {why}")]
     UselessSnapshot { seq: Seq, why: String },
-    #[error("the replay of `{projection}` saved at event {seq} is of no use: {why}")]
+    #[error("the replay of `{projection}` saved at event {seq} is invalid: {why}")]
     UselessReplay { projection: String, seq: Seq, why: String },
     #[error("the value {digest}, which event {seq} refers to, is {what}")]
     Payload { seq: Seq, digest: Digest, what: &'static str },

@@ -156,7 +156,7 @@ impl Control {
             Ok(counted) => self.parts.backlogs.counted(pool, counted),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, %pool, "backlog not counted");
+                tracing::warn!(error, %pool, "cannot count the backlog");
             }
         }
     }

@@ -45,7 +45,7 @@ impl Control {
                 Ok(_) => Duration::ZERO,
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "children to start not read");
+                    tracing::warn!(error, "cannot read the child executions to start; will retry");
                     self.parts.settings.poll
                 }
             };
@@ -71,7 +71,7 @@ impl Control {
             Err(error) => {
                 in_hand.set_aside(self.aside_after(&error));
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, %execution, %command, "child not started");
+                tracing::warn!(error, %execution, %command, "cannot start a child execution; will retry");
             }
         }
     }
@@ -156,7 +156,7 @@ impl Control {
                 Ok(())
             }
             MailboxAnswer::Refused(refusal) => {
-                tracing::debug!(%parent, %command, %child, %refusal, "child came too late");
+                tracing::debug!(%parent, %command, %child, %refusal, "the parent no longer waits for its child");
                 self.cancel(child, "its parent no longer waits for it").await.map(|_| ())
             }
         }

@@ -34,7 +34,7 @@ use past::{Beginning, Begun, Cause, Past, PastReading};
 pub enum ForkAt {
     /// At an event. The terminal event is never shared: a fork at it starts just before it.
     Event(Seq),
-    /// Where the failed work can be repeated.
+    /// The position at which the failed work can be repeated.
     Failure,
 }
 
@@ -59,9 +59,9 @@ pub enum ForkError {
     UnknownEvent(ExecutionId, Seq),
     #[error("execution {execution} is {status}; only one that has not completed can be retried")]
     NotFailed { execution: ExecutionId, status: ExecutionStatus },
-    #[error("execution {0} goes back over {max} forks; fork one of those before it", max = FORKS_MAX)]
+    #[error("execution {0} is the end of a chain of {max} forks; fork an earlier execution of the chain", max = FORKS_MAX)]
     TooManyForks(ExecutionId),
-    #[error("the fork cannot go on from there")]
+    #[error("the fork cannot continue from this position")]
     Unforkable(#[source] Unforkable),
     #[error(transparent)]
     Register(#[from] RegisterError),

@@ -139,7 +139,7 @@ impl Control {
             };
             if let Err(error) = control.parts.store.save(execution, &snapshot).await {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, %execution, "snapshot not saved");
+                tracing::warn!(error, %execution, "cannot save a snapshot");
             }
         });
     }

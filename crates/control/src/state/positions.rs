@@ -138,7 +138,7 @@ impl Control {
             let (execution, seq) = (state.id(), state.seq());
             if let Err(error) = control.write_position(&state).await {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, %execution, %seq, "state not saved");
+                tracing::warn!(error, %execution, %seq, "cannot save a state");
             }
         });
     }

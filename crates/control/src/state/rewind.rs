@@ -95,7 +95,7 @@ impl Control {
             %found,
             "the log of execution {execution} has lost events: this server has seen {seen}, the \
              database has {found}. It was restored, or failed over to a standby that lagged behind. \
-             The execution goes on from what the database has; what was lost is done again"
+             The execution continues from the events in the database; lost work is repeated"
         );
         self.parts.rewinds.count.fetch_add(1, Ordering::Relaxed);
         self.parts.states.forget(execution);
@@ -122,7 +122,7 @@ impl Control {
         }
         if let Err(error) = self.submit(execution, Input::Rewound { seen, found }).await {
             let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, %execution, "loss of events not recorded");
+            tracing::warn!(error, %execution, "cannot record the loss of events");
         }
     }
 

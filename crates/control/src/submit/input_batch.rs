@@ -73,7 +73,10 @@ impl From<LoadError> for BatchError {
             | LoadError::NotNative { .. }
             | LoadError::Rewound { .. } => Self::Permanent(error.into()),
             LoadError::Corrupt { .. } => {
-                tracing::error!(error = &error as &dyn std::error::Error, "execution cannot go on");
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "an execution cannot continue"
+                );
                 Self::Permanent(error.into())
             }
         }

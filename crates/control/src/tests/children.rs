@@ -296,9 +296,9 @@ workflow:
             enter start
             issue 0: start (playbook)
             child of 0: ID
-            fail 0: child `child` cannot be started: an execution may stand at most 16 below the first, not 17 (child)
-            step start failed: child `child` cannot be started: an execution may stand at most 16 below the first, not 17
-            FAILED child `child` cannot be started: an execution may stand at most 16 below the first, not 17
+            fail 0: child `child` cannot be started: child executions can be nested 16 levels deep, not 17 (child)
+            step start failed: child `child` cannot be started: child executions can be nested 16 levels deep, not 17
+            FAILED child `child` cannot be started: child executions can be nested 16 levels deep, not 17
         "#]],
     );
 }

@@ -127,7 +127,7 @@ async fn an_execution_without_open_work_is_reported_as_stalled() {
     noticed.expect("within two looks").unwrap();
     expect![[r#"
         enter start
-        stalled: no command is open, no timer is set and no message is owed
+        stalled: no command is open, no timer is set and no message is pending
     "#]]
     .assert_eq(&history(&plane.control, execution).await);
     plane.stop().await;

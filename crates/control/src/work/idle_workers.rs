@@ -232,7 +232,7 @@ impl Control {
             Ok(_) => self.parts.bus.publish(Hint::LookAgain).await,
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "leases not given back; they will run out");
+                tracing::warn!(error, "cannot release leases; they will expire");
             }
         }
     }

@@ -223,7 +223,7 @@ impl Control {
             Err(error) => {
                 in_hand.set_aside(self.aside_after(&error));
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, %execution, %command, "command not claimed");
+                tracing::warn!(error, %execution, %command, "cannot claim a command");
                 None
             }
         }

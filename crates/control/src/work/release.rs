@@ -12,7 +12,7 @@ impl Control {
         let released = self.parts.store.release(worker).await?;
         if released > 0 {
             self.parts.ready_polls.clear();
-            tracing::info!(%worker, released, "commands given back");
+            tracing::info!(%worker, released, "commands released by their worker");
         }
         Ok(released)
     }

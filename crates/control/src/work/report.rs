@@ -88,7 +88,7 @@ impl Control {
         let answers = answers.map_err(|error| LoadError::of_store(lease.execution, error))?;
         match answers.first() {
             Some(HeartbeatAnswer::Extended { until }) => {
-                tracing::info!(execution = %lease.execution, command = %lease.command, "handed over again");
+                tracing::info!(execution = %lease.execution, command = %lease.command, "command leased again to the worker that reported");
                 Ok(ReportAnswer::Continued(Box::new(Lease { lease_until: *until, ..*lease })))
             }
             Some(HeartbeatAnswer::Lost(_)) | None => Ok(ReportAnswer::Accepted),

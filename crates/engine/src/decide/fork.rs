@@ -56,10 +56,12 @@ pub struct Fork {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Unforkable {
     /// The fork's playbook version cannot continue from this state.
-    #[error("step `{step}` is under way there, and {reason} in this version of the playbook")]
+    #[error(
+        "step `{step}` is running at this position, and {reason} in this version of the playbook"
+    )]
     Unfit { step: StepName, reason: &'static str },
     /// The events that have to follow are illegal after the changes.
-    #[error("the changes rule out what has happened before: {0}")]
+    #[error("the changes contradict the shared events: {0}")]
     RuledOut(String),
     /// The first decision of the fork exceeds the work limit.
     #[error("{0}")]

@@ -170,7 +170,7 @@ fn an_event_that_its_past_rules_out_is_found_though_the_chain_holds() {
     let mut log = log();
     log[5].event = Event::TimerFired { timer: noetl_model::TimerId(7) };
     let log = chained(log);
-    expect!["event 6 (timer.fired, id 6) cannot stand where it stands: there is no timer 7"]
+    expect!["event 6 (timer.fired, id 6) is not allowed at this position: there is no timer 7"]
         .assert_eq(&audited(&log, Some(head(&log))).unwrap_err().to_string());
 }
 

@@ -16,19 +16,19 @@ const TEMPLATES_MAX: usize = 20_000;
 /// The point of an execution at which a template is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RenderMoment {
-    /// When the execution starts: labels, the key of a limit.
+    /// The start of the execution: labels, the key of a limit.
     Start,
-    /// When a step is entered: `when`, `admit`, the items of a loop.
+    /// The entry of a step: `when`, `admit`, the items of a loop.
     StepEntry,
-    /// When a task starts: its settings.
+    /// The start of a task: its settings.
     TaskStart,
-    /// When a cursor claims rows.
+    /// A claim of rows by a cursor.
     Claim,
-    /// When a task has succeeded: its `set`.
+    /// The success of a task: its `set`.
     TaskEnd,
-    /// When a task has ended: its rules.
+    /// The end of a task: its rules.
     Rule,
-    /// When a step has ended: its `set` and its arcs.
+    /// The end of a step: its `set` and its arcs.
     StepEnd,
     /// A notification, which has names of its own.
     Notice,

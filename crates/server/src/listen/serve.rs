@@ -177,7 +177,7 @@ async fn refresh_certificate(tls: Option<Arc<Tls>>) {
             Ok(true) => tracing::info!("certificate read again"),
             Ok(false) => {}
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "certificate kept");
+                tracing::error!(error = &error as &dyn std::error::Error, "certificate unchanged");
             }
         }
     }

@@ -38,7 +38,7 @@ pub enum TlsError {
     NoCertificate(PathBuf),
     #[error("the certificate and its key cannot be used together")]
     Unusable(#[source] rustls::Error),
-    #[error("the certificates in {} cannot vouch for clients", path.display())]
+    #[error("the certificates in {} cannot be used as an authority for client certificates", path.display())]
     ClientCa {
         path: PathBuf,
         #[source]

@@ -94,12 +94,12 @@ impl Default for Meters {
             ),
             event_seconds: seconds(
                 "noetl_event_ingest_duration_seconds",
-                "How long taking an event took.",
+                "Duration of the ingestion of a posted event.",
                 &["event_type"],
             ),
             starts: counters(
                 "noetl_execute_outcomes_total",
-                "Executions asked for, by what became of it.",
+                "Start requests by outcome.",
                 &["entry", "outcome"],
             ),
             refused_starts: counters(
@@ -111,19 +111,19 @@ impl Default for Meters {
             start_batches: register_histograms(
                 &registry,
                 "noetl_execute_batch_size",
-                "How many executions were asked for at once.",
+                "Executions per start request.",
                 &[],
                 SIZES,
             )
             .with_label_values::<&str>(&[]),
             callbacks: counters(
                 "noetl_container_callback_total",
-                "Ends of jobs that were told.",
+                "Callbacks of jobs received.",
                 &["state"],
             ),
             stale_callbacks: counters(
                 "noetl_container_callback_stale_total",
-                "Ends of jobs that nothing waited for.",
+                "Callbacks of jobs that no command waited for.",
                 &["state"],
             ),
             secrets: counters(
@@ -317,7 +317,7 @@ mod tests {
         meters.execute("single", "new");
         meters.batch(7);
         expect![[r#"
-            # HELP noetl_execute_batch_size How many executions were asked for at once.
+            # HELP noetl_execute_batch_size Executions per start request.
             # TYPE noetl_execute_batch_size histogram
             noetl_execute_batch_size_bucket{le="1"} 0
             noetl_execute_batch_size_bucket{le="5"} 0
@@ -329,7 +329,7 @@ mod tests {
             noetl_execute_batch_size_bucket{le="+Inf"} 1
             noetl_execute_batch_size_sum 7
             noetl_execute_batch_size_count 1
-            # HELP noetl_execute_outcomes_total Executions asked for, by what became of it.
+            # HELP noetl_execute_outcomes_total Start requests by outcome.
             # TYPE noetl_execute_outcomes_total counter
             noetl_execute_outcomes_total{entry="single",outcome="new"} 2
             # HELP noetl_starts_refused_total Requests to start executions that were refused because the backlog is full.

@@ -74,7 +74,7 @@ impl ApiError {
 
     /// Creates an error for a temporary failure; the cause is logged.
     pub(crate) fn unavailable(cause: &(dyn StdError + 'static)) -> Self {
-        tracing::warn!(error = cause, "request put off");
+        tracing::warn!(error = cause, "request refused for now; the client may retry");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "try again in a moment")
     }
 
@@ -83,12 +83,18 @@ impl ApiError {
         match error {
             StoreError::Unavailable(_) => Self::unavailable(error),
             StoreError::TimedOut { .. } | StoreError::OutOfReach { .. } => {
-                tracing::warn!(error = error as &(dyn StdError + 'static), "request put off");
+                tracing::warn!(
+                    error = error as &(dyn StdError + 'static),
+                    "request refused for now; the client may retry"
+                );
                 let detail = format!("{error}; try again in a moment");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
             }
             StoreError::Unwritable { fault, .. } => {
-                tracing::error!(error = error as &(dyn StdError + 'static), "request not stored");
+                tracing::error!(
+                    error = error as &(dyn StdError + 'static),
+                    "cannot store a request"
+                );
                 let code = match fault {
                     WriteFault::Full => "storage-full",
                     WriteFault::ReadOnly => "storage-read-only",
@@ -107,7 +113,7 @@ impl ApiError {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
-            "the server has a problem of its own; its log says more",
+            "internal error; the log of the server has the details",
         )
     }
 
@@ -194,7 +200,10 @@ impl From<VaultError> for ApiError {
             VaultError::TooLarge => Self::invalid("secret-too-large", error.to_string()),
             VaultError::Contended(_) => Self::unavailable(&error),
             VaultError::Unreadable { .. } => {
-                tracing::error!(error = &error as &(dyn StdError + 'static), "secret not opened");
+                tracing::error!(
+                    error = &error as &(dyn StdError + 'static),
+                    "cannot decrypt a secret"
+                );
                 let detail = "this secret cannot be opened with the keys of this server; the \
                               operator finds the reason in its log";
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "secret-unreadable", detail)

@@ -79,7 +79,7 @@ async fn resume_execution(
     MaybeBody(PauseBody { actor, reason }): MaybeBody<PauseBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
     state.app().resume_execution(id.into(), pauser(caller, actor, reason)).await?;
-    Ok(answer("resumed", format!("execution {id} goes on")))
+    Ok(answer("resumed", format!("execution {id} is resumed")))
 }
 
 /// Pauses a playbook: its running executions are paused, and new ones do not begin until it is
@@ -110,7 +110,7 @@ async fn resume_playbook(
     let running = state.app().resume_playbook(&path, pauser(caller, actor, reason)).await?;
     Ok(match running {
         Some(running) => {
-            answer("resumed", format!("{path} goes on with {running} running executions"))
+            answer("resumed", format!("{path} is resumed, with {running} running executions"))
         }
         None => answer("running", format!("{path} was not paused")),
     })
@@ -150,7 +150,7 @@ async fn resume_pool(
     let pool =
         pool_of(&name).map_err(|error| ApiError::invalid("invalid-pool", error.to_string()))?;
     Ok(if state.app().resume_pool(&pool).await? {
-        answer("resumed", format!("pool {name} goes on"))
+        answer("resumed", format!("pool {name} is resumed"))
     } else {
         answer("running", format!("pool {name} was not paused"))
     })

@@ -142,7 +142,7 @@ impl From<IntakeError> for ApiError {
             IntakeError::Pushed { .. } => ApiError::invalid("pushed-to", detail),
             IntakeError::Closed { .. } => ApiError::conflict("not-taking-messages", detail),
             IntakeError::Unavailable(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "messages not taken");
+                tracing::warn!(error = &error as &dyn std::error::Error, "cannot accept messages");
                 ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
             }
         }

@@ -66,26 +66,31 @@ async fn add_gauges(registry: &Registry, state: &AppState, pool: &Pool) {
     let of_pool: &[(&str, &str)] = &[("pool", &name)];
     if let Some((MessageBacklog { ready, oldest, owed }, age)) = state.app().backlog(pool).await {
         add("noetl_commands_ready", of_pool, "Commands that wait for a worker.", ready);
-        let help = "How long the oldest of these commands has been waiting.";
+        let help = "Age of the oldest command that waits for a worker.";
         add("noetl_commands_ready_oldest_seconds", of_pool, help, oldest.as_secs());
-        add("noetl_messages_owed", &[], "Messages to others that are not sent yet.", owed);
+        add("noetl_messages_owed", &[], "Pending messages (outbox).", owed);
         let age = age.as_secs();
-        add("noetl_store_gauges_age_seconds", &[], "How old these three figures are.", age);
+        add(
+            "noetl_store_gauges_age_seconds",
+            &[],
+            "Age of the figures of commands and messages.",
+            age,
+        );
     }
     if let Some(waiting) = state.control().backlog(pool) {
         let help = "Executions that wait for a worker, as last counted for admission.";
         add("noetl_backlog_executions", of_pool, help, waiting);
     }
     let uptime = state.uptime().as_secs();
-    add("noetl_uptime_seconds", &[], "How long this server has been up.", uptime);
+    add("noetl_uptime_seconds", &[], "Time since the start of this server.", uptime);
     if let Some(skew) = state.control().clock_skew() {
-        let help = "How far this machine's clock is from the store's, either way.";
+        let help = "Difference between the clocks of this machine and of the store.";
         add("noetl_clock_skew_milliseconds", &[], help, skew.millis());
     }
     if let Some(it) = state.app().store_connections() {
         let in_use = u64::from(it.open.saturating_sub(it.idle));
         let max = it.max.into();
-        add("noetl_store_connections_max", &[], "Connections to the store, at most.", max);
+        add("noetl_store_connections_max", &[], "Maximum number of connections to the store.", max);
         add("noetl_store_connections_in_use", &[], "Connections to the store in use.", in_use);
     }
 }
@@ -99,7 +104,7 @@ async fn add_limits(registry: &Registry, state: &AppState) {
     let gauges = |name, help| register_gauges(registry, name, help, &["limit"]);
     let holders = gauges("noetl_limit_holders", "Slots of a limit that are held.");
     let queued = gauges("noetl_limit_queued", "Requests that wait for a slot of a limit.");
-    let oldest = gauges("noetl_limit_oldest_wait_seconds", "How long the oldest request waits.");
+    let oldest = gauges("noetl_limit_oldest_wait_seconds", "Age of the oldest request for a slot.");
     for limit in list.limits {
         let name = [limit.name.as_str()];
         let set = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);

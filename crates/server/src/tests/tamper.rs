@@ -325,17 +325,17 @@ async fn to_the_snapshot(it: &mut Tampering) {
     let of_it = "WHERE execution_id = ID";
     it.check(
         &format!("UPDATE TABLE(snapshot) SET body = FLIPPED {of_it}"),
-        "the snapshot at event LAST is of no use: its checksum does not match",
+        "the snapshot at event LAST is invalid: its checksum does not match",
     )
     .await;
     it.check(
         &format!("UPDATE TABLE(snapshot) SET seq = seq - 1 {of_it}"),
-        "the snapshot at event PRIOR is of no use: it is of another execution or moment",
+        "the snapshot at event PRIOR is invalid: it is of another execution or moment",
     )
     .await;
     it.check(
         &format!("UPDATE TABLE(snapshot) SET seq = seq + 7 {of_it}"),
-        "the snapshot at event BEYOND is of no use: it covers more than is written, which is up to \
+        "the snapshot at event BEYOND is invalid: it covers more than is written, which is up to \
          LAST",
     )
     .await;
@@ -361,15 +361,15 @@ async fn to_the_snapshot(it: &mut Tampering) {
 async fn to_saved_replays(it: &mut Tampering) {
     let of_it = "WHERE execution_id = ID AND seq = 10";
     for (change, expected) in [
-        ("UPDATE TABLE(replay_fold) SET body = FLIPPED", "10 is of no use: its checksum does not"),
-        ("UPDATE TABLE(replay_fold) SET seq = 11", "11 is of no use: it is of another execution"),
+        ("UPDATE TABLE(replay_fold) SET body = FLIPPED", "10 is invalid: its checksum does not"),
+        ("UPDATE TABLE(replay_fold) SET seq = 11", "11 is invalid: it is of another execution"),
         (
             "UPDATE TABLE(replay_fold) SET seq = 99999",
-            "99999 is of no use: it covers more than is written",
+            "99999 is invalid: it covers more than is written",
         ),
         (
             "UPDATE TABLE(replay_fold) SET last_event_id = last_event_id - 1",
-            "10 is of no use: it is not what the log shows up to there",
+            "10 is invalid: it is not what the log shows up to there",
         ),
         ("UPDATE TABLE(replay_fold) SET shape = shape + 1", "10 was saved by another version"),
         ("DELETE FROM TABLE(replay_fold)", "nothing"),
@@ -386,7 +386,7 @@ async fn to_saved_replays(it: &mut Tampering) {
         execution,
         "UPDATE TABLE(replay_fold) SET projection = 'none' WHERE execution_id = ID AND seq = 5 \
          AND projection = 'all'",
-        "the replay of `none` saved at event 5 is of no use: there is no such projection",
+        "the replay of `none` saved at event 5 is invalid: there is no such projection",
     )
     .await;
     // A saved replay with a valid checksum that differs from the log.
@@ -402,8 +402,7 @@ async fn to_saved_replays(it: &mut Tampering) {
     let forged = SavedReplay { body, ..saved };
     store.save_replay(execution, "all", &forged).await.expect("it is saved");
     let found = it.found(execution).await;
-    let expected =
-        "the replay of `all` saved at event 10 is of no use: it is not what the log shows";
+    let expected = "the replay of `all` saved at event 10 is invalid: it is not what the log shows";
     assert!(found.starts_with(expected), "{found}");
 }
 

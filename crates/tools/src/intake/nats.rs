@@ -75,7 +75,7 @@ pub(super) async fn open(
             stream,
             consumer = name,
             max_deliver,
-            "the consumer stops delivering a message after so many times; if whoever has it then dies, it is lost"
+            "the consumer has a maximum number of deliveries; a message whose worker dies at the last one is lost"
         );
     }
     let ack_wait = if settings.ack_wait.is_zero() { ACK_WAIT } else { settings.ack_wait };

@@ -191,7 +191,7 @@ async fn feed(stdin: Option<ChildStdin>, text: &str) {
         && let Err(error) = stdin.write_all(text.as_bytes()).await
     {
         // A process may end without reading all of its input.
-        tracing::debug!(%error, "a command closed its input early");
+        tracing::debug!(%error, "a command closed its standard input early");
     }
 }
 

@@ -23,7 +23,7 @@ use crate::run::keys::ToolConfig;
 use crate::run::memory::CallMemory;
 use operation::{Acknowledge, Poll, Settlement, SubscriptionOperation};
 
-/// How long the broker may take to confirm the acknowledgement of one message.
+/// The time within which the broker confirms the acknowledgement of one message.
 const CONFIRM_WAIT: Duration = Duration::from_secs(2);
 
 pub(crate) struct SubscriptionTool {

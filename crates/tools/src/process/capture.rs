@@ -13,7 +13,7 @@ use crate::run::live::{LiveLog, LiveStream};
 pub(crate) const CAPTURE_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 const CHUNK_BYTES: usize = 16 * 1024;
-/// How long to wait for the remaining output after the work has ended.
+/// The wait for the remaining output after the work has ended.
 const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
 /// The beginning and the end of a byte stream, with secrets removed.

@@ -38,7 +38,7 @@ use crate::run::settings::{ToolSettings, WorkerIdentity};
 
 /// The default timeout of a tool.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
-/// How long a cancelled tool may take to return its logs.
+/// The time within which a cancelled tool returns its logs.
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
 /// The tools of a worker, by kind.

@@ -355,7 +355,7 @@ async fn a_bulk_action_shows_the_count_and_what_it_applies_to() {
             Running executions are cancelled, with their running steps and their children.
             Status | Running
             Playbook | refund
-            Executions that start from now on are not included. The work goes on if this page is closed.
+            Executions that start from now on are not included. The work continues if this page is closed.
             Reason
             Cancel executions (1)
             Back to the executions

@@ -140,7 +140,7 @@ impl FetchedMessages {
             }
         };
         if let Err(error) = told {
-            tracing::debug!(%error, "the source was not told");
+            tracing::debug!(%error, "cannot acknowledge to the message source");
         }
         None
     }
@@ -149,7 +149,7 @@ impl FetchedMessages {
     pub(super) async fn give_back(&mut self) {
         for fetched in self.messages.drain(..) {
             if let Err(error) = self.source.nak(&fetched.receipt, Duration::ZERO).await {
-                tracing::debug!(%error, "the source was not told");
+                tracing::debug!(%error, "cannot acknowledge to the message source");
             }
         }
     }
@@ -167,7 +167,7 @@ impl FetchedMessages {
         *self.held_at.lock().expect("nothing panics while it holds the time") = Instant::now();
         for fetched in &self.messages {
             if let Err(error) = self.source.in_progress(&fetched.receipt).await {
-                tracing::debug!(%error, "the source was not told");
+                tracing::debug!(%error, "cannot acknowledge to the message source");
             }
         }
     }

@@ -98,7 +98,7 @@ impl BackendReader for LocalReader {
         match self.store.declared_wait(execution).await {
             Ok(wait) => wait.map(|wait| wait.to_string()),
             Err(error) => {
-                tracing::debug!(%error, %execution, "no hint");
+                tracing::debug!(%error, %execution, "cannot determine what an execution waits for");
                 None
             }
         }

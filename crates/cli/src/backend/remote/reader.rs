@@ -137,7 +137,7 @@ impl BackendReader for Remote {
         match self.client.ask(Method::GET, &path, None, Duration::ZERO).await {
             Ok(Hinted { hint }) => hint,
             Err(error) => {
-                tracing::debug!(%error, %execution, "no hint");
+                tracing::debug!(%error, %execution, "cannot determine what an execution waits for");
                 None
             }
         }

@@ -84,7 +84,7 @@ impl BackendContext {
         match answered {
             Ok(Ok(value)) => Some(value),
             Ok(Err(failure)) => {
-                tracing::debug!(?failure, "nothing for the editor");
+                tracing::debug!(?failure, "the editor's request has no answer");
                 None
             }
             Err(_) => None,

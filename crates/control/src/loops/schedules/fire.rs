@@ -35,7 +35,7 @@ impl Control {
                 Ok(wait) => wait,
                 Err(error) => {
                     let error = &error as &dyn std::error::Error;
-                    tracing::warn!(error, "schedules not looked at");
+                    tracing::warn!(error, "cannot check the schedules; will retry");
                     self.parts.settings.poll
                 }
             };
@@ -76,7 +76,7 @@ impl Control {
             let moved = self.move_one_on(row).await;
             if let Err(error) = &moved {
                 let error = error as &dyn std::error::Error;
-                tracing::warn!(error, path, "schedule not moved on");
+                tracing::warn!(error, path, "cannot store the next time of a schedule; will retry");
             }
             moved.is_ok()
         });
@@ -168,7 +168,7 @@ impl Control {
             Err(error) if error.is_transient() => Err(error.into()),
             Err(error) => {
                 let error = reasons(&error);
-                tracing::warn!(path, %instant, error, "schedule starts nothing");
+                tracing::warn!(path, %instant, error, "a schedule cannot start its playbook");
                 let reason = InstantSkipReason::Unstartable { error };
                 Ok(ScheduleEvent::Passed { until: instant, reason })
             }

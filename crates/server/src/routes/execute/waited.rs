@@ -31,7 +31,10 @@ pub(in crate::routes) async fn answer_after(
         () = state.draining().cancelled() => Ok(None),
     };
     let ended = ended.unwrap_or_else(|error| {
-        tracing::warn!(error = &error as &dyn std::error::Error, "end of an execution not awaited");
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "cannot wait for the end of an execution"
+        );
         None
     });
     let mut response = match ended {

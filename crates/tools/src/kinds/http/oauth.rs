@@ -16,7 +16,7 @@ use url::{Url, form_urlencoded};
 use crate::protect::outgoing::{ConnectionSettings, HttpRequest, Outgoing, Redirects, named};
 use crate::run::memory::CallMemory;
 
-/// How long before its expiry a token is replaced.
+/// The time before its expiry at which a token is replaced.
 const EARLY: Duration = Duration::from_secs(30);
 /// The lifetime of a token whose response has none.
 const LIFE: Duration = Duration::from_secs(300);
@@ -34,7 +34,7 @@ pub(crate) struct ClientCredentials {
     pub(super) place: SecretPlace,
 }
 
-/// Where the id and the secret are sent: in a header or in the body.
+/// The place of the id and the secret in a request: a header or the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SecretPlace {
     Header,

@@ -31,7 +31,7 @@ const CALLS_MAX: u32 = 1000;
 /// The maximum length of a reply: a payload and some overhead.
 const REPLY_BYTES_MAX: usize = PAYLOAD_MAX + 64 * 1024;
 const START_WAIT: Duration = Duration::from_secs(30);
-/// How long to wait for a process to end after it stopped responding.
+/// The wait for the end of a process that has stopped responding.
 const END_WAIT: Duration = Duration::from_secs(1);
 
 const RUNNER: &str = include_str!("runner.py");

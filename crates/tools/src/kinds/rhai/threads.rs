@@ -13,7 +13,7 @@ use super::engine::RhaiInterpreter;
 
 /// The maximum number of scripts that run at once.
 pub(super) const THREADS_MAX: usize = 256;
-/// How long an idle thread waits for work before it ends.
+/// The time for which an idle thread waits for work before it ends.
 const IDLE_WAIT: Duration = Duration::from_secs(10);
 /// The stack size, sufficient for deep recursion of the interpreter in an unoptimized build.
 const STACK_BYTES: usize = 32 * 1024 * 1024;

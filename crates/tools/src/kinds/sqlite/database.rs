@@ -23,7 +23,7 @@ use crate::run::keys::ToolConfig;
 use crate::sql::params::BoundStatement;
 use crate::sql::result::{ResultBudget, StatementResult};
 
-/// How long a statement waits for a lock on the file.
+/// The time for which a statement waits for a lock on the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of SQLite VM steps between two checks for cancellation, which is some microseconds.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
