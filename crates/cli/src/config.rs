@@ -470,7 +470,16 @@ impl Config {
 
     /// True if statements of DuckDB may open any file and connect anywhere.
     pub(crate) fn duckdb_external_access(&self) -> bool {
-        let text = self.text(Setting::ToolsDuckdbExternal);
+        self.is_on(Setting::ToolsDuckdbExternal)
+    }
+
+    /// True if `python` steps find the packages in the home directory of the worker's user.
+    pub(crate) fn python_user_site(&self) -> bool {
+        self.is_on(Setting::ToolsPythonUserSite)
+    }
+
+    fn is_on(&self, setting: Setting) -> bool {
+        let text = self.text(setting);
         text.is_some_and(|text| ["1", "true", "yes", "on"].contains(&text))
     }
 

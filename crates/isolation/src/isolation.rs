@@ -107,6 +107,7 @@ impl Isolation {
                 namespaces,
                 user: settings.user.filter(|_| is_root()),
                 hidden: settings.hidden.present(),
+                read_only: Vec::new(),
                 landlock: true,
                 seccomp: true,
                 capabilities: true,
@@ -178,6 +179,27 @@ impl Isolation {
             ProgramStart::Direct => false,
             ProgramStart::Launcher { .. } => true,
         }
+    }
+
+    /// Returns the same isolation, with directories that programs may read and not change. Where the
+    /// system cannot protect one of them it stays writable, and so do those that hold the working
+    /// directory or the directory of temporary files.
+    #[must_use]
+    pub fn with_read_only(&self, directories: &[PathBuf]) -> Self {
+        let start = match &*self.start {
+            ProgramStart::Direct => return self.clone(),
+            ProgramStart::Launcher { launcher, spec, hidden } => {
+                let read_only = directories.iter().filter_map(|it| it.canonicalize().ok());
+                let needed = [std::env::current_dir().unwrap_or_default(), std::env::temp_dir()];
+                let is_needed = |it: &PathBuf| needed.iter().any(|needed| needed.starts_with(it));
+                let mut read_only: Vec<PathBuf> = read_only.filter(|it| !is_needed(it)).collect();
+                read_only.sort();
+                read_only.dedup_by(|later, earlier| later.starts_with(earlier));
+                let spec = Box::new(LaunchSpec { read_only, ..(**spec).clone() });
+                ProgramStart::Launcher { launcher: launcher.clone(), spec, hidden: hidden.clone() }
+            }
+        };
+        Self { start: Arc::new(start), ..self.clone() }
     }
 
     /// Returns a command that starts a program with exactly these environment variables, in `cwd`

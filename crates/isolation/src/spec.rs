@@ -22,6 +22,8 @@ pub(crate) struct LaunchSpec {
     pub(crate) user: Option<StepUser>,
     /// The files and directories that the program may not reach.
     pub(crate) hidden: Vec<PathBuf>,
+    /// The directories that the program may read and not change, as far as the system allows.
+    pub(crate) read_only: Vec<PathBuf>,
     pub(crate) landlock: bool,
     pub(crate) seccomp: bool,
     pub(crate) capabilities: bool,

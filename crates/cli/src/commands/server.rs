@@ -24,7 +24,7 @@ use crate::wiring::local_token;
 use crate::wiring::network;
 use crate::wiring::server_parts::{self, Sharing, worker_of_process};
 use crate::wiring::statements::SqlByHand;
-use crate::wiring::tools::Tools;
+use crate::wiring::tools::{ServerClients, Tools};
 
 pub(crate) async fn server(
     args: &ServerArgs,
@@ -88,7 +88,8 @@ pub(super) async fn serve_beside(
         steps.as_ref().map(|steps| isolation::shown(steps.report())).unwrap_or_default();
     let of_app = AppSettings { broker_url, step_protections, ..network::app_settings(config)? };
     let holder = id.clone();
-    let tools = Tools::of_address(address.ip());
+    let clients = clients(&settings, token_file.as_deref());
+    let tools = Tools::of_address(address.ip(), clients);
     let public_url = config.public_url(address);
     let mut session = Session::serving(parts, public_url, of_app, config);
     session = session.with_notices(tools, config)?;
@@ -103,8 +104,7 @@ pub(super) async fn serve_beside(
     }
     let mut state = AppState::new(session.app().clone(), settings);
     if let Some(dsn) = config.variable("NOETL_SQL_DSN") {
-        let tools = Tools::of_address(address.ip()).settings(config)?;
-        state = state.with_statements(Arc::new(SqlByHand::on(dsn, tools)));
+        state = state.with_statements(Arc::new(SqlByHand::on(dsn, tools.settings(config)?)));
     }
     let stop = stopped()?;
     let loops = app_loops(state.app(), &holder.to_string(), &stop);
@@ -168,6 +168,16 @@ fn require_token(
             let error = anyhow!("`server.access` is `token`, and this server has no token");
             Err(Failure::bad_input(error).help("set NOETL_API_TOKEN or NOETL_API_TOKENS"))
         }
+    }
+}
+
+/// Returns the clients of a server: with a token file, the token in it is the only configured one.
+fn clients(settings: &ServerSettings, token_file: Option<&Path>) -> ServerClients {
+    match (&settings.access, token_file) {
+        (Authentication::Open, _) | (Authentication::Tokens(_), Some(_)) => {
+            ServerClients::LocalUser
+        }
+        (Authentication::Tokens(_), None) => ServerClients::WithTokens,
     }
 }
 

@@ -8,6 +8,7 @@ use noetl_api::RemoteControl;
 use noetl_model::Pool;
 use noetl_tools::{Registry, WorkerIdentity};
 use noetl_worker::{Worker, WorkerSettings};
+use url::Url;
 
 use super::stopped;
 use crate::args::WorkerArgs;
@@ -20,7 +21,7 @@ use crate::wiring::isolation;
 use crate::wiring::local_token;
 use crate::wiring::network::client_tls;
 use crate::wiring::server_parts::worker_of_process;
-use crate::wiring::tools::Tools;
+use crate::wiring::tools::{ServerClients, Tools};
 
 pub(crate) async fn worker(
     args: &WorkerArgs,
@@ -32,6 +33,7 @@ pub(crate) async fn worker(
         None => (config.server_or_usual(), NamedBy::Settings),
     };
     let token = local_token::for_client(&server, named, &config.database(), config)?;
+    let clients = clients_of(&server, named, config)?;
     let tls = client_tls(config)?;
     let control = RemoteControl::with_tls(server.clone(), token, &tls);
     let control = control.map_err(Failure::broken)?;
@@ -39,7 +41,7 @@ pub(crate) async fn worker(
     if let Some(path) = subscription_of(args, config) {
         let id = worker_of_process(config);
         let remote = Remote::new(server, named, config)?;
-        return subscription::fetch(&path, id, control, &remote, config, terminal).await;
+        return subscription::fetch(&path, id, control, (&remote, clients), config, terminal).await;
     }
     let id = worker_of_process(config);
     let identity =
@@ -49,7 +51,11 @@ pub(crate) async fn worker(
     let settings = noetl_tools::ToolSettings {
         identity,
         isolation,
-        ..tool_settings(control.clone(), config, Tools::of_server(&server).settings(config)?)
+        ..tool_settings(
+            control.clone(),
+            config,
+            Tools::of_server(&server, clients).settings(config)?,
+        )
     };
     let registry = Registry::standard(settings);
     let pool = args.pool.as_deref().unwrap_or(config.worker_pool());
@@ -66,6 +72,15 @@ pub(crate) async fn worker(
         () = control.hear() => {}
     }
     Ok(Exit::Completed)
+}
+
+/// Returns the clients of a worker's server: one that wants a token which was configured has others than
+/// the user of this machine.
+fn clients_of(server: &Url, named: NamedBy, config: &Config) -> Result<ServerClients, Failure> {
+    Ok(match config.token_for(server, named)? {
+        Some(_) => ServerClients::WithTokens,
+        None => ServerClients::LocalUser,
+    })
 }
 
 /// Returns the subscription to fetch, if the worker is started for one.

@@ -1,6 +1,6 @@
 //! The settings of a worker's tools, depending on who can start playbooks.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,18 +24,33 @@ pub(crate) enum Tools {
     AnyClient,
 }
 
+/// The clients of a server, by what they need for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerClients {
+    /// No token, or the one that only the user of the database can read.
+    LocalUser,
+    /// A token that was configured.
+    WithTokens,
+}
+
 impl Tools {
-    /// Returns the choice for a server that listens at an address.
-    pub(crate) fn of_address(address: IpAddr) -> Self {
-        if address.is_loopback() { Tools::LocalUser } else { Tools::AnyClient }
+    /// Returns the choice for a server that listens at an address. With tokens that were given to
+    /// clients, a proxy may pass on the requests of other machines.
+    pub(crate) fn of_address(address: IpAddr, clients: ServerClients) -> Self {
+        match clients {
+            ServerClients::LocalUser if address.is_loopback() => Tools::LocalUser,
+            ServerClients::LocalUser | ServerClients::WithTokens => Tools::AnyClient,
+        }
     }
 
     /// Returns the choice for a worker of a server.
-    pub(crate) fn of_server(url: &Url) -> Self {
+    pub(crate) fn of_server(url: &Url, clients: ServerClients) -> Self {
         match url.host() {
-            Some(Host::Ipv4(address)) => Self::of_address(address.into()),
-            Some(Host::Ipv6(address)) => Self::of_address(address.into()),
-            Some(Host::Domain("localhost")) => Tools::LocalUser,
+            Some(Host::Ipv4(address)) => Self::of_address(address.into(), clients),
+            Some(Host::Ipv6(address)) => Self::of_address(address.into(), clients),
+            Some(Host::Domain("localhost")) => {
+                Self::of_address(Ipv4Addr::LOCALHOST.into(), clients)
+            }
             Some(Host::Domain(_)) | None => Tools::AnyClient,
         }
     }
@@ -48,6 +63,7 @@ impl Tools {
             egress,
             files: self.files(config.tool_directories(), isolation::hidden(config, None)),
             duckdb_external_access: config.duckdb_external_access(),
+            python_user_site: config.python_user_site(),
             ..ToolSettings::from_environment(config.variables())
         })
     }
@@ -117,7 +133,8 @@ mod tests {
 
     #[track_caller]
     fn check(server: &str, allow: Option<&str>, expected: &str) {
-        let tools = Tools::of_server(&server.parse().expect("a URL"));
+        let clients = ServerClients::LocalUser;
+        let tools = Tools::of_server(&server.parse().expect("a URL"), clients);
         let found = match tools.egress(allow) {
             Ok(Egress::Any) => "any".to_owned(),
             Ok(Egress::AnyAnd(exceptions)) => format!("any and {}", exceptions.len()),
@@ -134,6 +151,18 @@ mod tests {
         check("http://[::1]:8082", None, "any");
         check("http://localhost:8082", None, "any");
         check("http://localhost:8082", Some("10.0.0.0/8"), "public and 1");
+    }
+
+    #[test]
+    fn a_server_on_loopback_with_tokens_of_clients_is_not_that_of_the_user_of_this_machine() {
+        let of = |address: &str, clients| {
+            Tools::of_address(address.parse().expect("an address"), clients)
+        };
+        assert_eq!(of("127.0.0.1", ServerClients::LocalUser), Tools::LocalUser);
+        assert_eq!(of("127.0.0.1", ServerClients::WithTokens), Tools::AnyClient);
+        assert_eq!(of("10.0.0.1", ServerClients::LocalUser), Tools::AnyClient);
+        let url = "http://localhost:8082".parse().expect("a URL");
+        assert_eq!(Tools::of_server(&url, ServerClients::WithTokens), Tools::AnyClient);
     }
 
     #[test]

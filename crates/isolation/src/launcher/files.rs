@@ -23,9 +23,14 @@ const RULES_MAX: usize = 20_000;
 /// Restricts this process to the allowed files and to signals within its own processes.
 pub(super) fn restrict(spec: &LaunchSpec) -> Result<(), String> {
     let everything = AccessFs::from_all(LATEST);
-    let listed = match spec.namespaces.has_mount() {
-        true => vec![PathBuf::from("/")],
-        false => allowed_roots(&spec.hidden, entries),
+    let (listed, read_only) = match spec.namespaces.has_mount() {
+        true => (vec![PathBuf::from("/")], Vec::new()),
+        false => {
+            let cwd = std::env::current_dir().unwrap_or_default();
+            let read_only = protected(spec, &cwd);
+            let excluded: Vec<PathBuf> = spec.hidden.iter().chain(&read_only).cloned().collect();
+            (allowed_roots(&excluded, entries), read_only)
+        }
     };
     if listed.len() > RULES_MAX {
         return Err(format!("more than {RULES_MAX} files lie beside the server's files"));
@@ -49,6 +54,11 @@ pub(super) fn restrict(spec: &LaunchSpec) -> Result<(), String> {
         ruleset =
             ruleset.add_rule(PathBeneath::new(file, access)).map_err(|error| error.to_string())?;
     }
+    for path in read_only {
+        let Ok(directory) = PathFd::new(&path) else { continue };
+        let rule = PathBeneath::new(directory, AccessFs::from_read(LATEST));
+        ruleset = ruleset.add_rule(rule).map_err(|error| error.to_string())?;
+    }
     let status = ruleset.restrict_self().map_err(|error| error.to_string())?;
     match (status.ruleset, status.landlock) {
         (RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced, _) => Ok(()),
@@ -57,6 +67,16 @@ pub(super) fn restrict(spec: &LaunchSpec) -> Result<(), String> {
         }
         (RulesetStatus::NotEnforced, _) => Err("the kernel has no landlock".into()),
     }
+}
+
+/// Returns the directories that can be protected by rules. The entries of the directories above one
+/// can no longer be created or removed, so it may not be below the working directory; and a rule for it
+/// would open the hidden files in it.
+fn protected(spec: &LaunchSpec, cwd: &Path) -> Vec<PathBuf> {
+    let holds_hidden =
+        |directory: &Path| spec.hidden.iter().any(|hidden| hidden.starts_with(directory));
+    let found = spec.read_only.iter().filter(|it| !it.starts_with(cwd) && !holds_hidden(it));
+    found.cloned().collect()
 }
 
 /// Returns the paths that together hold everything except the hidden paths. `entries` lists a

@@ -5,7 +5,11 @@ use std::io;
 use std::path::Path;
 
 use nix::sched::CloneFlags;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+use rustix::fs::{StatVfsMountFlags, statvfs};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
+    mount_remount,
+};
 
 use super::LaunchFailure;
 use crate::spec::{LaunchSpec, Namespaces};
@@ -48,11 +52,33 @@ pub(super) fn arrange_mounts(spec: &LaunchSpec) -> Result<(), LaunchFailure> {
         mount("proc", "/proc", "proc", secure, None)
             .map_err(|error| LaunchFailure::of("cannot mount /proc")(error.into()))?;
     }
+    for path in &spec.read_only {
+        // A directory that stays writable is found to be so by those who depend on it.
+        let _writable = make_read_only(path);
+    }
     for path in &spec.hidden {
         cover(path, secure)
             .map_err(LaunchFailure::of(&format!("cannot cover {}", path.display())))?;
     }
     Ok(())
+}
+
+/// Mounts a directory on itself, so that nothing in it can be changed and it cannot be moved.
+fn make_read_only(path: &Path) -> io::Result<()> {
+    mount_bind_recursive(path, path)?;
+    // In a user namespace a remount must keep the restrictions of the mount.
+    let found = statvfs(path)?.f_flag;
+    let restrictions = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+    ];
+    let kept = restrictions.iter().filter(|(flag, _)| found.contains(*flag));
+    let kept = kept.fold(MountFlags::empty(), |all, (_, flag)| all | *flag);
+    Ok(mount_remount(path, MountFlags::BIND | MountFlags::RDONLY | kept, "")?)
 }
 
 /// Covers a directory with an empty one that cannot be entered, a file with an empty one.

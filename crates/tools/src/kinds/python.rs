@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use noetl_isolation::Isolation;
 use noetl_model::{ErrorKind, Logs, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -23,7 +22,7 @@ use crate::protect::outgoing::Outgoing;
 use crate::run::call::{Call, Tool, ToolResult};
 use crate::run::keys::ToolConfig;
 use crate::run::settings::ToolSettings;
-use interpreter::CallResult;
+use interpreter::{CallResult, InterpreterSettings};
 use pool::InterpreterPool;
 
 /// The maximum number of interpreters, other than the default one, that have a pool.
@@ -32,8 +31,7 @@ const POOLS_MAX: usize = 16;
 pub(crate) struct Python {
     usual: String,
     idle_max: usize,
-    environment: BTreeMap<String, String>,
-    isolation: Isolation,
+    interpreters: InterpreterSettings,
     outgoing: Arc<Outgoing>,
     /// The pools, by interpreter program.
     pools: Mutex<BTreeMap<String, Arc<InterpreterPool>>>,
@@ -75,8 +73,11 @@ impl Python {
         Self {
             usual: settings.python.clone(),
             idle_max: settings.python_idle_max,
-            environment: settings.environment.clone(),
-            isolation: settings.isolation.clone(),
+            interpreters: InterpreterSettings {
+                environment: settings.environment.clone(),
+                isolation: settings.isolation.clone(),
+                user_site: settings.python_user_site,
+            },
             outgoing,
             pools: Mutex::new(BTreeMap::new()),
         }
@@ -147,8 +148,7 @@ impl Python {
         let pool = pools.entry(interpreter.to_owned()).or_insert_with(|| {
             Arc::new(InterpreterPool::new(
                 interpreter.to_owned(),
-                self.environment.clone(),
-                self.isolation.clone(),
+                self.interpreters.clone(),
                 self.idle_max,
             ))
         });

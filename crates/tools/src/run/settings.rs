@@ -48,6 +48,8 @@ pub struct ToolSettings {
     pub python: String,
     /// The maximum number of idle Python processes.
     pub python_idle_max: usize,
+    /// True if `python` steps find the packages in the home directory of the worker's user.
+    pub python_user_site: bool,
     /// The network policy for outgoing HTTP.
     pub egress: Egress,
     /// True if `HTTP_PROXY` and similar variables are used.
@@ -77,6 +79,7 @@ impl ToolSettings {
         Self {
             python: python.cloned().unwrap_or_else(|| "python3".into()),
             python_idle_max: 16,
+            python_user_site: false,
             isolation: Isolation::off(),
             egress: Egress::Any,
             proxy_from_environment: false,

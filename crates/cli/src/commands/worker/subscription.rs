@@ -14,14 +14,14 @@ use crate::backend::{Subscriptions as _, subscription_id};
 use crate::config::Config;
 use crate::show::failure::{Exit, Failure};
 use crate::show::terminal::Terminal;
-use crate::wiring::tools::Tools;
+use crate::wiring::tools::{ServerClients, Tools};
 
 /// Fetches the messages of a subscription until told to stop, or until there is nothing to fetch.
 pub(super) async fn fetch(
     path: &str,
     id: WorkerId,
     control: Arc<RemoteControl>,
-    remote: &Remote,
+    (remote, clients): (&Remote, ServerClients),
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
@@ -29,7 +29,7 @@ pub(super) async fn fetch(
     let fixed = FixedCredentials::from_environment(config.variables());
     let credentials = Arc::new(ControlPlaneCredentials::new(fixed, control.clone()));
     let sources = {
-        let egress = Tools::of_server(remote.client().base()).settings(config)?.egress;
+        let egress = Tools::of_server(remote.client().base(), clients).settings(config)?.egress;
         StandardSources::new(credentials, config.variable("NOETL_NATS_URL"), egress)
     };
     terminal.say(format!("worker {id} fetches messages of {path} for {}", remote.client().base()));

@@ -30,14 +30,17 @@ use crate::run::memory::{CallMemory, too_large};
 const CALLS_MAX: u32 = 1000;
 /// The maximum length of a reply: a payload and some overhead.
 const REPLY_BYTES_MAX: usize = PAYLOAD_MAX + 64 * 1024;
+/// The variable with the directories of modules.
+const SEARCH_PATH: &str = "PYTHONPATH";
 const START_WAIT: Duration = Duration::from_secs(30);
 /// The wait for the end of a process that has stopped responding.
 const END_WAIT: Duration = Duration::from_secs(1);
 
-const RUNNER: &str = include_str!("runner.py");
+const RUNNER: &str = concat!(include_str!("runner.py"), "\n\n", include_str!("packages.py"));
 /// Reads the runner from standard input, so that it appears neither in a file nor in the process
-/// list.
+/// list. Its own imports do not look into the working directory, where steps may have put files.
 const BOOTSTRAP: &str = "import sys\n\
+    sys.path[:] = [place for place in sys.path if place.startswith('/')]\n\
     exec(compile(sys.stdin.buffer.read(int(sys.argv[1])), '<noetl>', 'exec'))";
 
 /// The first frame of a call.
@@ -46,6 +49,15 @@ struct CallHeader<'a> {
     mark: &'a str,
     /// The calls of a session share a fork: those of one execution.
     session: &'a str,
+}
+
+/// The settings that all interpreters share.
+#[derive(Debug, Clone)]
+pub(super) struct InterpreterSettings {
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) isolation: Isolation,
+    /// True if code finds the packages that the user of the worker has installed for himself.
+    pub(super) user_site: bool,
 }
 
 #[derive(Debug)]
@@ -111,11 +123,10 @@ enum ExchangeEnd {
 impl PythonInterpreter {
     pub(super) async fn start(
         program: &str,
-        environment: &BTreeMap<String, String>,
-        isolation: &Isolation,
+        settings: &InterpreterSettings,
     ) -> Result<Self, ToolError> {
-        let mut interpreter = Self::spawn(program, environment, isolation)
-            .map_err(|error| cannot_start(program, &error))?;
+        let mut interpreter =
+            Self::spawn(program, settings).map_err(|error| cannot_start(program, &error))?;
         let greeting = async {
             interpreter.channel.write_all(RUNNER.as_bytes()).await?;
             read_frame(&mut interpreter.channel).await
@@ -134,11 +145,8 @@ impl PythonInterpreter {
         }
     }
 
-    fn spawn(
-        program: &str,
-        environment: &BTreeMap<String, String>,
-        isolation: &Isolation,
-    ) -> io::Result<Self> {
+    fn spawn(program: &str, settings: &InterpreterSettings) -> io::Result<Self> {
+        let InterpreterSettings { environment, isolation, .. } = settings;
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let processes = match (isolation.has_own_processes(), isolation.has_launcher()) {
@@ -146,8 +154,15 @@ impl PythonInterpreter {
             (false, true) => "adopted",
             (false, false) => "shared",
         };
-        let arguments = ["-c", BOOTSTRAP, &RUNNER.len().to_string(), processes].map(str::to_owned);
-        let launched = isolation.command(program, &arguments, environment, None)?;
+        // The search path of steps is for the sessions: steps may write to its directories.
+        let mut environment = environment.clone();
+        let search = environment.remove(SEARCH_PATH).unwrap_or_default();
+        let user_site = if settings.user_site { "1" } else { "0" };
+        let length = RUNNER.len().to_string();
+        // `-s`: files in the home directory of the user are not run at the start.
+        let arguments = ["-s", "-c", BOOTSTRAP, &length, processes, &search, user_site];
+        let arguments = arguments.map(str::to_owned);
+        let launched = isolation.command(program, &arguments, &environment, None)?;
         let mut command = Command::from(launched.into_parts().0);
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let (group, stdout, stderr) = Group::spawn(command, isolation)?;

@@ -1,19 +1,27 @@
 //! The idle interpreters of one program. A returned interpreter serves the next waiting call, or is
 //! kept idle up to a limit.
 
-use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use noetl_isolation::Isolation;
 use noetl_model::{ExecutionId, ToolError};
-use tokio::sync::{Notify, Semaphore};
+use tokio::process::Command;
+use tokio::sync::{Notify, OnceCell, Semaphore};
 
-use super::interpreter::PythonInterpreter;
+use super::interpreter::{InterpreterSettings, PythonInterpreter};
+
+/// Prints the directories of an interpreter and of its packages.
+const PREFIXES: &str = "import sys; print(sys.prefix, sys.base_prefix, sep='\\0', end='')";
+/// The time to ask an interpreter for its directories.
+const ASK_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) struct InterpreterPool {
     program: String,
-    environment: BTreeMap<String, String>,
-    isolation: Isolation,
+    settings: InterpreterSettings,
+    /// The settings with which the directories of the interpreter are read-only for its processes.
+    protected: OnceCell<InterpreterSettings>,
     idle_max: usize,
     idle: Mutex<Vec<PythonInterpreter>>,
     returned: Notify,
@@ -23,17 +31,12 @@ pub(super) struct InterpreterPool {
 }
 
 impl InterpreterPool {
-    pub(super) fn new(
-        program: String,
-        environment: BTreeMap<String, String>,
-        isolation: Isolation,
-        idle_max: usize,
-    ) -> Self {
+    pub(super) fn new(program: String, settings: InterpreterSettings, idle_max: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             program,
-            environment,
-            isolation,
+            settings,
+            protected: OnceCell::new(),
             idle_max,
             idle: Mutex::new(Vec::new()),
             returned: Notify::new(),
@@ -57,12 +60,10 @@ impl InterpreterPool {
                     if let Some(interpreter) = self.take_idle(execution) {
                         return Ok(interpreter);
                     }
-                    return PythonInterpreter::start(
-                        &self.program,
-                        &self.environment,
-                        &self.isolation,
-                    )
-                    .await;
+                    let settings = self.protected.get_or_init(|| async {
+                        protected(&self.program, &self.settings).await
+                    });
+                    return PythonInterpreter::start(&self.program, settings.await).await;
                 }
             }
         }
@@ -95,4 +96,26 @@ impl InterpreterPool {
             }
         }
     }
+}
+
+/// Returns the settings with which an interpreter cannot change its own directories: what one process
+/// writes there, the next one would run. An interpreter that does not tell them starts as it is and
+/// reports its own error.
+async fn protected(program: &str, settings: &InterpreterSettings) -> InterpreterSettings {
+    let InterpreterSettings { environment, isolation, .. } = settings;
+    let told = async {
+        if !isolation.has_launcher() {
+            return None;
+        }
+        let arguments = ["-I", "-c", PREFIXES].map(str::to_owned);
+        let launched = isolation.command(program, &arguments, environment, None).ok()?;
+        let mut command = Command::from(launched.into_parts().0);
+        command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let ended = tokio::time::timeout(ASK_WAIT, command.output()).await.ok()?.ok()?;
+        String::from_utf8(ended.stdout).ok()
+    };
+    let told = told.await.unwrap_or_default();
+    let prefixes: Vec<PathBuf> = told.split('\0').map(PathBuf::from).collect();
+    let isolation = isolation.with_read_only(&prefixes);
+    InterpreterSettings { isolation, ..settings.clone() }
 }

@@ -2,8 +2,8 @@
 
 The calls of one execution run in a fork of this process, a session; another execution gets another
 fork. This process itself runs no code of a step, and keeps nothing of the requests and results that it
-copies between the worker and the session. It imports installed packages that calls have used, so that
-later sessions find them loaded.
+copies between the worker and the session. It imports nothing that a step can write; packages.py, which
+is joined to this file, keeps installed packages loaded.
 
 File descriptor 0 is a socket to the worker. A frame is a 4-byte big-endian length and that many bytes.
 A call is a frame with its header (JSON: mark and session) and a frame with its request as JSON. The
@@ -22,8 +22,10 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import errno
 import gc
 import importlib
+import importlib.machinery
 import importlib.metadata
 import inspect
 import io
@@ -36,6 +38,7 @@ import select
 import signal
 import site
 import socket
+import stat
 import struct
 import sys
 import threading
@@ -53,8 +56,13 @@ WARM_MAX = 64
 WARM_SECONDS_MAX = 20
 # How often the end of a fork is checked for where the system cannot report it.
 POLL_SECONDS = 0.05
-# The directories of installed packages.
-INSTALLED = (sys.prefix, sys.base_prefix, site.getusersitepackages())
+# The directories of packages installed for everybody, and of all installed packages.
+PREFIXES = tuple(os.path.realpath(prefix) + os.sep for prefix in {sys.prefix, sys.base_prefix})
+INSTALLED = (*PREFIXES, sys.prefix + os.sep, sys.base_prefix + os.sep, site.getusersitepackages() + os.sep)
+# Where code of steps finds modules in addition to this process: the worker's PYTHONPATH.
+STEPS_PATH = sys.argv[3]
+# True if code of steps finds the packages that the user has installed for himself.
+HAS_USER_SITE = sys.argv[4] == "1"
 # Names of results. Code can read inputs with these names, but only its own definitions are results.
 RESULT_NAMES = ("result", "main")
 
@@ -461,6 +469,7 @@ def run_session(requests, results, outputs):
     """Serves the calls of one execution until there is no more, and ends this fork."""
     process = os.getpid()
     reseed()
+    extend_path()
     surroundings = Surroundings(outputs)
     loads, dumps = json.loads, json.dumps  # A call may replace them for the calls after it.
     try:
@@ -487,6 +496,16 @@ def respond(request, surroundings):
         return error_json(failure(type(error).__name__, f"cwd: {error}", None)), None
     finally:
         surroundings.restore(request)
+
+
+def extend_path():
+    """Adds the directories in which code of steps finds its modules; the parent never looks there,
+    because steps can write to them."""
+    if STEPS_PATH:
+        os.environ["PYTHONPATH"] = STEPS_PATH
+    sys.path[:0] = ["", *filter(None, STEPS_PATH.split(os.pathsep))]
+    if HAS_USER_SITE:
+        site.addsitedir(site.getusersitepackages())
 
 
 def reseed():
@@ -709,52 +728,7 @@ class Host:
                 pass
 
 
-# --- Packages that stay loaded -------------------------------------------------------------------
-
-
-def warm(names, tried):
-    """Imports packages that a call has used, unless that would hinder forks."""
-    for name in names:
-        if name in tried or len(tried) >= WARM_MAX or name in sys.modules:
-            continue
-        tried.add(name)
-        if re.fullmatch(r"[A-Za-z]\w*", name) and survives_import(name):
-            quietly(lambda: importlib.import_module(name))
-
-
-def survives_import(name):
-    """Imports a package in a fork. Returns True if the fork has no second thread afterwards, also not
-    after it has forked itself: some libraries stop their threads for that."""
-    pid = os.fork()
-    if pid == 0:
-        signal.alarm(WARM_SECONDS_MAX)
-        quietly(lambda: importlib.import_module(name))
-        second = os.fork()
-        if second == 0:
-            os._exit(0)
-        os.waitpid(second, 0)
-        is_single = name in sys.modules and len(os.listdir("/proc/self/task")) == 1
-        os._exit(0 if is_single else 1)
-    return os.waitpid(pid, 0)[1] == 0
-
-
-def quietly(action):
-    """Runs an action without its output and its exceptions."""
-    kept = (os.dup(1), os.dup(2))
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        action()
-    except BaseException:
-        pass
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.dup2(kept[0], 1)
-        os.dup2(kept[1], 2)
-        for fd in (*kept, null):
-            os.close(fd)
+# --- The start of this process --------------------------------------------------------------------
 
 
 def hide_memory():
@@ -781,6 +755,3 @@ def serve():
     hide_memory()
     send(channel, b"{}")
     Host(channel, outputs, processes).serve()
-
-
-serve()

@@ -702,3 +702,5 @@ mod executions {
         assert_ne!(run_in(&python, 2, code).await, first);
     }
 }
+
+mod takeover;
