@@ -31,7 +31,8 @@ function prepare(part) {
   followLive();
   startScrubber(part);
   showMarked(part);
-  for (const hidden of part.querySelectorAll("[data-copy], [data-open]")) {
+  followLogs();
+  for (const hidden of part.querySelectorAll("[data-copy], [data-open], [data-tick-all]")) {
     hidden.removeAttribute("hidden");
   }
 }
@@ -53,6 +54,37 @@ function showMarked(part) {
       source.scrollTop = line.offsetTop - source.offsetTop - line.offsetHeight;
     }
   }
+}
+
+/** True while the end of the logs stays in view. */
+let isFollowing = true;
+/** The logs that were prepared. @type {WeakSet<Element>} */
+const followed = new WeakSet();
+
+/** Keeps the end of the logs in view for as long as the visitor has not scrolled up. */
+function followLogs() {
+  const log = document.querySelector("pre.log.lines");
+  const button = document.querySelector("[data-follow]");
+  if (!(log instanceof HTMLElement) || !button) {
+    return;
+  }
+  button.removeAttribute("hidden");
+  if (!followed.has(log)) {
+    followed.add(log);
+    isFollowing = true;
+    log.addEventListener("scroll", () => {
+      isFollowing = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+      button.setAttribute("aria-pressed", String(isFollowing));
+    });
+    button.addEventListener("click", () => {
+      isFollowing = !isFollowing;
+      followLogs();
+    });
+  }
+  if (isFollowing) {
+    log.scrollTop = log.scrollHeight;
+  }
+  button.setAttribute("aria-pressed", String(isFollowing));
 }
 
 /**

@@ -8,7 +8,7 @@ import { show } from "./replace.js";
 
 /** Milliseconds between a movement of a handle and the request. */
 const SETTLE = 60;
-/** Milliseconds that each position is shown while playing. */
+/** Milliseconds that each position is shown while playing at the usual speed. */
 const FRAME = 350;
 /** The number of positions in which a long log is played. */
 const FRAMES = 300;
@@ -43,6 +43,7 @@ export function startScrubber(part) {
   if (play && !prepared.has(play)) {
     prepared.add(play);
     play.removeAttribute("hidden");
+    scrubber.querySelector("[data-speed]")?.removeAttribute("hidden");
     play.addEventListener("click", () => {
       isPlaying = !isPlaying;
       const { position, last } = places(scrubber);
@@ -93,7 +94,9 @@ function playOn(scrubber) {
   if (isPlaying) {
     clearTimeout(pending);
     const next = Math.min(last, position + Math.max(1, Math.floor(last / FRAMES)));
-    pending = setTimeout(() => isPlaying && move("at", String(next)), FRAME);
+    const speed = scrubber.querySelector("[data-speed]");
+    const factor = speed instanceof HTMLSelectElement ? Number(speed.value) : 1;
+    pending = setTimeout(() => isPlaying && move("at", String(next)), FRAME / factor);
   }
 }
 

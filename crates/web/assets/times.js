@@ -1,5 +1,6 @@
 /**
- * Times: the server writes UTC; the visitor may choose local or relative times.
+ * Times: the server writes UTC; the visitor may choose local or relative times. Durations of work that
+ * goes on are counted here, so that nothing is sent for them.
  */
 
 /** Units of relative times with their length in seconds. @type {Array<[Intl.RelativeTimeFormatUnit, number]>} */
@@ -55,8 +56,59 @@ export function drawTimes(part) {
   }
 }
 
-/** Draws relative times again every few seconds. */
+/** The time at which each growing or shrinking duration was drawn. @type {WeakMap<Element, { text: string, at: number }>} */
+const drawn = new WeakMap();
+
+/** Counts the durations of a page that go on; they stand still while the connection is lost. */
+function countDurations() {
+  if (document.visibilityState !== "visible" || document.documentElement.dataset.stream === "lost") {
+    return;
+  }
+  for (const element of document.querySelectorAll("[data-grows], [data-shrinks]")) {
+    const text = element.getAttribute("data-grows") ?? element.getAttribute("data-shrinks") ?? "";
+    const known = drawn.get(element);
+    if (known?.text !== text) {
+      drawn.set(element, { text, at: Date.now() });
+      continue;
+    }
+    const passed = Date.now() - known.at;
+    const millis = element.hasAttribute("data-grows") ? Number(text) + passed : Number(text) - passed;
+    element.textContent = short(Math.max(0, millis), document.documentElement.lang);
+  }
+}
+
+/**
+ * Returns a duration as the server writes it, with two units at most.
+ *
+ * @param {number} millis
+ * @param {string} language
+ */
+function short(millis, language) {
+  const seconds = Math.floor(millis / 1000);
+  const two = (/** @type {number} */ large, /** @type {string} */ one, /** @type {number} */ small, /** @type {string} */ other) =>
+    small === 0 ? `${large} ${one}` : `${large} ${one} ${small} ${other}`;
+  if (seconds < 1) {
+    return `${Math.floor(millis)} ms`;
+  }
+  if (seconds < 10) {
+    const mark = language === "de" ? "," : ".";
+    return `${seconds}${mark}${Math.floor(millis / 100) % 10} s`;
+  }
+  if (seconds < 60) {
+    return `${seconds} s`;
+  }
+  if (seconds < 3600) {
+    return two(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  }
+  if (seconds < 86_400) {
+    return two(Math.floor(seconds / 3600), "h", Math.floor(seconds / 60) % 60, "min");
+  }
+  return two(Math.floor(seconds / 86_400), "d", Math.floor(seconds / 3600) % 24, "h");
+}
+
+/** Draws relative times again every few seconds, and counts durations. */
 export function startTimes() {
+  setInterval(countDurations, 1000);
   if (document.documentElement.dataset.times === "relative") {
     setInterval(() => document.visibilityState === "visible" && drawTimes(document), 5000);
   }

@@ -54,7 +54,8 @@ pub(crate) enum ToldKind {
 }
 
 /// The message of an error. Messages of the engine are in English.
-enum ErrorMessage {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ErrorMessage {
     English(String),
     Translated(String),
 }
@@ -129,11 +130,9 @@ impl PageError {
     }
 
     /// Returns the error as a sentence, for a page that goes on.
-    pub(crate) fn sentence(&self, words: &Words) -> String {
-        match self.message(words) {
-            Some(ErrorMessage::English(text) | ErrorMessage::Translated(text)) => text,
-            None => words.t(self.headings().0).to_owned(),
-        }
+    pub(crate) fn sentence(&self, words: &Words) -> ErrorMessage {
+        let heading = || ErrorMessage::Translated(words.t(self.headings().0).to_owned());
+        self.message(words).unwrap_or_else(heading)
     }
 
     /// Creates an error for a temporary failure; the cause is logged.

@@ -6,6 +6,7 @@ mod execution;
 mod forms;
 mod german;
 mod live;
+mod long_loop;
 mod pages;
 mod snapshots;
 mod text;

@@ -12,6 +12,16 @@ pub(crate) fn duration(words: &Words, duration: Duration) -> Markup {
     html! { span.duration title={ (exact) " s" } { (short(words, duration)) } }
 }
 
+/// Draws a duration that goes on; a script counts on from the time of the drawing.
+pub(crate) fn growing(words: &Words, passed: Duration) -> Markup {
+    html! { span.duration data-grows=(passed.as_millis()) { (short(words, passed)) } }
+}
+
+/// Draws the time until an instant; a script counts down from the time of the drawing.
+pub(crate) fn shrinking(words: &Words, left: Duration) -> Markup {
+    html! { span.duration data-shrinks=(left.as_millis()) { (short(words, left)) } }
+}
+
 /// Returns a duration as a short text, such as `1 min 20 s`.
 pub(crate) fn short(words: &Words, duration: Duration) -> String {
     let millis = duration.as_millis();

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::playbook::inputs;
 use crate::address::with_query;
 use crate::components::id::playbook_address;
-use crate::error::PageError;
+use crate::error::{ErrorMessage, PageError};
 use crate::form::SignedForm;
 use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
@@ -151,7 +151,8 @@ async fn run(
     content: &str,
     form: &SignedForm,
 ) -> Result<SavedVersion, EditorNotice> {
-    let payload = inputs::payload(content, form).map_err(EditorNotice::Refused)?;
+    let payload = inputs::payload(content, form)
+        .map_err(|problems| EditorNotice::Refused(ErrorMessage::English(problems)))?;
     let saved = save(page, document, content).await?;
     let request = ExecuteRequest {
         path: Some(saved.path.clone()),

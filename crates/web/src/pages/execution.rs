@@ -16,6 +16,7 @@ mod live;
 mod logs;
 mod parts;
 mod scrubber;
+mod seek;
 mod sentence;
 mod source;
 mod template;
@@ -41,6 +42,7 @@ pub(crate) use drawn::DrawnPlaybooks;
 pub(super) use forms::{again, fork, show_again, show_fork};
 pub(super) use live::live;
 pub(super) use parts::{download, show_value, verify};
+use seek::SoughtPlace;
 use view::ExecutionView;
 
 pub(super) async fn show(
@@ -53,7 +55,11 @@ pub(super) async fn show(
     if let Some(here) = by_time(&page, execution, &query).await? {
         return Ok(see(&here.address()));
     }
-    let view = ExecutionView::load(&page, &drawn, execution, query).await?;
+    if let Some(sought) = SoughtPlace::of(&query.seek) {
+        let found = seek::found(page.app(), &Here::of(execution, &query), sought).await?;
+        return Ok(see(&found.address()));
+    }
+    let view = ExecutionView::load(&page, &drawn, execution, query, None).await?;
     let head = PageHead { title: &view.state.path, place: NavPlace::Executions };
     Ok(page.respond(&head, &template::execution(&page, &view)))
 }

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::components::duration::short;
-use crate::components::error::error_line;
+use crate::components::error::translated_error_line;
 use crate::cookies::stored;
 use crate::error::PageError;
 use crate::form::SignedForm;
@@ -75,7 +75,7 @@ fn template(page: &PageRequest, next: &str, error: Option<&str>) -> Markup {
                 label for="token" { (page.t("login.token")) }
                 input #token name="token" type="password" required autofocus
                     autocomplete="current-password" aria-describedby=[error.map(|_| "login-error")];
-                @if let Some(error) = error { div #login-error { (error_line(error)) } }
+                @if let Some(error) = error { div #login-error { (translated_error_line(error)) } }
                 button.main type="submit" { (page.t("login.enter")) }
             }
         }

@@ -8,7 +8,7 @@ use super::{NEW, editor_address};
 use crate::address::with_query;
 use crate::components::duration::duration;
 use crate::components::editor::{EditorField, editor_field};
-use crate::components::error::{error_line, hint};
+use crate::components::error::{hint, message_line, translated_error_line};
 use crate::components::id::{execution_address, playbook_address};
 use crate::components::progress::{ExecutionLine, progress, took};
 use crate::components::status::execution_status;
@@ -114,7 +114,7 @@ fn said(page: &PageRequest, view: &EditorView, notice: &EditorNotice) -> Markup 
                 }
             }
         }
-        EditorNotice::Invalid => error_line(page.t("editor.invalid")),
+        EditorNotice::Invalid => translated_error_line(page.t("editor.invalid")),
         EditorNotice::Conflict { newest } => hint(&html! {
             p { (page.words.fill("editor.conflict", &[("version", &newest.to_string())])) }
             @if let EditedDocument::Existing { path, base } = &view.document {
@@ -128,7 +128,7 @@ fn said(page: &PageRequest, view: &EditorView, notice: &EditorNotice) -> Markup 
             p { (page.words.fill("editor.exists", &[("path", path), ("version", &version.to_string())])) }
             p { a href=(editor_address(path)) data-plain target="_blank" { (page.t("editor.open_existing")) } }
         }),
-        EditorNotice::Refused(why) => error_line(why),
+        EditorNotice::Refused(why) => message_line(why),
     }
 }
 

@@ -6,7 +6,7 @@ use noetl_app::{KnownExecution, check_document, document_findings};
 use noetl_model::{ExecutionId, LogOrigin};
 
 use crate::components::progress::ExecutionLine;
-use crate::error::PageError;
+use crate::error::{ErrorMessage, PageError};
 use crate::form::SignedForm;
 use crate::pages::playbook::inputs::{InputField, fields, sent_fields};
 use crate::request::PageRequest;
@@ -40,7 +40,7 @@ pub(super) enum EditorNotice {
         path: String,
         version: u32,
     },
-    Refused(String),
+    Refused(ErrorMessage),
 }
 
 impl EditorNotice {

@@ -4,6 +4,7 @@ use noetl_api::wire::LogAxis;
 use noetl_model::ExecutionId;
 use serde::Deserialize;
 
+use super::seek::SoughtPlace;
 use crate::address::with_query;
 use crate::components::id::execution_address;
 
@@ -25,6 +26,10 @@ pub(in crate::pages) struct PositionQuery {
     pub(super) step: String,
     /// The command of the step that the inspector shows.
     pub(super) command: String,
+    /// The item of the step's loop that the inspector shows.
+    pub(super) item: String,
+    /// The place to look for, see [`SoughtPlace`].
+    pub(super) seek: String,
     pub(super) tab: String,
     /// The first event of the table of events.
     pub(super) from: String,
@@ -36,6 +41,9 @@ pub(in crate::pages) struct PositionQuery {
     pub(super) text: String,
     /// The expression to try.
     pub(super) expression: String,
+    /// The step as whose expression it is evaluated, and the item of its loop.
+    pub(super) by: String,
+    pub(super) by_item: String,
     /// The steps of the timeline whose attempts are shown, separated by commas.
     pub(super) expand: String,
     /// `on` shows the critical path.
@@ -104,6 +112,13 @@ impl EventFilter {
     }
 }
 
+/// The step, and the item of its loop, whose variables an expression sees.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SeenBy {
+    pub(super) step: Option<String>,
+    pub(super) item: Option<u64>,
+}
+
 /// The part of the timeline that is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TimelineChoice {
@@ -126,9 +141,12 @@ pub(super) struct Here {
     pub(super) step: Option<String>,
     /// The command of the step that the inspector shows; the one that tells most if `None`.
     pub(super) command: Option<u64>,
+    /// The item of the step's loop that the inspector shows.
+    pub(super) item: Option<u64>,
     pub(super) tab: Tab,
     pub(super) filter: EventFilter,
     pub(super) expression: String,
+    pub(super) seen_by: SeenBy,
     pub(super) timeline: TimelineChoice,
 }
 
@@ -142,6 +160,7 @@ impl Here {
             axis: if query.axis == "time" { LogAxis::Time } else { LogAxis::Seq },
             step: Some(query.step.clone()).filter(|it| !it.is_empty()),
             command: query.command.parse().ok(),
+            item: query.item.parse().ok(),
             tab: Tab::of(&query.tab),
             filter: EventFilter {
                 kind: query.kind.clone(),
@@ -150,6 +169,10 @@ impl Here {
                 from: query.from.parse().ok(),
             },
             expression: query.expression.clone(),
+            seen_by: SeenBy {
+                step: Some(query.by.clone()).filter(|it| !it.is_empty()),
+                item: query.by_item.parse().ok(),
+            },
             timeline: TimelineChoice {
                 expanded: names.take(EXPANDED_MAX).map(str::to_owned).collect(),
                 is_critical: query.critical == "on",
@@ -190,7 +213,7 @@ impl Here {
             true => text.to_owned(),
             false => String::new(),
         };
-        // The tabs of events and of logs share their filter by step and kind.
+        // The tabs of events and of logs share their filter.
         let of_table = |text: &str| match self.tab {
             Tab::Events | Tab::Logs => text.to_owned(),
             Tab::Step | Tab::Variables | Tab::Try | Tab::Source => String::new(),
@@ -202,12 +225,15 @@ impl Here {
             ("axis", axis.to_owned()),
             ("step", self.step.clone().unwrap_or_default()),
             ("command", number(self.command)),
+            ("item", number(self.item)),
             ("tab", tab.to_owned()),
             ("kind", of_table(&filter.kind)),
             ("of", of_table(&filter.of)),
-            ("text", of_tab(Tab::Events, &filter.text)),
+            ("text", of_table(&filter.text)),
             ("from", of_tab(Tab::Events, &number(filter.from))),
             ("expression", of_tab(Tab::Try, &self.expression)),
+            ("by", of_tab(Tab::Try, self.seen_by.step.as_deref().unwrap_or_default())),
+            ("by_item", of_tab(Tab::Try, &number(self.seen_by.item))),
             ("expand", timeline.expanded.join(",")),
             ("critical", on(timeline.is_critical)),
             ("between", on(timeline.is_between)),
@@ -260,12 +286,26 @@ impl Here {
             Tab::Step | Tab::Logs | Tab::Source => self.tab,
             Tab::Variables | Tab::Events | Tab::Try => Tab::Step,
         };
-        Self { step: Some(step.to_owned()), command: None, tab, ..self.clone() }
+        Self { step: Some(step.to_owned()), command: None, item: None, tab, ..self.clone() }
     }
 
     /// Returns the place with a command of its step in the inspector.
     pub(super) fn command(&self, command: Option<u64>) -> Self {
-        Self { command, ..self.clone() }
+        Self { command, item: None, ..self.clone() }
+    }
+
+    /// Returns the place with an item of its step in the inspector.
+    pub(super) fn item(&self, item: Option<u64>) -> Self {
+        Self { item, command: None, tab: Tab::Step, ..self.clone() }
+    }
+
+    /// Returns an address that leads to a place that is looked for from here.
+    pub(super) fn seeking(&self, sought: SoughtPlace) -> String {
+        let mut pairs = self.pairs();
+        pairs.push(("seek", sought.name().to_owned()));
+        let pairs: Vec<(&str, &str)> =
+            pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        with_query(&execution_address(self.execution), &pairs)
     }
 }
 

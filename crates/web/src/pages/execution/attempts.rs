@@ -52,18 +52,37 @@ pub(super) struct RunRecord {
     pub(super) is_partial: bool,
 }
 
+/// The part of a run that the visitor has chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChosenPart {
+    None,
+    Command(CommandId),
+    Item {
+        item: u64,
+        /// The event that issued the first command of the item.
+        issued: Option<Seq>,
+    },
+}
+
 impl RunRecord {
-    /// Reads the run of a step: its beginning, and its end if the run is long.
+    /// Reads the run of a step up to an event: its beginning, and if it is long, its end and the
+    /// commands of a chosen item.
     pub(super) async fn load(
         app: &App,
         execution: ExecutionId,
         run: &PositionRun,
-        position: u64,
-        chosen: Option<CommandId>,
+        end: u64,
+        chosen: ChosenPart,
     ) -> Result<Self, PageError> {
-        let end = run.ended.unwrap_or(position).min(position);
         let mut events = app.log(execution, Seq(run.entered.saturating_sub(1))).await?;
-        let read = events.last().map_or(run.entered, |last| last.seq.0);
+        let mut read = events.last().map_or(run.entered, |last| last.seq.0);
+        // The commands of an item follow each other closely.
+        if let ChosenPart::Item { issued: Some(issued), .. } = chosen
+            && issued.0 > read
+        {
+            events.extend(app.log(execution, Seq(issued.0 - 1)).await?);
+            read = events.last().map_or(read, |last| last.seq.0);
+        }
         if read < end {
             let tail = app.log(execution, Seq(end.saturating_sub(RUN_TAIL).max(read))).await?;
             events.extend(tail);
@@ -72,7 +91,7 @@ impl RunRecord {
         Ok(Self::of(RunId(run.run), &events, chosen))
     }
 
-    fn of(run: RunId, events: &[Recorded], chosen: Option<CommandId>) -> Self {
+    fn of(run: RunId, events: &[Recorded], chosen: ChosenPart) -> Self {
         let mut found = Self::default();
         let mut commands: BTreeMap<CommandId, CommandRecord> = BTreeMap::new();
         for recorded in events {
@@ -86,11 +105,22 @@ impl RunRecord {
         found.is_partial = commands.len() > COMMANDS_MAX;
         let skipped = commands.len().saturating_sub(COMMANDS_MAX);
         let mut all: Vec<CommandRecord> = commands.into_values().collect();
-        let is_chosen = |command: &CommandRecord| Some(command.command) == chosen;
+        let is_chosen = |command: &CommandRecord| match chosen {
+            ChosenPart::None => false,
+            ChosenPart::Command(chosen) => command.command == chosen,
+            ChosenPart::Item { item, .. } => command.task.place.item() == Some(item),
+        };
         all.sort_by_key(|command| (is_chosen(command), command.failed(), command.issued));
         found.commands = all.into_iter().skip(skipped).collect();
         found.commands.sort_by_key(|command| command.issued);
         found
+    }
+
+    /// Returns the command of an item that failed last, or the last one.
+    pub(super) fn of_item(&self, item: u64) -> Option<CommandId> {
+        let own = || self.commands.iter().rev().filter(|it| it.task.place.item() == Some(item));
+        let telling = own().find(|command| command.failed()).or_else(|| own().next());
+        telling.map(|command| command.command)
     }
 
     /// Returns a command of the run.

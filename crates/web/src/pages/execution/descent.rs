@@ -17,7 +17,7 @@ const ABOVE_MAX: usize = 5;
 const CHILDREN_MAX: usize = 4;
 
 /// The executions above and below an execution.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Descent {
     /// The execution that began it all first.
     above: Vec<Summary>,
@@ -73,7 +73,7 @@ fn parent_of(summary: &Summary) -> Option<noetl_model::ExecutionId> {
 
 /// Draws the line of descent as a fact of the head; nothing for an execution without relatives.
 pub(super) fn descent(page: &PageRequest, view: &ExecutionView) -> Markup {
-    let descent = &view.descent;
+    let descent = &view.facts.descent;
     let list = format!("/ui/executions?parent={}", view.summary.execution);
     html! {
         @if !descent.is_empty() {

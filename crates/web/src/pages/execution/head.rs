@@ -12,7 +12,7 @@ use super::sentence::sentences;
 use super::view::ExecutionView;
 use crate::components::action::{Action, action, confirmed_action};
 use crate::components::command::command;
-use crate::components::duration::duration;
+use crate::components::duration::{duration, growing};
 use crate::components::id::{execution_address, execution_link, playbook_link};
 use crate::components::initiator::initiator_line;
 use crate::components::labels::{actor_link, label_links};
@@ -53,11 +53,12 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
         dl.facts {
             div { dt { (page.t("exec.id")) } dd { code { (summary.execution) } } }
             div { dt { (page.t("exec.started")) } dd { (time(view.state.started_at)) } }
-            div { dt { (page.t("exec.took")) } dd { (duration(page.words, took)) } }
+            div { dt { (page.t("exec.took")) } dd {
+                @if view.is_live() { (growing(page.words, took)) } @else { (duration(page.words, took)) } } }
             @if let Some(late_at) = view.state.late_at {
                 div { dt { (page.t("exec.late")) } dd.attention { (time(late_at)) } }
             }
-            @if let Some(by) = started_by(page, &view.initiator) {
+            @if let Some(by) = started_by(page, &view.facts.initiator) {
                 div { dt { (page.t("exec.started_by")) } dd { (by) } }
             }
             @if let Some(actor) = &summary.actor {
@@ -76,7 +77,7 @@ fn facts(page: &PageRequest, view: &ExecutionView) -> Markup {
                         (page.t("compare.with_original")) }
                 } }
             }
-            @if let Initiator::Rerun(original) = view.initiator {
+            @if let Initiator::Rerun(original) = view.facts.initiator {
                 div { dt { (page.t("compare.repeats")) } dd {
                     (execution_link(original)) " · "
                     a href=(comparison_address(original, summary.execution)) {

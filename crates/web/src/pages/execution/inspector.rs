@@ -1,5 +1,7 @@
 //! The inspector of a step: why it ran, its input and template, output, error, attempts and logs.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
 use noetl_api::wire::{
     GuardResultView, GuardSubjectView, GuardView, PositionStep, PositionValue, TemplateRead,
@@ -8,11 +10,14 @@ use noetl_model::{Bindings, Logs, Payload, ToolError};
 use noetl_playbook::{Playbook, Step};
 use serde_json::{Map, Value, json};
 
+use super::address::Tab;
 use super::attempts::{CommandEnd, CommandRecord, RunRecord};
 use super::graph::cut;
+use super::seek::SoughtPlace;
 use super::sentence::{look, skip_reason};
 use super::view::{ExecutionView, SelectedStep};
-use crate::components::duration::duration;
+use crate::components::duration::{duration, growing};
+use crate::components::id::execution_address;
 use crate::components::json_tree::json_tree;
 use crate::components::status::{Tone, badge};
 use crate::components::table::{number, table, text, wide};
@@ -39,6 +44,7 @@ pub(super) fn inspector(page: &PageRequest, view: &ExecutionView) -> Markup {
             @if step.runs > 1 { span.soft { (page.words.count("exec.runs", step.runs.into())) } }
         }
         (why(page, view, selected))
+        (item_choice(page, view, step))
         @match chosen {
             Some(chosen) => (chosen_command(page, view, chosen)),
             None => @if let Some(error) = &step.error { (error_part(page, error)) },
@@ -56,6 +62,31 @@ pub(super) fn inspector(page: &PageRequest, view: &ExecutionView) -> Markup {
         @if !selected.guards.is_empty() { (guards(page, view, &selected.guards)) }
         @if let Some(run) = &selected.run { (attempts(page, view, run)) }
         @if let Some(telling) = telling { (streams(page, telling, &selected.printed)) }
+    }
+}
+
+/// Draws the choice of an item of a loop, and the link to the next one that failed.
+fn item_choice(page: &PageRequest, view: &ExecutionView, step: &PositionStep) -> Markup {
+    let here = view.here.step(&step.name);
+    let items = step.latest.as_ref().and_then(|run| run.items).filter(|items| items.total > 1);
+    let from = here.item(view.here.item);
+    let is_missing = view.here.item.is_some()
+        && view.selected.as_ref().is_some_and(|selected| selected.chosen.is_none());
+    html! {
+        @if let Some(items) = items {
+            form.filter.item-choice method="get" action=(execution_address(here.execution)) {
+                @for (name, value) in here.tab(Tab::Step).pairs() {
+                    @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+                }
+                label { span { (page.t("exec.item")) }
+                    input name="item" type="number" min="0" max=(items.total - 1) value=[view.here.item]; }
+                button type="submit" { (page.t("exec.show")) }
+                @if items.failed > 0 {
+                    a href=(from.seeking(SoughtPlace::NextFailedItem)) { (page.t("exec.next_failed")) }
+                }
+            }
+            @if is_missing { p.soft { (page.t("exec.no_item")) } }
+        }
     }
 }
 
@@ -301,6 +332,10 @@ fn attempts(page: &PageRequest, view: &ExecutionView, run: &RunRecord) -> Markup
         columns.insert(0, number(page.t("exec.item")));
     }
     let until = if view.is_live() { page.now } else { view.state.at };
+    let time = |time: Duration, is_open: bool| match is_open && view.is_live() {
+        true => growing(page.words, time),
+        false => duration(page.words, time),
+    };
     let rows: Vec<Vec<Markup>> = run
         .commands
         .iter()
@@ -318,8 +353,8 @@ fn attempts(page: &PageRequest, view: &ExecutionView, run: &RunRecord) -> Markup
                     @if command.claims.len() > 1 { span.soft { " (" (command.claims.len()) ")" } } },
                 end_badge(page, command),
                 html! { @if let Some(claim) = claim { code.worker { (claim.worker) } } @else { span.soft { "–" } } },
-                duration(page.words, waited),
-                html! { @if let Some(claim) = claim { (duration(page.words, ended.since(claim.at))) } @else { span.soft { "–" } } },
+                time(waited, command.ended_at.is_none() && claim.is_none()),
+                html! { @if let Some(claim) = claim { (time(ended.since(claim.at), command.ended_at.is_none())) } @else { span.soft { "–" } } },
             ];
             if has_items {
                 let item = command.task.place.item().map(|it| it.to_string()).unwrap_or_default();

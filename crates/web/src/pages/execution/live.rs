@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::address::{Here, PositionQuery};
 use super::drawn::DrawnPlaybooks;
 use super::template::PageParts;
-use super::view::ExecutionView;
+use super::view::{DrawnFacts, ExecutionView};
 use crate::error::PageError;
 use crate::request::PageRequest;
 use crate::response::PageResult;
@@ -31,9 +31,9 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 /// The pause after an update, as a multiple of the time that drawing it took, and its maximum.
 const PAUSE_FACTOR: u32 = 3;
 const PAUSE_MAX: Duration = Duration::from_millis(250);
-/// Time after which the page is drawn again although nothing was recorded: it tells how long work
-/// has been running.
-const REDRAW_AFTER: Duration = Duration::from_secs(1);
+/// Time after which the page is drawn again although nothing was recorded: bars of the timeline grow,
+/// and workers come and go. A script counts the durations of running work in between.
+const REDRAW_AFTER: Duration = Duration::from_secs(10);
 /// Time after which a browser connects again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(500);
 /// Interval of messages on an idle stream. A browser that misses several of them connects again.
@@ -78,6 +78,7 @@ pub(in crate::pages) async fn live(
         sent: BTreeMap::new(),
         next_at: None,
         is_over: false,
+        facts: None,
     };
     let sent = stream::unfold(updates, |mut updates| async move {
         let stopping = updates.page.state.stopping.clone();
@@ -103,6 +104,15 @@ pub(in crate::pages) async fn live(
     Ok(Sse::new(sent).keep_alive(keep_alive).into_response())
 }
 
+/// The reason why a page is drawn again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    /// An event was recorded or output was stored.
+    ByLog,
+    /// Parts of the page may be out of date, such as the states of children.
+    ByTime,
+}
+
 /// The updates of one page that is open somewhere.
 struct PageUpdates {
     page: PageRequest,
@@ -116,17 +126,22 @@ struct PageUpdates {
     /// The earliest time of the next update; `None` before the first drawing.
     next_at: Option<Instant>,
     is_over: bool,
+    /// The values that only an event changes, as they were drawn last.
+    facts: Option<DrawnFacts>,
 }
 
 impl PageUpdates {
     /// Waits for the next update; `None` after the one with the end of the execution.
     async fn next(&mut self) -> Result<Option<SentEvent>, PageError> {
         while !self.is_over {
-            self.wait().await?;
+            let woken = self.wait().await?;
             let begun = Instant::now();
             let page = PageRequest { now: self.page.state.now(), ..self.page.clone() };
+            let query = self.query.clone();
+            let known = self.facts.as_ref().filter(|_| woken == Woken::ByLog);
             let view =
-                ExecutionView::load(&page, &self.drawn, self.execution, self.query.clone()).await?;
+                ExecutionView::load(&page, &self.drawn, self.execution, query, known).await?;
+            self.facts = Some(view.facts.clone());
             let parts = self.changed(PageParts::of(&page, &view));
             // The reader has the page as it was at this position.
             let is_known = self.next_at.is_none() && view.state.position == self.seen;
@@ -142,16 +157,19 @@ impl PageUpdates {
 
     /// Waits for an event after the position, for output of a step, or until times on the page are
     /// old.
-    async fn wait(&self) -> Result<(), PageError> {
-        let Some(next_at) = self.next_at else { return Ok(()) };
+    async fn wait(&self) -> Result<Woken, PageError> {
+        let Some(next_at) = self.next_at else { return Ok(Woken::ByTime) };
         let mut events = self.page.app().control().events_follow(self.execution, Seq(self.seen));
-        tokio::select! {
-            found = events.next() => drop(found?),
-            () = self.page.app().log_stored(self.execution) => {}
-            () = sleep(REDRAW_AFTER) => {}
-        }
+        let woken = tokio::select! {
+            found = events.next() => {
+                found?;
+                Woken::ByLog
+            }
+            () = self.page.app().log_stored(self.execution) => Woken::ByLog,
+            () = sleep(REDRAW_AFTER) => Woken::ByTime,
+        };
         sleep_until(next_at).await;
-        Ok(())
+        Ok(woken)
     }
 
     /// Returns the parts that differ from those of the reader, and remembers them.

@@ -1,4 +1,4 @@
-//! The tab with the output of all steps: the end of it, with a filter by step and stream.
+//! The tab with the output of all steps: the end of it, with a filter by step, stream and text.
 
 use std::time::Duration;
 
@@ -15,14 +15,17 @@ use crate::request::PageRequest;
 
 /// Maximum number of bytes of output that the tab shows.
 const SHOWN_MAX: usize = 64 * 1024;
+/// Maximum number of bytes at the end of the output that a filter by text looks through.
+const SEARCHED_MAX: usize = 1024 * 1024;
 /// Maximum number of bytes of output of one command that the page shows.
 const COMMAND_SHOWN_MAX: usize = 16 * 1024;
 /// The parameters of the filter.
-const FILTERS: [&str; 2] = ["of", "kind"];
+const FILTERS: [&str; 3] = ["of", "kind", "text"];
 
 /// The lines that the tab shows.
 pub(super) struct LogView {
     lines: Vec<LogLine>,
+    /// True if there is output before the part that was read.
     is_cut: bool,
 }
 
@@ -37,13 +40,30 @@ impl LogView {
             stream: here.filter.kind.parse().ok(),
             ..LogFilter::default()
         };
-        let tail = app.log_tail(here.execution, &query(here, state, filter, SHOWN_MAX)).await?;
+        let text = here.filter.text.as_str();
+        let bytes_max = if text.is_empty() { SHOWN_MAX } else { SEARCHED_MAX };
+        let tail = app.log_tail(here.execution, &query(here, state, filter, bytes_max)).await?;
         let mut joined = LogLines::default();
         let mut lines: Vec<LogLine> =
             tail.entries.iter().flat_map(|entry| joined.push(entry)).collect();
         lines.extend(joined.finish());
-        Ok(Self { lines, is_cut: tail.is_cut })
+        lines.retain(|line| text.is_empty() || line.text.contains(text));
+        let is_short = shorten(&mut lines);
+        Ok(Self { lines, is_cut: tail.is_cut || is_short })
     }
+}
+
+/// Removes the first lines of an output that is longer than the tab shows; true if there were any.
+fn shorten(lines: &mut Vec<LogLine>) -> bool {
+    let mut bytes = 0;
+    let is_shown = |line: &&LogLine| {
+        bytes += line.text.len();
+        bytes <= SHOWN_MAX
+    };
+    let shown = lines.iter().rev().take_while(is_shown).count().max(1);
+    let left_out = lines.len().saturating_sub(shown);
+    lines.drain(..left_out);
+    left_out > 0
 }
 
 /// Loads the end of what a command has printed until the position, while it runs or after it.
@@ -92,10 +112,17 @@ pub(super) fn logs(page: &PageRequest, view: &ExecutionView, logs: &LogView) -> 
                     option value=(stream.as_str()) selected[stream.as_str() == filter.kind] { (stream.as_str()) }
                 }
             }
+            input type="search" name="text" value=(filter.text) aria-label=(page.t("exec.log_text"))
+                placeholder=(page.t("exec.log_text"));
             button type="submit" { (page.t("exec.show")) }
+            // A script shows it.
+            button.plain type="button" data-follow data-keep="hidden aria-pressed" aria-pressed="true" hidden {
+                (page.t("exec.follow")) }
         }
         @if logs.is_cut { p.soft { (page.t("exec.logs_cut")) } }
-        @if logs.lines.is_empty() { p.soft { (page.t("exec.no_logs")) } } @else {
+        @if logs.lines.is_empty() {
+            p.soft { (page.t(if filter.text.is_empty() { "exec.no_logs" } else { "exec.no_log_lines" })) }
+        } @else {
             pre.log.lines tabindex="0" role="region" aria-label=(page.t("exec.tab_logs")) {
                 @for line in &logs.lines { (log_line(view, line)) }
             }

@@ -7,7 +7,8 @@ use noetl_model::{ExecutionStatus, Timestamp};
 
 use super::address::{Here, Tab};
 use super::graph::share;
-use super::view::ExecutionView;
+use super::seek::SoughtPlace;
+use super::view::{ExecutionView, NextStep};
 use crate::components::duration::short;
 use crate::components::id::execution_address;
 use crate::request::PageRequest;
@@ -16,6 +17,9 @@ use crate::request::PageRequest;
 const HEIGHT: f64 = 22.0;
 /// Number of steps of a handle on an axis of time.
 const TIME_STEPS: u64 = 1000;
+
+/// Speeds of playing: a factor and its text.
+const SPEEDS: [(&str, &str); 4] = [("0.5", "½×"), ("1", "1×"), ("2", "2×"), ("5", "5×")];
 
 /// The axis along which the handles move.
 struct ScrubAxis<'a> {
@@ -26,7 +30,7 @@ struct ScrubAxis<'a> {
 
 impl<'a> ScrubAxis<'a> {
     fn of(view: &'a ExecutionView) -> Self {
-        let end = view.marks.buckets.last().map_or(view.state.at, |bucket| bucket.to_at);
+        let end = view.facts.marks.buckets.last().map_or(view.state.at, |bucket| bucket.to_at);
         Self { view, axis: view.here.axis, end }
     }
 
@@ -46,7 +50,7 @@ impl<'a> ScrubAxis<'a> {
 
     /// Returns the time of an event, by the buckets if its own is not known.
     fn time_of(&self, seq: u64) -> Timestamp {
-        let buckets = &self.view.marks.buckets;
+        let buckets = &self.view.facts.marks.buckets;
         let bucket = buckets.iter().find(|bucket| seq <= bucket.until);
         bucket.map_or(self.end, |bucket| bucket.from_at)
     }
@@ -57,6 +61,11 @@ pub(super) fn scrubber(page: &PageRequest, view: &ExecutionView) -> Markup {
     let to = |at: u64| view.here.at(Some(at).filter(|it| *it < last)).address();
     let axis = ScrubAxis::of(view);
     let steps = view.neighbours;
+    let next_step = match steps.next {
+        NextStep::None => None,
+        NextStep::Known(seq) => Some(to(seq)),
+        NextStep::Far => Some(view.here.at(Some(position)).seeking(SoughtPlace::NextStep)),
+    };
     html! {
         section.scrubber #scrubber aria-label=(page.t("exec.position")) data-scrubber
             data-position=(position) data-last=(last) {
@@ -65,8 +74,13 @@ pub(super) fn scrubber(page: &PageRequest, view: &ExecutionView) -> Markup {
                 (step(page, "exec.previous_step", "◀◀", steps.previous.map(to), "Shift+ArrowLeft"))
                 (step(page, "exec.previous", "◀", (position > 1).then(|| to(position - 1)), "ArrowLeft"))
                 button type="button" data-play data-keep="hidden aria-pressed" hidden { (page.t("exec.play")) }
+                select data-speed data-own hidden aria-label=(page.t("exec.speed")) {
+                    @for (factor, text) in SPEEDS {
+                        option value=(factor) selected[factor == "1"] { (text) }
+                    }
+                }
                 (step(page, "exec.next", "▶", (position < last).then(|| to(position + 1)), "ArrowRight"))
-                (step(page, "exec.next_step", "▶▶", steps.next.map(to), "Shift+ArrowRight"))
+                (step(page, "exec.next_step", "▶▶", next_step, "Shift+ArrowRight"))
                 (step(page, "exec.last", "▶|", (position < last).then(|| to(last)), "End"))
             }
             form method="get" action=(execution_address(view.here.execution)) {
@@ -152,7 +166,7 @@ fn step(page: &PageRequest, word: &str, mark: &str, address: Option<String>, key
 
 /// Draws the density of events and the marks of the log, each mark a link to its event.
 fn drawing(page: &PageRequest, view: &ExecutionView, axis: &ScrubAxis<'_>) -> Markup {
-    let buckets = &view.marks.buckets;
+    let buckets = &view.facts.marks.buckets;
     // Along an axis of events every bucket has the same number, so its height is the rate.
     let weight = |events: u64, from: Timestamp, to: Timestamp| match axis.axis {
         LogAxis::Time => events.saturating_mul(1000),
@@ -175,7 +189,7 @@ fn drawing(page: &PageRequest, view: &ExecutionView, axis: &ScrubAxis<'_>) -> Ma
                         y=(format!("{:.1}", HEIGHT - height)) height=(format!("{height:.1}")) {}
                 }
             }
-            @for mark in &view.marks.marks { (drawn_mark(page, view, axis, mark)) }
+            @for mark in &view.facts.marks.marks { (drawn_mark(page, view, axis, mark)) }
         }
     }
 }

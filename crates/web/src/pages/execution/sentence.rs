@@ -1,84 +1,127 @@
 //! States in words: what an execution does or waits for, and why a step is in its state.
 
+use std::time::Duration;
+
+use maud::{Markup, html};
 use noetl_api::wire::{OpenWait, OpenWorkGroup, PositionState, PositionStep, TimeLimitScope};
 use noetl_model::{ExecutionStatus, SkipReason, StepStatus, Timestamp};
 
 use super::view::ExecutionView;
-use crate::components::duration::short;
+use crate::components::duration::{growing, short, shrinking};
 use crate::components::status::Tone;
 use crate::words::Words;
 
 /// Maximum number of sentences in the head.
 const SENTENCES_MAX: usize = 3;
 
+/// A sentence with a duration in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TimedSentence {
+    /// The text, with [`PLACE`] at the place of the duration.
+    text: String,
+    time: SaidTime,
+}
+
+/// The duration in a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SaidTime {
+    None,
+    /// The time that has passed.
+    Passed(Duration),
+    /// The time that is left.
+    Left(Duration),
+}
+
+/// Stands for the duration in the text of a sentence.
+const PLACE: &str = "\u{1}";
+
+impl TimedSentence {
+    /// Draws the sentence; in one about now, a script counts the duration on.
+    fn drawn(&self, words: &Words, is_now: bool) -> Markup {
+        let time = match self.time {
+            SaidTime::None => html! {},
+            SaidTime::Passed(passed) if is_now => growing(words, passed),
+            SaidTime::Left(left) if is_now => shrinking(words, left),
+            SaidTime::Passed(time) | SaidTime::Left(time) => html! { (short(words, time)) },
+        };
+        let (before, after) = self.text.split_once(PLACE).unwrap_or((&self.text, ""));
+        html! { (before) (time) (after) }
+    }
+}
+
 /// Returns what the execution does or waits for at the position, at most a few sentences.
-pub(super) fn sentences(words: &Words, view: &ExecutionView, now: Timestamp) -> Vec<String> {
-    let until = if view.is_live() { now } else { view.state.at };
+pub(super) fn sentences(words: &Words, view: &ExecutionView, now: Timestamp) -> Vec<Markup> {
+    let is_now = view.is_live();
+    let until = if is_now { now } else { view.state.at };
     match view.state.status {
         ExecutionStatus::Running => {
             let groups = view.state.open.groups.iter();
-            let mut said: Vec<String> =
-                groups.take(SENTENCES_MAX).map(|group| waits(words, group, until)).collect();
+            let drawn = |group| waits(words, group, until).drawn(words, is_now);
+            let mut said: Vec<Markup> = groups.take(SENTENCES_MAX).map(drawn).collect();
             let more = view.state.open.groups.len().saturating_sub(SENTENCES_MAX);
             if more > 0 {
-                said.push(words.count("exec.more_waits", u64::try_from(more).unwrap_or(0)));
+                let more = words.count("exec.more_waits", u64::try_from(more).unwrap_or(0));
+                said.push(html! { (more) });
             }
             said
         }
         // The panel of the failure has the message.
         ExecutionStatus::Failed if view.failed().is_some() => Vec::new(),
-        ExecutionStatus::Failed => view.state.error.iter().map(|it| it.message.clone()).collect(),
+        ExecutionStatus::Failed => {
+            view.state.error.iter().map(|it| html! { (it.message) }).collect()
+        }
         ExecutionStatus::Completed | ExecutionStatus::Cancelled => Vec::new(),
     }
 }
 
 /// Returns a group of open work as a sentence.
-fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
+fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> TimedSentence {
     let step = group.step.as_deref().unwrap_or_default();
-    let passed = |since: Timestamp| short(words, until.since(since));
-    let left = |due: Timestamp| short(words, due.since(until));
-    let say = |key: &str, values: &[(&str, &str)]| {
-        let all: Vec<(&str, &str)> = [("step", step)].iter().chain(values).copied().collect();
-        words.count_fill(key, group.count, &all)
+    let passed = |since: Timestamp| SaidTime::Passed(until.since(since));
+    let left = |due: Timestamp| SaidTime::Left(due.since(until));
+    let say = |key: &str, time: SaidTime, values: &[(&str, &str)]| {
+        let all = [("step", step), ("time", PLACE)];
+        let all: Vec<(&str, &str)> = all.iter().chain(values).copied().collect();
+        TimedSentence { text: words.count_fill(key, group.count, &all), time }
     };
     match &group.wait {
         OpenWait::Worker { pool, since, is_served: Some(false) } => {
-            say("exec.wait_no_worker", &[("pool", pool), ("time", &passed(*since))])
+            say("exec.wait_no_worker", passed(*since), &[("pool", pool)])
         }
         OpenWait::Worker { pool, since, .. } => {
-            say("exec.wait_worker", &[("pool", pool), ("time", &passed(*since))])
+            say("exec.wait_worker", passed(*since), &[("pool", pool)])
         }
         OpenWait::Report { worker, since, .. } => {
-            say("exec.wait_report", &[("worker", worker), ("time", &passed(*since))])
+            say("exec.wait_report", passed(*since), &[("worker", worker)])
         }
-        OpenWait::Callback { since, .. } => say("exec.wait_callback", &[("time", &passed(*since))]),
-        OpenWait::Time { until: end, .. } => say("exec.wait_time", &[("time", &left(*end))]),
+        OpenWait::Callback { since, .. } => say("exec.wait_callback", passed(*since), &[]),
+        OpenWait::Time { until: end, .. } => say("exec.wait_time", left(*end), &[]),
         OpenWait::Signal { name, since, .. } => {
-            say("exec.wait_signal", &[("signal", name), ("time", &passed(*since))])
+            say("exec.wait_signal", passed(*since), &[("signal", name)])
         }
         OpenWait::Approval { title, since } => {
-            say("exec.wait_approval", &[("title", title), ("time", &passed(*since))])
+            say("exec.wait_approval", passed(*since), &[("title", title)])
         }
         OpenWait::Slot { limit, place: None, since } => {
-            say("exec.wait_slot", &[("limit", limit), ("time", &passed(*since))])
+            say("exec.wait_slot", passed(*since), &[("limit", limit)])
         }
         OpenWait::Slot { limit, place: Some(place), since } => {
             let place = place.to_string();
-            let values = [("limit", limit.as_str()), ("place", &place), ("time", &passed(*since))];
-            say("exec.wait_slot_place", &values)
+            let values = [("limit", limit.as_str()), ("place", &place)];
+            say("exec.wait_slot_place", passed(*since), &values)
         }
         OpenWait::Resumption { actor: Some(actor), since } => {
-            say("exec.wait_resumption_by", &[("actor", actor), ("time", &passed(*since))])
+            say("exec.wait_resumption_by", passed(*since), &[("actor", actor)])
         }
         OpenWait::Resumption { actor: None, since } => {
-            say("exec.wait_resumption", &[("time", &passed(*since))])
+            say("exec.wait_resumption", passed(*since), &[])
         }
         OpenWait::Child { execution_id, since } => {
             let id = execution_id.to_string();
-            say("exec.wait_child", &[("child", &id), ("time", &passed(*since))])
+            say("exec.wait_child", passed(*since), &[("child", &id)])
         }
         OpenWait::Retry { retry, due_at, .. } => {
-            say("exec.wait_retry", &[("retry", &retry.to_string()), ("time", &left(*due_at))])
+            say("exec.wait_retry", left(*due_at), &[("retry", &retry.to_string())])
         }
         OpenWait::TimeLimit { of, due_at, .. } => {
             let key = match of {
@@ -87,10 +130,10 @@ fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> String {
                 TimeLimitScope::Step => "exec.limit_step",
                 TimeLimitScope::Task => "exec.limit_task",
             };
-            say(key, &[("time", &left(*due_at))])
+            say(key, left(*due_at), &[])
         }
         OpenWait::Branches { arrived } => {
-            say("exec.wait_branches", &[("arrived", &arrived.join(", "))])
+            say("exec.wait_branches", SaidTime::None, &[("arrived", &arrived.join(", "))])
         }
     }
 }
@@ -192,8 +235,6 @@ pub(super) fn skip_reason(reason: SkipReason) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::preferences::Language;
 
@@ -202,7 +243,10 @@ mod tests {
         let group = OpenWorkGroup { step: Some("load".to_owned()), wait: wait.clone(), count };
         let until = Timestamp::from_millis(0).after(Duration::from_millis(1500));
         for (language, expected) in [(Language::English, english), (Language::German, german)] {
-            assert_eq!(waits(Words::of(language), &group, until), expected);
+            let words = Words::of(language);
+            assert_eq!(waits(words, &group, until).drawn(words, false).into_string(), expected);
+            let live = waits(words, &group, until).drawn(words, true).into_string();
+            assert!(live.contains("data-grows=\"1500\">1"), "{live}");
         }
     }
 

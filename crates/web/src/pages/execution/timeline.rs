@@ -9,10 +9,11 @@ use noetl_model::Timestamp;
 
 use super::address::{Tab, TimelineChoice};
 use super::graph::share;
+use super::seek::SoughtPlace;
 use super::sentence::look;
 use super::ticks::{TickPlaces, ticks};
 use super::view::{ExecutionView, ROWS};
-use crate::components::duration::{duration, short};
+use crate::components::duration::{duration, growing, short};
 use crate::components::status::Tone;
 use crate::preferences::TimeStyle;
 use crate::request::PageRequest;
@@ -47,7 +48,8 @@ pub(super) fn timeline(page: &PageRequest, view: &ExecutionView) -> Markup {
             (patterns())
             div.section-head {
                 h2 { (page.t("exec.timeline")) }
-                span.soft { (short(page.words, until.since(axis.from))) }
+                span.soft { @if view.is_live() { (growing(page.words, until.since(axis.from))) }
+                    @else { (short(page.words, until.since(axis.from))) } }
                 (choices(page, view))
                 span.legend {
                     @for (activity, word) in LEGEND.into_iter().filter(|(it, _)| occurs(&window.rows, *it)) {
@@ -236,7 +238,10 @@ fn step_row(
                 }
                 @for (from, to) in critical { (plain_span(axis, "critical", from, to, (14, 2))) }
             }
-            span.took { (duration(page.words, ended.since(entered))) @if step.runs > 1 { span.soft { " ×" (step.runs) } } }
+            span.took {
+                @if view.is_live() && latest.is_some_and(|run| run.ended.is_none()) { (growing(page.words, ended.since(entered))) }
+                @else { (duration(page.words, ended.since(entered))) }
+                @if step.runs > 1 { span.soft { " ×" (step.runs) } } }
         }
     }
 }
@@ -285,7 +290,7 @@ fn inner_rows(
     let more = attempts.len().saturating_sub(ATTEMPTS_MAX);
     html! {
         @if has_groups {
-            @for group in &row.groups { (group_row(page, axis, group)) }
+            @for group in &row.groups { (group_row(page, view, axis, row, group)) }
         } @else {
             @for attempt in attempts.iter().take(ATTEMPTS_MAX) { (attempt_row(page, view, axis, row, attempt)) }
             @if more > 0 { li.inner { span.soft { (page.words.count("exec.more_attempts", u64::try_from(more).unwrap_or(0))) } } }
@@ -294,8 +299,20 @@ fn inner_rows(
     }
 }
 
-fn group_row(page: &PageRequest, axis: &TimeAxis, group: &TimelineItemGroup) -> Markup {
+/// Draws a group of items; it leads to its first item, and to the first of them that failed.
+fn group_row(
+    page: &PageRequest,
+    view: &ExecutionView,
+    axis: &TimeAxis,
+    row: &TimelineRow,
+    group: &TimelineItemGroup,
+) -> Markup {
     let words = page.words;
+    // Only items of the latest run are found by their number.
+    let is_latest = row.step.latest.as_ref().is_some_and(|run| run.run == group.run);
+    let step = view.here.step(&row.step.name);
+    let first = step.item(Some(group.first)).address();
+    let before = step.item(group.first.checked_sub(1));
     let items = words.fill(
         "exec.items_of",
         &[("first", &words.number(group.first)), ("last", &words.number(group.last))],
@@ -303,11 +320,17 @@ fn group_row(page: &PageRequest, axis: &TimeAxis, group: &TimelineItemGroup) -> 
     let class = if group.failed > 0 { "works failed" } else { "works" };
     html! {
         li.inner {
-            span.step-cell { (items) }
+            span.step-cell { @if is_latest { a href=(first) { (items) } } @else { (items) } }
             svg aria-hidden="true" { (plain_span(axis, class, group.from_at, group.to_at, (4, 8))) }
             span.took {
                 (words.number(group.completed)) " ✓"
-                @if group.failed > 0 { " " (words.number(group.failed)) " ✕" }
+                @if group.failed > 0 {
+                    " "
+                    @if is_latest {
+                        a.mark.bad href=(before.seeking(SoughtPlace::NextFailedItem)) title=(page.t("exec.next_failed")) {
+                            (words.number(group.failed)) " ✕" span.hidden { " " (page.t("exec.next_failed")) } }
+                    } @else { (words.number(group.failed)) " ✕" }
+                }
             }
         }
     }

@@ -1,8 +1,10 @@
 //! Variables at the position, and their difference from another position.
 
 use maud::{Markup, html};
-use noetl_api::wire::{PositionChange, PositionState, PositionValue, ValueChange};
-use noetl_app::App;
+use noetl_api::wire::{
+    EvaluateRequest, PositionChange, PositionState, PositionValue, TemplateResult, ValueChange,
+};
+use noetl_app::{App, PositionError};
 use serde_json::Value;
 
 use super::address::Here;
@@ -19,7 +21,19 @@ pub(super) struct Variables {
     pub(super) last: PositionChange,
     /// The difference between the two positions, if there are two.
     pub(super) between: Option<PositionChange>,
+    /// The variables of open items of loops.
+    iters: Vec<ItemVariables>,
 }
+
+/// The `iter` of an open item of a loop.
+struct ItemVariables {
+    step: String,
+    item: u64,
+    value: Value,
+}
+
+/// Maximum number of items whose variables are shown.
+const ITERS_MAX: usize = 5;
 
 impl Variables {
     pub(super) async fn load(
@@ -32,8 +46,44 @@ impl Variables {
             Some(to) => Some(app.position_difference(here.execution, state.position, to).await?),
             None => None,
         };
-        Ok(Self { last, between })
+        let iters = item_variables(app, here, state).await?;
+        Ok(Self { last, between, iters })
     }
+}
+
+/// Loads the variables of the first open items.
+async fn item_variables(
+    app: &App,
+    here: &Here,
+    state: &PositionState,
+) -> Result<Vec<ItemVariables>, PageError> {
+    let mut items: Vec<(String, u64)> = Vec::new();
+    for part in &state.open.parts {
+        if let (Some(step), Some(item)) = (&part.step, part.item)
+            && !items.contains(&(step.clone(), item))
+        {
+            items.push((step.clone(), item));
+        }
+    }
+    let mut found = Vec::new();
+    for (step, item) in items.into_iter().take(ITERS_MAX) {
+        let request = EvaluateRequest {
+            at: Some(state.position),
+            template: Value::from("{{ iter }}"),
+            step: Some(step.clone()),
+            item: Some(item),
+        };
+        let answer = match app.evaluate_at(here.execution, &request).await {
+            Ok(answer) => answer,
+            // A part of an earlier run of the step has no variables of its own.
+            Err(PositionError::NoOpenRun { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if let TemplateResult::Value { value, .. } = answer.result {
+            found.push(ItemVariables { step, item, value });
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn variables(page: &PageRequest, view: &ExecutionView, variables: &Variables) -> Markup {
@@ -48,6 +98,15 @@ pub(super) fn variables(page: &PageRequest, view: &ExecutionView, variables: &Va
         @for variable in &state.ctx {
             (named(page, view, &format!("ctx.{}", variable.name), &variable.name, &variable.value,
                 changed(&variable.name)))
+        }
+        @if !variables.iters.is_empty() {
+            h3 { "iter" }
+            @for own in &variables.iters {
+                div.variable {
+                    span.name { code { (own.step) } " " (page.words.fill("exec.failed_item", &[("item", &page.words.number(own.item))])) }
+                    (json_tree(&own.value))
+                }
+            }
         }
         h3 { "workload" }
         (named(page, view, "workload", "workload", &state.workload, false))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use noetl_api::wire::{
-    ApprovalView, GuardResultView, GuardSubjectView, GuardView, LogDensity, PositionState,
-    PositionStep, TimelineWindow,
+    ApprovalView, GuardResultView, GuardSubjectView, GuardView, LogAxis, LogDensity, PositionRun,
+    PositionState, PositionStep, TimelineWindow,
 };
 use noetl_app::{
     CriticalRun, Initiator, IssuedTask, KnownExecution, LogPartQuery, TimelineWindowQuery, WaitHint,
@@ -16,12 +16,13 @@ use noetl_model::{
 use serde_json::Value;
 
 use super::address::{Here, PositionQuery, Tab};
-use super::attempts::{CommandRecord, RunRecord};
+use super::attempts::{ChosenPart, CommandRecord, RunRecord};
 use super::descent::Descent;
 use super::drawn::{DrawnPlaybook, DrawnPlaybooks};
 use super::events::EventWindow;
 use super::expression::TriedExpression;
 use super::logs::{self, LogView};
+use super::seek;
 use super::variables::Variables;
 use crate::error::PageError;
 use crate::request::PageRequest;
@@ -40,8 +41,7 @@ pub(super) struct ExecutionView {
     /// The view that is drawn: with a step.
     pub(super) here: Here,
     pub(super) summary: Summary,
-    pub(super) initiator: Initiator,
-    pub(super) descent: Descent,
+    pub(super) facts: DrawnFacts,
     /// The reason why the execution does not advance.
     pub(super) hint: Option<WaitHint>,
     pub(super) state: PositionState,
@@ -54,17 +54,51 @@ pub(super) struct ExecutionView {
     pub(super) timeline: TimelineWindow,
     /// The runs on the critical path, if they are asked for and the log is not too long.
     pub(super) critical: Option<Vec<CriticalRun>>,
-    /// The density and the marks of the whole log.
-    pub(super) marks: LogDensity,
     pub(super) selected: Option<SelectedStep>,
     pub(super) content: TabContent,
 }
 
+/// The values of the page that only an event changes, as they are after an event.
+#[derive(Clone)]
+pub(super) struct DrawnFacts {
+    seq: Seq,
+    pub(super) initiator: Initiator,
+    pub(super) descent: Descent,
+    /// The density and the marks of the whole log.
+    pub(super) marks: LogDensity,
+}
+
+impl DrawnFacts {
+    async fn load(
+        page: &PageRequest,
+        listed: &KnownExecution,
+        axis: LogAxis,
+    ) -> Result<Self, PageError> {
+        let (app, summary) = (page.app(), &listed.summary);
+        let whole = LogPartQuery::default();
+        Ok(Self {
+            seq: summary.seq,
+            initiator: app.initiator(listed).await?,
+            descent: Descent::load(page, summary).await?,
+            marks: app.log_density(summary.execution, whole, axis, Some(BUCKETS)).await?,
+        })
+    }
+}
+
 /// The events at which the steps before and after the position were entered.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct StepNeighbours {
     pub(super) previous: Option<u64>,
-    pub(super) next: Option<u64>,
+    pub(super) next: NextStep,
+}
+
+/// The event at which the step after the position was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NextStep {
+    None,
+    Known(u64),
+    /// The event is not among those that follow the position; it is looked for on demand.
+    Far,
 }
 
 /// The selected step, with its latest run at the position.
@@ -126,14 +160,17 @@ impl ExecutionView {
         drawn: &DrawnPlaybooks,
         execution: ExecutionId,
         query: PositionQuery,
+        known: Option<&DrawnFacts>,
     ) -> Result<Self, PageError> {
         let app = page.app();
         let mut here = Here::of(execution, &query);
         let summary = app.execution(execution).await?;
-        let known = KnownExecution { origin: LogOrigin::Native, summary: summary.clone() };
-        let initiator = app.initiator(&known).await?;
-        let descent = Descent::load(page, &summary).await?;
-        let hint = app.hint_of(&known).await?;
+        let listed = KnownExecution { origin: LogOrigin::Native, summary: summary.clone() };
+        let facts = match known.filter(|facts| facts.seq == summary.seq) {
+            Some(facts) => facts.clone(),
+            None => DrawnFacts::load(page, &listed, here.axis).await?,
+        };
+        let hint = app.hint_of(&listed).await?;
         let state = app.position_state(execution, here.at).await?;
         let approvals = match here.at {
             None => app.approvals_of(execution).await?,
@@ -146,7 +183,8 @@ impl ExecutionView {
         }
         let before = Seq(state.position.saturating_sub(1));
         let following = app.log(execution, before).await?;
-        let neighbours = neighbours(&state, &following);
+        let (previous, next) = (previous_step(&state), next_step(&state, &following));
+        let neighbours = StepNeighbours { previous, next };
         let event = following.into_iter().next();
         let chosen = &here.timeline;
         let rows = TimelineWindowQuery {
@@ -160,8 +198,6 @@ impl ExecutionView {
             true => app.critical_path(execution, state.position).await?,
             false => None,
         };
-        let whole = LogPartQuery::default();
-        let marks = app.log_density(execution, whole, here.axis, Some(BUCKETS)).await?;
         let selected = match here.step.as_deref() {
             Some(name) => SelectedStep::load(page, &state, &here, &drawn, name).await?,
             None => None,
@@ -171,8 +207,7 @@ impl ExecutionView {
             asked,
             here,
             summary,
-            initiator,
-            descent,
+            facts,
             hint,
             state,
             approvals,
@@ -181,7 +216,6 @@ impl ExecutionView {
             neighbours,
             timeline,
             critical,
-            marks,
             selected,
             content,
         })
@@ -200,7 +234,7 @@ impl ExecutionView {
 }
 
 /// Returns the step that a visitor asks about first: the failed one, else the one entered last.
-fn telling_step(state: &PositionState) -> Option<String> {
+pub(super) fn telling_step(state: &PositionState) -> Option<String> {
     let failed = state.steps.iter().find(|step| step.status == Some(StepStatus::Failed));
     match failed {
         Some(step) if state.status == ExecutionStatus::Failed => Some(step.name.clone()),
@@ -217,15 +251,40 @@ fn timeline_part(here: &Here, state: &PositionState) -> LogPartQuery {
     }
 }
 
-/// Finds the entries of steps around the position; the next one among the events that follow it.
-fn neighbours(state: &PositionState, following: &[Recorded]) -> StepNeighbours {
+/// Returns the event before the position at which a step was entered last.
+fn previous_step(state: &PositionState) -> Option<u64> {
     let entered = state.steps.iter().filter_map(|step| step.latest.as_ref()).map(|run| run.entered);
-    let is_entry = |event: &Event| matches!(event, Event::StepEntered { .. });
-    let next = following.iter().skip(1).find(|recorded| is_entry(&recorded.event));
-    StepNeighbours {
-        previous: entered.filter(|seq| *seq < state.position).max(),
-        next: next.map(|recorded| recorded.seq.0),
+    entered.filter(|seq| *seq < state.position).max()
+}
+
+/// Finds the entry of the next step among the events that follow the position.
+fn next_step(state: &PositionState, following: &[Recorded]) -> NextStep {
+    let mut later = following.iter().filter(|it| it.seq.0 > state.position);
+    let entry = later.find(|it| matches!(it.event, Event::StepEntered { .. }));
+    match (entry, following.last()) {
+        (Some(entry), _) => NextStep::Known(entry.seq.0),
+        (None, Some(last)) if last.seq.0 < state.last => NextStep::Far,
+        (None, _) => NextStep::None,
     }
+}
+
+/// Loads the run of a step, with the command or the item that the visitor has chosen.
+async fn chosen_run(
+    page: &PageRequest,
+    here: &Here,
+    run: &PositionRun,
+    position: u64,
+) -> Result<RunRecord, PageError> {
+    let (app, execution) = (page.app(), here.execution);
+    let end = run.ended.unwrap_or(position).min(position);
+    let chosen = match (here.command, here.item) {
+        (Some(command), _) => ChosenPart::Command(CommandId(command)),
+        (None, Some(item)) => {
+            ChosenPart::Item { item, issued: seek::issued(app, execution, run, end, item).await? }
+        }
+        (None, None) => ChosenPart::None,
+    };
+    RunRecord::load(app, execution, run, end, chosen).await
 }
 
 impl SelectedStep {
@@ -239,14 +298,12 @@ impl SelectedStep {
         let Some(step) = state.steps.iter().find(|step| step.name == name).cloned() else {
             return Ok(None);
         };
-        let (execution, chosen) = (here.execution, here.command.map(CommandId));
+        let execution = here.execution;
         let run = match &step.latest {
-            Some(run) => {
-                let app = page.app();
-                Some(RunRecord::load(app, execution, run, state.position, chosen).await?)
-            }
+            Some(run) => Some(chosen_run(page, here, run, state.position).await?),
             None => None,
         };
+        let chosen = here.command.map(CommandId).or_else(|| run.as_ref()?.of_item(here.item?));
         let ended = step.latest.as_ref().and_then(|run| run.ended);
         let guards = match ended.filter(|seq| *seq <= state.position) {
             Some(seq) => page.app().guards_at(execution, seq).await?.guards,
