@@ -2,7 +2,10 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
+use noetl_control::{PlaybookChoice, StartRequest};
+use serde_json::Map;
 
+use super::tokens::secret_of;
 use super::{Answer, Server};
 use crate::{Authentication, Hosts, Pages, Scope, ServerSettings, Token};
 
@@ -111,4 +114,37 @@ async fn files_of_pages_are_kept_for_ever_under_their_digest() {
     assert_eq!(answer.headers[header::CACHE_CONTROL], "public, max-age=31536000, immutable");
     let other = server.get("/ui/assets/0/page.css").await;
     assert_eq!(other.headers[header::CACHE_CONTROL], "no-store");
+}
+
+/// A playbook that waits for a worker.
+const PLAYBOOK: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: greet, path: tests/greet}
+workflow:
+  - step: greet
+    tool: {kind: shell, command: 'echo hello'}
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_may_only_operate_forks_no_edited_playbook() {
+    let server = guarded();
+    server.state.app().register(PLAYBOOK).await.expect("a playbook");
+    let playbook = PlaybookChoice::Path { path: "tests/greet".to_owned(), version: None };
+    let started = server.state.app().start(StartRequest::new(playbook, Map::new())).await;
+    let form = format!("/ui/executions/{}/fork", started.expect("an execution").execution);
+    let secret = secret_of(&server, "ada", &["operator"]).await;
+    let mut operator = Browser { server: &server, cookies: Vec::new() };
+    operator.post("/ui/login", &format!("token={secret}")).await;
+    let page = operator.get(&format!("{form}?at=2")).await;
+    assert!(page.body.as_str().is_some_and(|it| it.contains("name=\"workload\"")), "{}", page.body);
+    assert!(!page.body.as_str().unwrap_or_default().contains("name=\"playbook\""));
+    let encoded = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let edited = encoded(&PLAYBOOK.replace("hello", "owned"));
+    let refused = operator.post(&form, &format!("at=2&playbook={edited}")).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.body);
+    assert!(refused.body.as_str().unwrap_or_default().contains("may not write playbooks"));
+    let unchanged = encoded(PLAYBOOK);
+    let forked = operator.post(&form, &format!("at=2&playbook={unchanged}")).await;
+    assert_eq!(forked.status, StatusCode::SEE_OTHER, "{}", forked.body);
 }

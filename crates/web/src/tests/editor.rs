@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Site;
 use super::execution::{ORDERS, failed};
 use super::text::content_text;
+use crate::visitor::Permissions;
 
 const EDIT: &str = "/ui/playbooks/shop/orders/edit";
 const NEW: &str = "/ui/playbooks/new";
@@ -185,4 +186,21 @@ async fn a_retry_with_a_wrong_playbook_keeps_what_was_sent() {
     assert_eq!((shown.status, text_of(&shown.body)), (StatusCode::CONFLICT, text));
     assert!(shown.body.contains("{&quot;a&quot;:1}"), "{}", shown.body);
     assert!(content_text(&shown.body).contains("Line 7, column 18"), "{}", shown.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_with_another_playbook_needs_the_permission_to_write_playbooks() {
+    let (mut site, execution) = failed().await;
+    site.visitor.may = Permissions { write: false, admin: false, ..Permissions::ALL };
+    let base = format!("/ui/executions/{execution}");
+    let form = format!("{base}/fork?at=13&edit=playbook");
+    let opened = site.get(&form).await;
+    assert!(!opened.body.contains("name=\"playbook\""), "{}", content_text(&opened.body));
+    let edited = encoded(&ORDERS.replace("code: 'pass'", "code: 'import os'"));
+    let sent = |playbook: &str| format!("at=13&ctx=%7B%7D&workload=%7B%7D&playbook={playbook}");
+    let refused = site.submit(&form, &format!("{base}/fork"), &sent(&edited)).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.body);
+    assert_eq!(newest(&site).await.0, 1, "nothing is registered");
+    let forked = site.submit(&form, &format!("{base}/fork"), &sent(&encoded(ORDERS))).await;
+    assert_eq!(forked.status, StatusCode::SEE_OTHER, "{}", forked.body);
 }

@@ -8,7 +8,8 @@ use expect_test::{Expect, expect};
 use noetl_api::LeaseRequest;
 use noetl_control::{PlaybookChoice, StartRequest};
 use noetl_model::{
-    ErrorKind, ExecutionId, LeaseScope, Logs, Origin, Outcome, Pool, Report, ToolError, WorkerId,
+    ErrorKind, ExecutionId, LeaseScope, Logs, OpenedSecret, Origin, Outcome, Pool, Report,
+    ToolError, WorkerId,
 };
 use serde_json::{Map, json};
 
@@ -157,7 +158,11 @@ async fn a_failed_execution_opens_at_its_failure() {
             ▸✓load completed0 ms
             ▸✕bill failed0 ms
             |◀◀◀◀
-            Play▶▶▶▶|
+            Play
+            ½×
+            1×
+            2×
+            5×▶▶▶▶|
             11: failure 12: failure bill13: failure
             Position
             Show
@@ -207,7 +212,11 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
             +0 ms
             ▸◐load running0 ms
             |◀◀◀◀
-            Play▶▶▶▶|
+            Play
+            ½×
+            1×
+            2×
+            5×▶▶▶▶|
             11: failure 12: failure bill13: failure
             Position
             Position to compare with
@@ -273,7 +282,11 @@ async fn a_step_says_which_arcs_it_took_and_why() {
             ▸✓load completed0 ms
             ▸✕bill failed0 ms
             |◀◀◀◀
-            Play▶▶▶▶|
+            Play
+            ½×
+            1×
+            2×
+            5×▶▶▶▶|
             11: failure 12: failure bill13: failure
             Position
             Show
@@ -329,7 +342,11 @@ async fn an_expression_is_evaluated_at_the_position() {
             +0 ms
             ▸✓load completed0 ms
             |◀◀◀◀
-            Play▶▶▶▶|
+            Play
+            ½×
+            1×
+            2×
+            5×▶▶▶▶|
             11: failure 12: failure bill13: failure
             Position
             Show
@@ -436,4 +453,83 @@ async fn the_input_of_a_step_is_rendered_without_secrets() {
     for secret in ["hunter2", "noetl:sealed"] {
         assert!(!shown.body.contains(secret), "{secret}: {text}");
     }
+}
+
+/// Leases all commands; returns the secrets that a worker gets with them.
+async fn leased_secrets(site: &Site) -> Vec<String> {
+    let request = LeaseRequest {
+        worker: WorkerId::new("w"),
+        pool: Pool::new("shared"),
+        scope: LeaseScope::All,
+        max: 10,
+        wait: Duration::ZERO,
+    };
+    let leases = site.app.lease_commands(request).await.expect("leases");
+    let opened = leases.iter().flat_map(|lease| lease.secrets.0.values());
+    let clear = opened.map(|secret| match secret {
+        OpenedSecret::Value(value) => value.as_str().expect("text").to_owned(),
+        OpenedSecret::Unreadable(reason) => panic!("{reason}"),
+    });
+    clear.collect()
+}
+
+/// Returns the text of the workload in a form, as a form sends it.
+fn sent_workload(form: &str) -> String {
+    let text = form.split("name=\"workload\"").nth(1).and_then(|it| it.split_once('>'));
+    let text = text.and_then(|(_, rest)| rest.split_once("</textarea>")).expect("a field").0;
+    let text = text.replace("&quot;", "\"").replace('\n', "\r\n");
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn forms_that_continue_an_execution_mask_its_secrets_and_keep_them() {
+    let site = Site::new();
+    site.app.register(SECRETIVE).await.expect("a playbook");
+    let playbook = PlaybookChoice::Path { path: "shop/secretive".to_owned(), version: None };
+    let inputs = Map::from_iter([("token".to_owned(), json!("hunter2"))]);
+    let started = site.app.start(StartRequest::new(playbook, inputs)).await.expect("it starts");
+    let base = format!("/ui/executions/{}", started.execution);
+    assert_eq!(leased_secrets(&site).await, ["hunter2"]);
+    for (form, fields) in [("fork", "at=2&ctx=%7B%7D&"), ("again", "")] {
+        let shown = site.get(&format!("{base}/{form}")).await;
+        assert!(shown.body.contains("&quot;token&quot;: &quot;***&quot;"), "{}", shown.body);
+        assert!(!shown.body.contains("noetl:sealed"), "{}", shown.body);
+        let workload = sent_workload(&shown.body).replace("%41%64%61", "%45%76%65");
+        let fields = format!("{fields}workload={workload}");
+        let sent = site.submit(&format!("{base}/{form}"), &format!("{base}/{form}"), &fields).await;
+        assert_eq!(sent.status, StatusCode::SEE_OTHER, "{form}: {}", content_text(&sent.body));
+        let step = site.get(&format!("{}?step=greet", sent.location())).await;
+        let text = content_text(&step.body);
+        assert!(text.contains("Hello Eve") && text.contains("token***"), "{form}: {text}");
+        assert_eq!(leased_secrets(&site).await, ["hunter2"], "{form}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_again_with_a_mistake_keeps_what_was_typed() {
+    let (site, execution) = failed().await;
+    let form = format!("/ui/executions/{execution}/again");
+    let shown = site.submit(&form, &form, "workload=%7B%22minimum%22%3A+7").await;
+    assert_eq!(shown.status, StatusCode::CONFLICT, "{}", shown.body);
+    assert!(shown.body.contains("{&quot;minimum&quot;: 7"), "{}", content_text(&shown.body));
+    assert!(content_text(&shown.body).contains("workload is not valid JSON"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_form_of_a_fork_shows_the_variables_that_the_fork_begins_with() {
+    let (site, execution) = failed().await;
+    let shown = site.get(&format!("/ui/executions/{execution}/fork?at=13")).await;
+    let text = content_text(&shown.body);
+    assert!(text.contains("total\n42"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lines_of_the_logs_are_found_by_their_text() {
+    let (site, execution) = failed().await;
+    let logs = format!("/ui/executions/{execution}?tab=logs");
+    let found = site.get(&format!("{logs}&text=address")).await.body;
+    let lines = found.split("class=\"log lines\"").nth(1).expect("lines");
+    assert!(lines.contains("bill: no address"), "{found}");
+    let none = site.get(&format!("{logs}&text=nowhere")).await.body;
+    assert!(none.contains("No line contains the text.") && !none.contains("log lines"), "{none}");
 }
