@@ -2,9 +2,11 @@
  * Live pages: one stream sends the parts of the page that have changed, as HTML.
  *
  * A lost connection is opened again, from the last position on. Parts that the visitor is typing in
- * are updated when the visitor is done.
+ * are updated when the visitor is done. A page that nobody sees has no stream: a browser opens only
+ * six connections to a server, for all of its tabs.
  */
 
+import { checkSession, noteAnswer, noteSilence } from "./connection.js";
 import { isInUse, mergePart } from "./replace.js";
 
 /** Milliseconds after which a stream that the browser has given up is opened again. */
@@ -14,6 +16,8 @@ const REOPEN_AFTER = 1000;
  * second.
  */
 const SILENT_MAX = 2500;
+/** Milliseconds for which the stream of a page that is not visible stays open. */
+const HIDDEN_MAX = 5000;
 
 /** @type {EventSource | null} */
 let stream = null;
@@ -21,6 +25,10 @@ let stream = null;
 let address = "";
 /** The last position that was shown. */
 let position = "";
+/** True once the execution has ended: nothing follows. */
+let isOver = false;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let hiding;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let reopening;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -37,8 +45,19 @@ export function followLive() {
   close();
   address = wanted;
   position = "";
-  if (address !== "") {
-    open();
+  isOver = false;
+  followVisibility();
+}
+
+/** Opens the stream of a page that is visible, and closes it once the page is hidden for long. */
+function followVisibility() {
+  clearTimeout(hiding);
+  if (document.visibilityState === "visible") {
+    if (!stream && address !== "" && !isOver) {
+      open();
+    }
+  } else if (stream) {
+    hiding = setTimeout(pause, HIDDEN_MAX);
   }
 }
 
@@ -56,42 +75,66 @@ function open() {
     update(event.data);
   });
   stream.addEventListener("end", (event) => {
+    isOver = true;
     close();
+    noteAnswer();
     update(event.data);
   });
   stream.addEventListener("error", () => {
-    tell("lost");
+    lose();
     watch();
     if (stream?.readyState === EventSource.CLOSED) {
       clearTimeout(reopening);
-      reopening = setTimeout(open, REOPEN_AFTER);
+      reopening = setTimeout(reopen, REOPEN_AFTER);
     }
   });
+}
+
+/** Opens a stream that the server has refused, unless the session has ended. */
+async function reopen() {
+  const refused = stream;
+  const isLeaving = await checkSession().catch(() => false);
+  if (!isLeaving && stream === refused && refused) {
+    open();
+  }
 }
 
 /** Notes a sign of life of the connection. */
 function heard() {
   tell("open");
+  noteAnswer();
   watch();
+}
+
+/** Notes that the connection is lost. */
+function lose() {
+  tell("lost");
+  noteSilence();
 }
 
 /** Opens another connection once nothing has been heard of this one for long. */
 function watch() {
   clearTimeout(silence);
   silence = setTimeout(() => {
-    tell("lost");
+    lose();
     stream?.close();
     open();
   }, SILENT_MAX);
 }
 
-function close() {
+/** Closes the stream; what it has sent is kept. */
+function pause() {
+  clearTimeout(hiding);
   clearTimeout(reopening);
   clearTimeout(silence);
   stream?.close();
   stream = null;
-  waiting.clear();
   tell("closed");
+}
+
+function close() {
+  pause();
+  waiting.clear();
 }
 
 /**
@@ -129,3 +172,4 @@ function showWaiting() {
 }
 
 document.addEventListener("focusout", () => setTimeout(showWaiting));
+document.addEventListener("visibilitychange", followVisibility);

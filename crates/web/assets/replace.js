@@ -6,6 +6,8 @@
  * element with `data-refresh` is fetched again every so many milliseconds while the page is visible.
  */
 
+import { leaveForLogin, noteAnswer, noteSilence } from "./connection.js";
+
 /** @type {Array<(part: ParentNode) => void>} */
 const listeners = [];
 
@@ -50,6 +52,7 @@ export async function show(address, options = {}) {
     if (options.settle) {
       history.replaceState(null, "", page.address);
     }
+    noteAnswer();
     replace(page.document, options.part);
     if (!options.keep && !options.settle) {
       const isOther = new URL(page.address).pathname !== location.pathname;
@@ -75,7 +78,7 @@ export async function show(address, options = {}) {
  * @param {string} address
  * @param {AbortSignal} signal
  * @param {FormData} [form]
- * @returns {Promise<{ document: Document, address: string } | null>}
+ * @returns {Promise<{ document: Document, address: string, isBroken: boolean } | null>}
  */
 async function fetched(address, signal, form) {
   const body = form && new URLSearchParams(/** @type {any} */ (form));
@@ -84,7 +87,8 @@ async function fetched(address, signal, form) {
     return null;
   }
   const text = await response.text();
-  return { document: new DOMParser().parseFromString(text, "text/html"), address: response.url };
+  const page = new DOMParser().parseFromString(text, "text/html");
+  return { document: page, address: response.url, isBroken: response.status >= 500 };
 }
 
 /**
@@ -255,9 +259,22 @@ export async function refresh() {
   if (live.length === 0) {
     return;
   }
-  const page = await fetched(location.href, AbortSignal.timeout(10_000));
+  const address = location.href;
+  const page = await fetched(address, AbortSignal.timeout(10_000)).catch(() => null);
+  if (location.href !== address) {
+    // The visitor has gone on; this is not the page that was asked for.
+    return;
+  }
+  if (!page || page.isBroken) {
+    noteSilence();
+    return;
+  }
+  if (leaveForLogin(page.address)) {
+    return;
+  }
+  noteAnswer();
   for (const part of live) {
-    const fresh = page?.document.getElementById(part.id);
+    const fresh = page.document.getElementById(part.id);
     if (fresh && part.isConnected && !isInUse(part)) {
       merge(part, fresh);
       listeners.forEach((listener) => listener(part));
@@ -285,7 +302,7 @@ async function keepFresh() {
       Number(part.getAttribute("data-refresh")));
     await new Promise((done) => setTimeout(done, Math.max(500, Math.min(5000, ...intervals))));
     if (document.visibilityState === "visible") {
-      await refresh().catch(() => undefined);
+      await refresh();
     }
   }
 }
@@ -330,4 +347,9 @@ export function startReplacing() {
     }
   });
   keepFresh();
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible") {
+      refresh();
+    }
+  });
 }

@@ -34,6 +34,7 @@ const ASSETS: &[EmbeddedFile] = assets![
     "compare.css": CSS,
     "editor.css": CSS,
     "page.js": JAVASCRIPT,
+    "connection.js": JAVASCRIPT,
     "editor.js": JAVASCRIPT,
     "forms.js": JAVASCRIPT,
     "graph.js": JAVASCRIPT,

@@ -106,7 +106,7 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
                 span #copy-word hidden { (page.t("nav.copy")) }
                 span #search-word hidden { (page.t("exec.search_value")) }
                 span #path-word hidden { (page.t("exec.copy_path")) }
-                div #notice role="status" aria-live="polite" {}
+                p #connection role="status" hidden data-text=(page.t("nav.no_connection")) {}
             }
         }
     }
@@ -249,6 +249,7 @@ const EXECUTION_KEYS: &[(&str, &str)] = &[
     ("Shift ← →", "keys.step"),
     ("Home End", "keys.ends"),
     ("Tab ← → ↑ ↓", "keys.graph"),
+    ("PgUp PgDn", "keys.graph_order"),
 ];
 
 fn key_list(page: &PageRequest) -> Markup {

@@ -10,7 +10,7 @@ use crate::components::error::error_line;
 use crate::components::id::execution_link;
 use crate::components::json_tree::json_tree;
 use crate::components::status::{Tone, badge};
-use crate::components::table::{actions, number, table, text, wide};
+use crate::components::table::{actions, keyed_table, number, text, wide};
 use crate::components::time::time_text;
 use crate::request::PageRequest;
 
@@ -27,20 +27,22 @@ pub(super) struct FeedsView {
 pub(super) fn feeds(page: &PageRequest, view: &FeedsView) -> Markup {
     html! {
         header.page-head { h1 { (page.t("nav.feeds")) } }
-        @if !view.notifications.is_empty() {
-            section {
-                div.section-head { h2 { (page.t("feeds.notifications")) } }
-                (notifications(page, &view.notifications))
+        div #live data-refresh="3000" {
+            @if !view.notifications.is_empty() {
+                section data-same="notifications" {
+                    div.section-head { h2 { (page.t("feeds.notifications")) } }
+                    (notifications(page, &view.notifications))
+                }
             }
-        }
-        @if !view.dead.is_empty() {
-            section { div.section-head { h2 { (page.t("feeds.dead")) } } (dead(page, &view.dead)) }
-        }
-        section {
-            @if view.feeds.is_empty() {
-                (empty(page.t("feeds.empty"), page.t("feeds.empty_more"),
-                    Some("noetl feed add failures --status FAILED")))
-            } @else { (list(page, &view.feeds)) }
+            @if !view.dead.is_empty() {
+                section data-same="dead" { div.section-head { h2 { (page.t("feeds.dead")) } } (dead(page, &view.dead)) }
+            }
+            section data-same="feeds" {
+                @if view.feeds.is_empty() {
+                    (empty(page.t("feeds.empty"), page.t("feeds.empty_more"),
+                        Some("noetl feed add failures --status FAILED")))
+                } @else { (list(page, &view.feeds)) }
+            }
         }
     }
 }
@@ -54,20 +56,21 @@ fn list(page: &PageRequest, feeds: &[FeedView]) -> Markup {
         text(page.t("feeds.moved")),
         actions(page.t("schedules.actions")),
     ];
-    let rows: Vec<Vec<Markup>> = feeds
+    let rows: Vec<(String, Vec<Markup>)> = feeds
         .iter()
         .map(|feed| {
-            vec![
+            let cells = vec![
                 html! { code { (feed.name) } },
                 delivery(page, feed.delivery.as_ref()),
                 filter(page, &feed.filter),
                 html! { @match &feed.subject { Some(subject) => code { (subject) }, None => span.soft { "–" } } },
                 time_text(&feed.moved_at),
                 html! { @if may_retry(page, feed) { (retry_feed(page, &feed.name)) } },
-            ]
+            ];
+            (feed.name.clone(), cells)
         })
         .collect();
-    table(page.t("nav.feeds"), &columns, &rows)
+    keyed_table(page.t("nav.feeds"), &columns, &rows)
 }
 
 fn delivery(page: &PageRequest, delivery: Option<&FeedDeliveryView>) -> Markup {
@@ -112,8 +115,9 @@ fn notifications(page: &PageRequest, listed: &[ListedNotification]) -> Markup {
         wide(page.t("feeds.receivers")),
         actions(page.t("schedules.actions")),
     ];
-    let rows: Vec<Vec<Markup>> = listed.iter().map(|it| notification_row(page, it)).collect();
-    table(page.t("feeds.notifications"), &columns, &rows)
+    let keyed = |it: &ListedNotification| (it.entry.path.clone(), notification_row(page, it));
+    let rows: Vec<(String, Vec<Markup>)> = listed.iter().map(keyed).collect();
+    keyed_table(page.t("feeds.notifications"), &columns, &rows)
 }
 
 fn notification_row(page: &PageRequest, listed: &ListedNotification) -> Vec<Markup> {
@@ -150,8 +154,9 @@ fn dead(page: &PageRequest, messages: &[OutboxMessage]) -> Markup {
         text(page.t("feeds.created")),
         actions(page.t("schedules.actions")),
     ];
-    let rows: Vec<Vec<Markup>> = messages.iter().map(|it| dead_row(page, it)).collect();
-    table(page.t("feeds.dead"), &columns, &rows)
+    let keyed = |it: &OutboxMessage| (it.outbox_id.to_string(), dead_row(page, it));
+    let rows: Vec<(String, Vec<Markup>)> = messages.iter().map(keyed).collect();
+    keyed_table(page.t("feeds.dead"), &columns, &rows)
 }
 
 fn dead_row(page: &PageRequest, message: &OutboxMessage) -> Vec<Markup> {

@@ -18,16 +18,18 @@ use crate::request::PageRequest;
 pub(super) fn system(page: &PageRequest, view: &SystemView) -> Markup {
     html! {
         header.page-head { h1 { (page.t("nav.system")) } span.soft { "noetl " (env!("CARGO_PKG_VERSION")) } }
-        div.columns {
-            section { div.section-head { h2 { (page.t("system.database")) } } (database(page, view)) }
-            section { div.section-head { h2 { (page.t("system.parts")) } } (parts(page, view)) }
-        }
-        @if !view.settings.is_empty() { (settings(page, &view.settings)) }
-        section {
-            div.section-head { h2 { (page.t("system.audit")) } }
-            @if view.accesses.is_empty() {
-                (empty(page.t("system.no_audit"), page.t("system.no_audit_more"), None))
-            } @else { (audit(page, &view.accesses)) }
+        div #live data-refresh="5000" {
+            div.columns {
+                section { div.section-head { h2 { (page.t("system.database")) } } (database(page, view)) }
+                section { div.section-head { h2 { (page.t("system.parts")) } } (parts(page, view)) }
+            }
+            @if !view.settings.is_empty() { (settings(page, &view.settings)) }
+            section data-same="audit" {
+                div.section-head { h2 { (page.t("system.audit")) } }
+                @if view.accesses.is_empty() {
+                    (empty(page.t("system.no_audit"), page.t("system.no_audit_more"), None))
+                } @else { (audit(page, &view.accesses)) }
+            }
         }
     }
 }

@@ -25,22 +25,24 @@ pub(super) fn waiting(
     let has_more = approvals.next.is_some() || signals.next.is_some();
     html! {
         header.page-head { h1 { (page.t("nav.waiting")) } }
-        @if is_empty && !has_more {
-            (empty(page.t("waiting.empty"), page.t("waiting.empty_more"), None))
-        }
-        @if !is_first { p { a href="/ui/waiting" { (page.t("waiting.first")) } } }
-        @if !approvals.approvals.is_empty() || approvals.next.is_some() {
-            section {
-                div.section-head { h2 { (page.t("waiting.approvals")) } }
-                div.stack { @for view in &approvals.approvals { (card(page, view)) } }
-                @if let Some(next) = &approvals.next { (more(page, Some(next), signals_after)) }
+        div #live data-refresh="3000" {
+            @if is_empty && !has_more {
+                (empty(page.t("waiting.empty"), page.t("waiting.empty_more"), None))
             }
-        }
-        @if !signals.waits.is_empty() || signals.next.is_some() {
-            section {
-                div.section-head { h2 { (page.t("waiting.signals")) } }
-                div.stack { @for wait in &signals.waits { (signal(page, wait)) } }
-                @if let Some(next) = &signals.next { (more(page, after, Some(next))) }
+            @if !is_first { p { a href="/ui/waiting" { (page.t("waiting.first")) } } }
+            @if !approvals.approvals.is_empty() || approvals.next.is_some() {
+                section data-same="approvals" {
+                    div.section-head { h2 { (page.t("waiting.approvals")) } }
+                    div.stack { @for view in &approvals.approvals { (card(page, view)) } }
+                    @if let Some(next) = &approvals.next { (more(page, Some(next), signals_after)) }
+                }
+            }
+            @if !signals.waits.is_empty() || signals.next.is_some() {
+                section data-same="signals" {
+                    div.section-head { h2 { (page.t("waiting.signals")) } }
+                    div.stack { @for wait in &signals.waits { (signal(page, wait)) } }
+                    @if let Some(next) = &signals.next { (more(page, after, Some(next))) }
+                }
             }
         }
     }
@@ -56,7 +58,7 @@ fn more(page: &PageRequest, after: Option<&str>, signals_after: Option<&str>) ->
 
 fn card(page: &PageRequest, view: &ApprovalView) -> Markup {
     html! {
-        article.panel.waiting {
+        article.panel.waiting data-same={ (view.execution_id) "-" (view.command) } {
             h3 { (view.title) }
             (place(page, view))
             @if page.visitor.may.run {
@@ -95,8 +97,10 @@ pub(super) fn refused(
 
 fn signal(page: &PageRequest, wait: &OpenSignalWait) -> Markup {
     let address = format!("/ui/waiting/{}/signals/{}", wait.execution, wait.name);
+    // A refresh keeps what was typed into the form of the same wait.
+    let key = format!("{}-{}-{}", wait.execution, wait.name, wait.since);
     html! {
-        article.panel.waiting {
+        article.panel.waiting data-same=(key) {
             h3 { (page.words.fill("waiting.signal", &[("name", wait.name.as_str())])) }
             p.soft {
                 (execution_link(wait.execution))
