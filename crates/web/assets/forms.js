@@ -1,5 +1,6 @@
 /**
- * Forms: sent without loading the document, filters at once when a choice changes, copy buttons.
+ * Forms: sent without loading the document, filters at once when a choice changes, ticks for all rows,
+ * copy buttons.
  */
 
 import { partOf, show } from "./replace.js";
@@ -49,6 +50,22 @@ function sendAtOnce(event) {
 }
 
 /**
+ * Ticks all rows of the page, or none.
+ *
+ * @param {Event} event
+ */
+function tickAll(event) {
+  const all = event.target;
+  if (all instanceof HTMLInputElement && all.closest("[data-tick-all]")) {
+    for (const tick of document.querySelectorAll("input[type=checkbox][name=id]")) {
+      if (tick instanceof HTMLInputElement) {
+        tick.checked = all.checked;
+      }
+    }
+  }
+}
+
+/**
  * Copies the text of a copy button.
  *
  * @param {MouseEvent} event
@@ -77,6 +94,7 @@ function closeOthers(event) {
 export function startForms() {
   document.addEventListener("submit", send);
   document.addEventListener("change", sendAtOnce);
+  document.addEventListener("change", tickAll);
   document.addEventListener("click", copy);
   document.addEventListener("click", closeOthers);
 }

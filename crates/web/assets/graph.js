@@ -1,6 +1,7 @@
 /**
  * The graph of an execution: zoom, pan and fit, emphasis of failed and running steps, and arrow keys
- * that walk along arcs.
+ * that walk along arcs. The graph is one stop of the Tab key, however many steps it has; the step that
+ * has the focus is brought into view.
  *
  * Without this script the graph is an image that scrolls, and its steps are links.
  */
@@ -10,6 +11,12 @@ const TOOLS = 64;
 
 /** The largest reduction of the drawing at which its text is readable. */
 const SMALLEST = 1.6;
+
+/** Space around a step that is brought into view, in units of the drawing. */
+const MARGIN = 16;
+
+/** The step that the visitor walked to last and the one it was reached from. */
+let walked = { from: "", to: "" };
 
 /** The part of the drawing that is shown, kept while the page is replaced. */
 let shown = { address: "", box: [0, 0, 0, 0] };
@@ -23,7 +30,11 @@ const prepared = new WeakSet();
 export function startGraph(part) {
   const frame = part.querySelector("[data-graph]");
   const svg = frame?.querySelector("svg.graph");
-  if (!(frame instanceof HTMLElement) || !(svg instanceof SVGSVGElement) || prepared.has(svg)) {
+  if (!(frame instanceof HTMLElement) || !(svg instanceof SVGSVGElement)) {
+    return;
+  }
+  keepOneStop(svg);
+  if (prepared.has(svg)) {
     return;
   }
   prepared.add(svg);
@@ -69,6 +80,64 @@ export function startGraph(part) {
   }, { passive: false });
   pan(frame, draw);
   svg.addEventListener("keydown", (event) => walk(svg, event));
+  svg.addEventListener("focusin", (event) => {
+    const node = event.target instanceof Element ? event.target.closest("[data-step]") : null;
+    if (node instanceof SVGGraphicsElement) {
+      stopAt(svg, node);
+      // A click is on a step that is in view, and may begin to move the drawing.
+      if (node.matches(":focus-visible")) {
+        draw(broughtIntoView(shown.box, placeOf(node)));
+      }
+    }
+  });
+}
+
+/**
+ * Lets the Tab key stop at one step: the one it stopped at before, else the selected one.
+ *
+ * @param {SVGSVGElement} svg
+ */
+function keepOneStop(svg) {
+  const stop = svg.querySelector("[data-step][tabindex='0']")
+    ?? svg.querySelector("[data-step].selected") ?? svg.querySelector("[data-step]");
+  if (stop) {
+    stopAt(svg, stop);
+  }
+}
+
+/**
+ * @param {SVGSVGElement} svg
+ * @param {Element} stop
+ */
+function stopAt(svg, stop) {
+  for (const node of svg.querySelectorAll("[data-step]")) {
+    node.setAttribute("tabindex", node === stop ? "0" : "-1");
+  }
+}
+
+/**
+ * Returns the place of a step in the drawing: left, top, width and height.
+ *
+ * @param {SVGGraphicsElement} node
+ * @returns {number[]}
+ */
+function placeOf(node) {
+  const box = node.getBBox();
+  const at = /translate\(([\d.]+) ([\d.]+)\)/.exec(node.getAttribute("transform") ?? "");
+  return [Number(at?.[1] ?? 0), Number(at?.[2] ?? 0), box.width, box.height];
+}
+
+/**
+ * Moves a box by as little as shows a place with some space around it.
+ *
+ * @param {number[]} box
+ * @param {number[]} place
+ * @returns {number[]}
+ */
+function broughtIntoView([left, top, width, height], [x, y, w, h]) {
+  const within = (/** @type {number} */ from, /** @type {number} */ size, /** @type {number} */ at, /** @type {number} */ length) =>
+    Math.max(at + length + MARGIN - size, Math.min(at - MARGIN, from));
+  return [within(left, width, x, w), within(top, height, y, h), width, height];
 }
 
 /**
@@ -113,9 +182,8 @@ function readable(svg, size) {
     return [left, top, width, height];
   }
   const node = svg.querySelector(".node.selected") ?? svg.querySelector(".node");
-  const box = node instanceof SVGGraphicsElement ? node.getBBox() : { width: 0, height: 0 };
-  const at = /translate\(([\d.]+) ([\d.]+)\)/.exec(node?.getAttribute("transform") ?? "");
-  const [x, y] = [Number(at?.[1] ?? 0) + box.width / 2, Number(at?.[2] ?? 0) + box.height / 2];
+  const at = node instanceof SVGGraphicsElement ? placeOf(node) : [0, 0, 0, 0];
+  const [x, y] = [at[0] + at[2] / 2, at[1] + at[3] / 2];
   const [w, h] = [width * scale, height * scale];
   const within = (/** @type {number} */ middle, /** @type {number} */ part, /** @type {number} */ whole) =>
     part >= whole ? (whole - part) / 2 : Math.min(whole - part, Math.max(0, middle - part / 2));
@@ -168,9 +236,12 @@ function pan(frame, draw) {
   frame.addEventListener("dragstart", (event) => event.preventDefault());
 }
 
+/** The keys that walk through the graph. */
+const WALKING = ["ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
+
 /**
  * Moves the focus along an arc: right to a next step, left to a previous one, up and down between
- * steps of the same origin.
+ * steps of the same origin; or to the first, the last, the previous or the next step of the playbook.
  *
  * @param {SVGSVGElement} svg
  * @param {KeyboardEvent} event
@@ -178,38 +249,50 @@ function pan(frame, draw) {
 function walk(svg, event) {
   const node = event.target instanceof Element ? event.target.closest("[data-step]") : null;
   const step = node?.getAttribute("data-step");
-  if (!node || !step || !event.key.startsWith("Arrow") || event.altKey) {
+  if (!node || !step || !WALKING.includes(event.key) || event.altKey) {
     return;
   }
   const arcs = [...svg.querySelectorAll("[data-from]")].map((arc) => ({
     from: arc.getAttribute("data-from") ?? "",
     to: arc.getAttribute("data-to") ?? "",
   }));
-  const next = neighbour(arcs, step, event.key);
-  const found = [...svg.querySelectorAll("[data-step]")].find((it) =>
-    it.getAttribute("data-step") === next);
+  const nodes = [...svg.querySelectorAll("[data-step]")];
+  const steps = nodes.map((it) => it.getAttribute("data-step") ?? "");
+  const found = nodes[steps.indexOf(neighbour(steps, arcs, step, event.key) ?? "")];
+  event.preventDefault();
+  event.stopPropagation();
   if (found instanceof SVGElement) {
-    event.preventDefault();
-    event.stopPropagation();
+    const to = found.getAttribute("data-step") ?? "";
+    const isBeside = ["ArrowUp", "ArrowDown"].includes(event.key);
+    walked = { from: isBeside ? walked.from : step, to };
     found.focus();
   }
 }
 
 /**
+ * @param {string[]} steps
  * @param {{ from: string, to: string }[]} arcs
  * @param {string} step
  * @param {string} key
  * @returns {string | undefined}
  */
-function neighbour(arcs, step, key) {
-  if (key === "ArrowRight") {
-    return arcs.find((arc) => arc.from === step && arc.to !== step)?.to;
+function neighbour(steps, arcs, step, key) {
+  const at = steps.indexOf(step);
+  const after = arcs.filter((arc) => arc.from === step && arc.to !== step).map((arc) => arc.to);
+  const before = arcs.filter((arc) => arc.to === step && arc.from !== step).map((arc) => arc.from);
+  // A step with several origins goes on among the successors of the one that the visitor came from.
+  const cameFrom = walked.to === step && before.includes(walked.from) ? walked.from : before[0];
+  const beside = before.length === 0
+    ? steps.filter((other) => !arcs.some((arc) => arc.to === other && arc.from !== other))
+    : arcs.filter((arc) => arc.from === cameFrom).map((arc) => arc.to);
+  switch (key) {
+    case "ArrowRight": return after[0];
+    case "ArrowLeft": return cameFrom;
+    case "ArrowDown": return beside[beside.indexOf(step) + 1];
+    case "ArrowUp": return beside[beside.indexOf(step) - 1];
+    case "Home": return steps[0];
+    case "End": return steps[steps.length - 1];
+    case "PageDown": return steps[at + 1];
+    default: return steps[at - 1];
   }
-  const origin = arcs.find((arc) => arc.to === step && arc.from !== step)?.from;
-  if (key === "ArrowLeft") {
-    return origin;
-  }
-  const beside = arcs.filter((arc) => arc.from === origin).map((arc) => arc.to);
-  const at = beside.indexOf(step) + (key === "ArrowDown" ? 1 : -1);
-  return beside[at];
 }

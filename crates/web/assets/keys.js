@@ -38,7 +38,8 @@ function moveRow(step) {
   rows[at]?.removeAttribute("data-at");
   rows[next].setAttribute("data-at", "");
   rows[next].scrollIntoView({ block: "nearest" });
-  const link = rows[next].querySelector("a[href]");
+  // A row has links to its playbook and its labels as well as the one that opens it.
+  const link = rows[next].querySelector("[data-opens] a[href]") ?? rows[next].querySelector("a[href]");
   if (link instanceof HTMLElement) {
     link.focus({ preventScroll: true });
   }

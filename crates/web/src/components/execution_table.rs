@@ -127,7 +127,7 @@ fn row(page: &PageRequest, listed: &ExecutionLine, compare: Option<String>) -> V
             (started_by(page, &listed.initiator))
             (label_links(&summary.labels))
         },
-        execution_link(summary.execution),
+        html! { span data-opens { (execution_link(summary.execution)) } },
         time(summary.started_at),
         duration(page.words, took(summary, page.now)),
         progress(page.words, listed),

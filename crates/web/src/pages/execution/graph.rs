@@ -118,7 +118,7 @@ fn drawn_step(
         if is_selected { " selected" } else { "" },
     );
     html! {
-        a class=(class) href=(view.here.step(&step.name).address()) data-step=(step.name)
+        a class=(class) href=(view.here.step(&step.name).address()) data-step=(step.name) data-keep="tabindex"
             aria-current=[is_selected.then_some("true")] aria-label=(label)
             transform=(format!("translate({:.1} {:.1})", node.left, node.top)) {
             title { (step.name) "\n" (state) ", " (runs) }

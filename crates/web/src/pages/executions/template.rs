@@ -115,6 +115,8 @@ fn bulk_form(page: &PageRequest, view: &ExecutionsView) -> Markup {
             @for field in view.filter.fields() {
                 @if !field.text.is_empty() { input type="hidden" name=(field.name) value=(field.text); }
             }
+            // A script shows it.
+            label.check data-tick-all data-keep="hidden" hidden { input type="checkbox"; span { (page.t("bulk.tick_all")) } }
             span.soft { (page.t("bulk.selection")) }
             button type="submit" name="action" value="cancel" { (page.t("bulk.cancel_more")) }
             button type="submit" name="action" value="retry" { (page.t("bulk.retry_more")) }
