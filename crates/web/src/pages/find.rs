@@ -75,10 +75,21 @@ async fn find(page: &PageRequest, text: &str) -> Result<Vec<SearchResult>, PageE
     findings.extend(entries.into_iter().map(|entry| SearchResult {
         address: playbook_address(&entry.path),
         name: entry.path,
-        kind: entry.kind,
+        kind: kind_word(&entry.kind).map_or(entry.kind.clone(), |word| page.t(word).to_owned()),
     }));
     findings.truncate(RESULTS_MAX);
     Ok(findings)
+}
+
+/// Returns the key of the word for a kind of documents; `None` for a kind of a later version.
+fn kind_word(kind: &str) -> Option<&'static str> {
+    match kind {
+        "Playbook" => Some("find.playbook"),
+        "Schedule" => Some("find.schedule"),
+        "Subscription" => Some("find.subscription"),
+        "Notification" => Some("find.notification"),
+        _ => None,
+    }
 }
 
 fn template(page: &PageRequest, text: &str, findings: &[SearchResult]) -> Markup {

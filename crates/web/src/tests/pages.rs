@@ -116,7 +116,7 @@ async fn executions_are_listed_with_the_step_they_are_at() {
             Executions by start and status
             | Started | Failed | Cancelled | Running | Completed
             | <date> 08:00:00 UTC – <date> 08:30:00 UTC | 0 | 0 | 1 | 0
-            Ticked executions, or all that match the filter:
+            All on this pageTicked executions, or all that match the filter:
             Cancel <id>
             Retry <id>
             Run again <id> jobs

@@ -47,10 +47,13 @@ workflow:
 ";
 
 /// An approval with a form.
-const RELEASE: &str = include_str!("../../../cli/tests/it/browser/seed/release.yaml");
+pub(super) const RELEASE: &str = include_str!("../../../cli/tests/it/browser/seed/release.yaml");
 
-struct SeededPages {
-    site: Site,
+pub(super) const CREDENTIAL_PURPOSE: &str = "Signs the messages of the shop.";
+
+/// A store with something of everything, for tests that look at all pages.
+pub(super) struct SeededPages {
+    pub(super) site: Site,
     /// An execution that has failed.
     failed: ExecutionId,
     /// An execution whose pool has no worker.
@@ -71,7 +74,7 @@ async fn started(site: &Site, path: &str, pool: &str) -> ExecutionId {
     site.app.start(request).await.expect("an execution").execution
 }
 
-async fn seeded() -> SeededPages {
+pub(super) async fn seeded() -> SeededPages {
     let site = Site::new();
     let credential = NewCredential {
         name: "shop_hook".to_owned(),
@@ -79,7 +82,7 @@ async fn seeded() -> SeededPages {
         data: json!({ "token": "s3cr3t" }),
         meta: None,
         tags: Vec::new(),
-        description: Some("Signs the messages of the shop.".to_owned()),
+        description: Some(CREDENTIAL_PURPOSE.to_owned()),
     };
     site.app.put_credential(credential).await.expect("a credential");
     let changed = ORDERS.replace("minimum: 10", "minimum: 20");
@@ -115,7 +118,7 @@ const PAGES: &str = include_str!("pages.txt");
 
 impl SeededPages {
     /// Returns names and addresses of all pages.
-    fn pages(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn pages(&self) -> Vec<(&'static str, String)> {
         let pages = PAGES.lines().map(|line| line.split_once(' ').unwrap_or((line, "")));
         pages.map(|(name, path)| (name, format!("/ui/{}", self.filled(path)))).collect()
     }
