@@ -132,6 +132,11 @@ impl Browser {
         self.post("/window", &json!({ "handle": name }));
     }
 
+    /// Deletes the cookies of the page, as an expired session is one that the browser no longer has.
+    pub(super) fn forget_cookies(&self) {
+        call(self.port, "DELETE", &self.path("/cookie"), &Value::Null);
+    }
+
     /// Presses keys on the page.
     pub(super) fn press(&self, keys: &str) {
         let presses = keys.chars().flat_map(|key| {

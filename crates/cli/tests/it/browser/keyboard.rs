@@ -49,7 +49,6 @@ fn a_failure_is_found_and_retried_without_a_mouse() {
     let browser = Browser::new(Scripts::On);
     browser.open(&format!("{}/ui/executions?status=FAILED", site.url()));
     browser.press("j");
-    tab_to(&browser, ".executions tr[data-at] a.id");
     browser.press(ENTER);
     eventually("the failure is shown", || {
         browser.text("#failure-title").contains("Failed in step ship")

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::driver::{Browser, Scripts};
 use super::keyboard::{ENTER, TAB, tab_to};
+use super::live::WatchedRun;
 use super::pages::guarded_server;
 use super::seed::SeededSite;
 use crate::sandbox::{Sandbox, eventually};
@@ -115,4 +116,70 @@ fn an_item_of_a_loop_is_inspected_and_a_step_leads_to_its_lines() {
     eventually("the step is marked", || browser.find(".outline a.node:target").is_some());
     browser.press(TAB);
     browser.assert_clean(&site.url());
+}
+
+/// A playbook with a misspelt tool.
+const BROKEN: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: typed, path: tests/typed}
+workflow:
+  - step: start
+    tool: {kind: nop}
+";
+
+#[test]
+fn a_mistake_is_found_and_repaired_by_completion_without_a_mouse() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    let browser = Browser::new(Scripts::On);
+    browser.open(&format!("{}/ui/playbooks/new", server.url()));
+    tab_to(&browser, "#editor-text");
+    browser.chord(CONTROL, 'a');
+    browser.insert(BROKEN);
+    eventually("the mistake is named with its line", || {
+        browser.text("#editor-findings .error").contains("Line 6, column 18")
+    });
+    tab_to(&browser, "#editor-findings .error a");
+    browser.press(ENTER);
+    eventually("the cursor is at the mistake", || {
+        browser.evaluate("return document.activeElement.id") == "editor-text"
+    });
+    browser.chord(CONTROL, ' ');
+    eventually("a completion is offered", || {
+        browser.text("#editor-completions [aria-selected=true]").contains("noop")
+    });
+    browser.press(ENTER);
+    eventually("the mistake is repaired", || {
+        browser.text("#editor-findings").contains("No problems")
+    });
+    browser.assert_clean(&server.url());
+}
+
+#[test]
+fn a_run_is_watched_live_without_a_mouse() {
+    let run = WatchedRun::new();
+    let browser = &run.browser;
+    browser.press("/");
+    eventually("the palette is open", || browser.find("#palette[open] [role=option]").is_some());
+    browser.press("tests/gate");
+    eventually("the playbook is found", || {
+        browser.text("#palette [aria-selected=true]").contains("gate")
+    });
+    browser.press(ENTER);
+    eventually("the playbook is shown", || browser.address().contains("/ui/playbooks/tests/gate"));
+    browser.press("ge");
+    eventually("the list is shown", || browser.text("main h1") == "Executions");
+    browser.press("j");
+    browser.press(ENTER);
+    eventually("the page is live", || browser.text(".says-event").contains("Live"));
+    // Home holds the page at the first event; the link leads back to the end.
+    browser.press("\u{E011}");
+    eventually("the page holds", || browser.text(".says-event").contains("Event 1 of"));
+    tab_to(browser, ".says-event a.button");
+    browser.press(ENTER);
+    eventually("the page is live again", || browser.text(".says-event .live").contains("Live"));
+    run.open_gate();
+    eventually("the end is shown", || run.has_completed());
+    assert_eq!(browser.console_errors(), Vec::<String>::new());
 }

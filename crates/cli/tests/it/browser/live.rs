@@ -38,16 +38,16 @@ const OBSERVE: &str = "\
       { subtree: true, childList: true, attributes: true, characterData: true });";
 
 /// A run of the playbook, and its page in a browser behind a connection that can be cut.
-struct WatchedRun {
+pub(super) struct WatchedRun {
     sandbox: Sandbox,
     server: Server,
     proxy: Proxy,
-    browser: Browser,
+    pub(super) browser: Browser,
     _run: Process,
 }
 
 impl WatchedRun {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let sandbox = Sandbox::new().with("gate.yaml", WAITING);
         let server = Server::new(&sandbox, &[]);
         let file = format!("file={}", sandbox.path("open").display());
@@ -70,12 +70,12 @@ impl WatchedRun {
     }
 
     /// Lets the first step end.
-    fn open_gate(&self) {
+    pub(super) fn open_gate(&self) {
         let mut file = std::fs::File::create(self.sandbox.path("open")).expect("the home is ours");
         file.write_all(b"open").expect("the home is ours");
     }
 
-    fn has_completed(&self) -> bool {
+    pub(super) fn has_completed(&self) -> bool {
         self.browser.text(".page-head .status").contains("Completed")
     }
 
@@ -121,6 +121,7 @@ fn a_live_page_recovers_from_a_dropped_connection() {
     watched.proxy.cut();
     eventually("the loss is told", || {
         watched.browser.text(".says-event").contains("Connection lost")
+            && watched.browser.text("#connection").contains("No connection to the server since ")
     });
     watched.open_gate();
     let begun = Instant::now();
@@ -141,8 +142,13 @@ fn the_logs_of_a_running_step_appear() {
     run.browser.click("nav.tabs a[href*='tab=logs']");
     eventually("the output is shown with its step", || {
         let shown = run.browser.text(".log.lines");
-        eprintln!("SHOWN {shown:?}");
         shown.contains("gate the gate is shut") && !shown.contains("it opens")
+    });
+    assert_eq!(run.browser.text("[data-follow][aria-pressed=true]"), "Follow the end");
+    run.browser.write(".filter input[name=text]", "opens");
+    run.browser.press("\u{E007}");
+    eventually("the filter leaves no line", || {
+        run.browser.text(".tab-content").contains("No line contains the text.")
     });
     run.open_gate();
     eventually("the rest appears without a reload", || {

@@ -93,6 +93,8 @@ impl VisitedSites {
                 .replace("{waiting}", &site.waiting)
                 .replace("{unserved}", &site.unserved)
                 .replace("{parent}", &site.parent)
+                .replace("{paused}", &site.paused)
+                .replace("{deleted}", &site.deleted)
                 .replace("{subscription}", &site.subscription)
                 .replace("{bulk_job}", &site.bulk_job)
                 .replace("{approval}", &site.approval)
@@ -121,6 +123,11 @@ execution-cycle executions/{cycled}?step=fetch
 execution-waiting executions/{waiting}
 execution-parent executions/{parent}
 execution-fork-playbook executions/{failed}/fork?edit=playbook
+execution-compare-two executions/{failed}/compare?to={completed}
+execution-item executions/{completed}?step=price&item=1
+execution-paused executions/{paused}
+execution-deleted executions/{deleted}
+executions-label executions?label=team:ops
 ";
 
 /// The places that are empty on a new machine.
@@ -134,6 +141,7 @@ const EMPTY_PLACES: &[&str] = &[
     "workers",
     "credentials",
     "system",
+    "waiting",
 ];
 
 fn page(name: &str, site: String, path: &str) -> VisitedPage {

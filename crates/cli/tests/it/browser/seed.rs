@@ -33,6 +33,10 @@ pub(super) struct SeededSite {
     pub(super) waiting: String,
     /// An execution whose pool has no worker.
     pub(super) unserved: String,
+    /// An execution that was paused while it waited.
+    pub(super) paused: String,
+    /// An execution that was deleted.
+    pub(super) deleted: String,
     /// An execution with children.
     pub(super) parent: String,
     pub(super) subscription: String,
@@ -85,6 +89,10 @@ impl SeededSite {
         let unserved = started(&server, &gpu, "RUNNING");
         let approval = started(&server, &json!({ "path": "shop/release" }), "RUNNING");
         let link = link_of(&server, &approval);
+        let labelled = json!({ "path": "finance/rates", "labels": { "team": "ops" } });
+        let paused = started(&server, &labelled, "RUNNING");
+        server.call("POST", &format!("/api/executions/{paused}/pause"), &json!({}));
+        let deleted = deleted(&server);
         eventually("the retry waits for its timer", || {
             let status =
                 server.call("GET", &format!("/api/executions/{waiting}/events"), &Value::Null);
@@ -97,6 +105,8 @@ impl SeededSite {
             cycled,
             waiting,
             unserved,
+            paused,
+            deleted,
             parent,
             subscription,
             bulk_job,
@@ -118,6 +128,16 @@ fn link_of(server: &Server, execution: &str) -> String {
     let made = server.call("POST", &path, &json!({ "actor": "ada" }));
     let path = made["path"].as_str().unwrap_or_else(|| panic!("{made}"));
     path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// Runs an execution and deletes it.
+fn deleted(server: &Server) -> String {
+    let ended = started(server, &json!({ "path": "warehouse/sync" }), "COMPLETED");
+    let path = format!("/api/executions/{ended}");
+    eventually("the execution is deleted", || {
+        server.call("DELETE", &path, &Value::Null).to_string().contains("deleted")
+    });
+    ended
 }
 
 fn register(server: &Server, document: &str) {

@@ -4,7 +4,7 @@
 use super::axe::{self, CheckedRules};
 use super::driver::{Browser, Scripts};
 use super::inspect::ColorScheme;
-use super::pages::{VisitedPage, VisitedSites};
+use super::pages::{OpenedPart, VisitedPage, VisitedSites};
 
 /// Maximum transfer of a page with everything it loads, in bytes.
 const TRANSFER_MAX: u64 = 300_000;
@@ -14,7 +14,7 @@ const DESKTOP: i64 = 1440;
 const HEIGHT: i64 = 900;
 
 /// Names of the pages that answer with an error status, which is an entry of the console.
-const ERROR_PAGES: [&str; 2] = ["not-found", "execution-no-position"];
+const ERROR_PAGES: [&str; 3] = ["not-found", "execution-no-position", "execution-deleted"];
 
 #[test]
 fn every_page_of_an_execution_is_accessible_small_and_fits_a_telephone() {
@@ -24,6 +24,24 @@ fn every_page_of_an_execution_is_accessible_small_and_fits_a_telephone() {
 #[test]
 fn every_other_page_is_accessible_small_and_fits_a_telephone() {
     survey(|page| !page.name.starts_with("execution-"));
+}
+
+#[test]
+fn every_page_can_be_read_without_scripts() {
+    let sites = VisitedSites::new();
+    let browser = Browser::new(Scripts::Off);
+    let mut faults = Vec::new();
+    for page in sites.pages().into_iter().filter(|page| page.opened == OpenedPart::Nothing) {
+        browser.open(&page.address);
+        let (heading, text) = (browser.text("main h1"), browser.text("main"));
+        if heading.trim().is_empty() {
+            faults.push(format!("{}: has no heading", page.name));
+        }
+        if text.trim().len() <= heading.trim().len() {
+            faults.push(format!("{}: says nothing but `{heading}`", page.name));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// Looks at pages in both themes and on two screens, and loads each of them once.
