@@ -194,6 +194,8 @@ async fn a_fork_with_another_playbook_needs_the_permission_to_write_playbooks() 
     site.visitor.may = Permissions { write: false, admin: false, ..Permissions::ALL };
     let base = format!("/ui/executions/{execution}");
     let form = format!("{base}/fork?at=13&edit=playbook");
+    let failure = site.get(&base).await;
+    assert!(!failure.body.contains("edit=playbook"), "{}", content_text(&failure.body));
     let opened = site.get(&form).await;
     assert!(!opened.body.contains("name=\"playbook\""), "{}", content_text(&opened.body));
     let edited = encoded(&ORDERS.replace("code: 'pass'", "code: 'import os'"));

@@ -41,7 +41,9 @@ pub(super) fn failure(page: &PageRequest, view: &ExecutionView, failed: &Selecte
             @if page.visitor.may.run {
                 div.repairs {
                     (action(page, &Action { address: &format!("{base}/retry"), label: page.t("exec.retry"), fields: &[] }))
-                    a.button href={ (base) "/fork?at=" (at) "&edit=playbook" } { (page.t("exec.retry_edited")) }
+                    @if page.visitor.may.write {
+                        a.button href={ (base) "/fork?at=" (at) "&edit=playbook" } { (page.t("exec.retry_edited")) }
+                    }
                     a.button href={ (base) "/fork?at=" (at) } { (page.t("exec.retry_changed")) }
                 }
             }
