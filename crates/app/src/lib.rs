@@ -10,6 +10,7 @@ mod app;
 mod approvals;
 mod audit;
 mod bulk;
+mod bundle;
 mod catalog;
 mod credentials;
 mod dashboard;
@@ -59,6 +60,9 @@ pub use approvals::{
 pub use audit::AuditLogQuery;
 pub(crate) use bulk::path_matches;
 pub use bulk::{BulkChoice, BulkError, BulkRequest, run_bulk_jobs};
+pub use bundle::{
+    BUNDLE_EVENTS_MAX, Bundle, BundleError, BundledExecution, BundledPlaybook, is_bundle,
+};
 pub use catalog::{
     CatalogEntries, CatalogError, EntryChoice, EntryPath, InvalidVersion, check_document,
     version_of,

@@ -42,6 +42,7 @@ pub use starts::sealing::InputSealer;
 pub use starts::start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest, Started};
 pub use state::positions::STATE_PROJECTION;
 pub use state::projection::Advanced;
+pub use submit::copied_log::CopiedLog;
 pub use submit::mailbox::{MAILBOX_MAX, MailboxAnswer};
 pub use work::claim::ClaimAnswer;
 pub use work::durations::{DURATION_BOUNDS, DurationHistogram, DurationTable};

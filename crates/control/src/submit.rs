@@ -3,6 +3,7 @@
 pub(crate) mod blocking;
 pub(crate) mod cached;
 pub(crate) mod commit;
+pub(crate) mod copied_log;
 pub(crate) mod draft;
 pub(crate) mod input_batch;
 pub(crate) mod mailbox;

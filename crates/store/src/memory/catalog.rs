@@ -9,6 +9,14 @@ use crate::{
 };
 
 impl MemoryStore {
+    /// Adds a playbook version that another store has registered, with its id and number.
+    pub fn insert_version(&self, entry: CatalogEntry) {
+        let mut tables = self.lock();
+        let versions = tables.catalog.entry(entry.path.clone()).or_default();
+        versions.push(entry);
+        versions.sort_by_key(|entry| entry.version);
+    }
+
     pub(crate) async fn register(
         &self,
         playbook: NewPlaybook,
