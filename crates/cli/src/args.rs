@@ -10,6 +10,7 @@ mod credential;
 mod db;
 mod events;
 mod executions;
+mod export;
 mod fork;
 mod holds;
 mod init;
@@ -44,6 +45,7 @@ pub(crate) use approvals::{
     WhichApproval,
 };
 pub(crate) use bulk::BulkArgs;
+pub(crate) use export::ExportArgs;
 pub(crate) use fork::{ChangeArgs, ForkArgs, RetryArgs};
 pub(crate) use verify::VerifyArgs;
 
@@ -168,6 +170,8 @@ pub(crate) enum CliCommand {
     Approvals(ApprovalsCommand),
     /// Verify the stored history of executions: digests, events and derived data
     Verify(VerifyArgs),
+    /// Write executions with their values and playbooks to a file that any machine can read
+    Export(ExportArgs),
     /// Resume interrupted executions and run them to their end
     Resume(ResumeArgs),
     /// Show an execution as of an earlier event or time, or what changed between two
@@ -309,8 +313,8 @@ pub(crate) struct WatchArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DatabaseArgs {
-    /// Database with the history [default: $NOETL_DB, else noetl/noetl.db in the user's data
-    /// directory]
+    /// Database with the history, or a bundle of `noetl export` to read [default: $NOETL_DB, else
+    /// noetl/noetl.db in the user's data directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) db: Option<PathBuf>,
 }

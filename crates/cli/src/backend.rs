@@ -23,8 +23,11 @@ mod url;
 use std::path::{Path, PathBuf};
 
 use ::url::Url;
+use anyhow::Context as _;
 use async_trait::async_trait;
-use noetl_app::{App, EntryState, KeyedSignalResult, KnownExecution};
+use noetl_app::{
+    App, Bundle, BundleError, EntryState, KeyedSignalResult, KnownExecution, StoreReader, is_bundle,
+};
 use noetl_control::{Follow, ForkRequest, SentSignal, SignalByKey, StartRequest};
 use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Summary};
 
@@ -177,6 +180,10 @@ pub(crate) async fn open(
         return Ok(Box::new(remote));
     }
     let path = database::path_of(&args.database, config);
+    if is_bundle(&path) {
+        let problem = anyhow::anyhow!("{} is a bundle, which can only be read", path.display());
+        return Err(Failure::bad_input(problem));
+    }
     match database::open_or_served(&path, config).await? {
         Opened::Ours(store) => Ok(Box::new(Session::on(store, &path, workers, config).await?)),
         Opened::ServedAt(url) => {
@@ -207,8 +214,23 @@ pub(crate) async fn open_reader(
         return Ok(Box::new(remote));
     }
     let path = database::path_of(&args.database, config);
-    let store = database::reader(&path, config).await?;
+    let store = match is_bundle(&path) {
+        true => bundle_reader(&path).await?,
+        false => database::reader(&path, config).await?,
+    };
     Ok(Box::new(LocalReader { store, location: HistoryLocation::File(path) }))
+}
+
+/// Reads a bundle of `noetl export`.
+async fn bundle_reader(file: &Path) -> Result<StoreReader, Failure> {
+    let opened = std::fs::File::open(file).map_err(BundleError::from);
+    let bundle = opened.and_then(|file| Bundle::read(std::io::BufReader::new(file)));
+    let read = match bundle {
+        Ok(bundle) => bundle.reader().await,
+        Err(error) => Err(error),
+    };
+    read.with_context(|| format!("cannot read the bundle {}", file.display()))
+        .map_err(Failure::broken)
 }
 
 /// Loads one execution, with a reader of the place where it was found.

@@ -14,6 +14,7 @@ mod diff;
 mod doctor;
 mod executions;
 mod explain;
+mod export;
 mod feed;
 mod fmt;
 mod graph;
@@ -78,6 +79,7 @@ pub(crate) async fn dispatch(
         CliCommand::Dev(args) => dev::dev(args, config, terminal).await,
         CliCommand::Diff(args) => diff::diff(args, config, terminal).await,
         CliCommand::Verify(args) => verify::verify(args, config, terminal).await,
+        CliCommand::Export(args) => export::export(args, config, terminal).await,
         CliCommand::Graph(args) => graph::graph(args, config, terminal).await,
         CliCommand::Executions(command) => of_executions(command, config, terminal).await,
         CliCommand::Status(args) => status::status(args, config, terminal).await,
@@ -188,6 +190,7 @@ fn needs_settings(command: &CliCommand) -> bool {
         CliCommand::Run(_)
         | CliCommand::Lint(_)
         | CliCommand::Verify(_)
+        | CliCommand::Export(_)
         | CliCommand::Db(_)
         | CliCommand::Executions(_)
         | CliCommand::Status(_)

@@ -5,6 +5,7 @@ mod audit;
 mod authoring;
 mod browser;
 mod bulk;
+mod bundle;
 mod catalog;
 mod chaos;
 mod client;
