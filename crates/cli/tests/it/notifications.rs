@@ -262,3 +262,21 @@ fn a_receiver_that_never_answers_delays_no_other() {
     let tried = hanging.told.try_iter().count();
     assert!(tried < 8, "{tried} connections to a receiver that does not answer");
 }
+
+#[test]
+fn the_example_of_a_notification_is_valid_and_registered() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let read = |name: &str| std::fs::read_to_string(directory.join(name)).expect("an example");
+    let sandbox = Sandbox::new()
+        .with("failures.yaml", &read("notifications/failures.yaml"))
+        .with("hello.yaml", &read("hello_world.yaml"));
+    let valid = sandbox.noetl(&["validate", "failures.yaml"]);
+    assert_eq!(valid.code, Some(0), "{}{}", valid.stdout, valid.stderr);
+    let server = Server::new(&sandbox, &["--db", "server.db"]);
+    let url = server.url();
+    let registered = sandbox.noetl(&["register", "hello.yaml", "failures.yaml", "--server", &url]);
+    assert_eq!(registered.code, Some(0), "{}", registered.stderr);
+    let tested =
+        sandbox.noetl(&["notifications", "test", "notifications/failures", "--server", &url]);
+    assert_eq!(tested.code, Some(0), "{}{}", tested.stdout, tested.stderr);
+}
