@@ -87,6 +87,13 @@ pub(crate) const RUNS: &[FaultRun] = &[
         what: "200 executions, two servers killed every 4 seconds",
     },
     FaultRun {
+        name: "limit",
+        minutes: 12,
+        package: "noetl-cli",
+        test: "a_limit_is_never_exceeded_while_three_servers_are_killed_in_turn",
+        what: "10,000 executions with a limit of 5, three servers killed every 10 seconds",
+    },
+    FaultRun {
         name: "everything",
         minutes: 4,
         package: "noetl-cli",

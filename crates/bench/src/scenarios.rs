@@ -9,6 +9,7 @@ mod many;
 mod outbox;
 mod overload;
 mod proof;
+mod rate;
 mod read;
 mod rhai;
 mod start;
@@ -48,6 +49,7 @@ pub(crate) enum Scenario {
     Ui,
     Waits,
     Wait,
+    Rate,
 }
 
 /// The parameters of a measurement.
@@ -69,7 +71,7 @@ impl ScenarioParameters<'_> {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Chain,
         Self::Many,
         Self::Fanout,
@@ -88,6 +90,7 @@ impl Scenario {
         Self::Ui,
         Self::Waits,
         Self::Wait,
+        Self::Rate,
     ];
 
     fn name(self) -> &'static str {
@@ -110,6 +113,7 @@ impl Scenario {
             Self::Ui => "ui",
             Self::Waits => "waits",
             Self::Wait => "wait",
+            Self::Rate => "rate",
         }
     }
 
@@ -145,6 +149,7 @@ impl Scenario {
             Self::Wait => {
                 "500 executions of 5 steps for 128 callers that wait, next to starts at once"
             }
+            Self::Rate => "a limit of 50 commands per second on two servers, over a minute",
         }
     }
 
@@ -168,6 +173,7 @@ impl Scenario {
             Self::Ui => ui::measure(setting).await,
             Self::Waits => waits::measure(setting).await,
             Self::Wait => wait::measure(setting).await,
+            Self::Rate => rate::measure(setting).await,
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Two servers, two workers, PostgreSQL and NATS, of which some fail under load: every execution
+//! Two or three servers, a worker each, PostgreSQL and NATS, of which some fail under load: every execution
 //! reaches the right end, once, without manual intervention.
 //!
 //! `NOETL_FAULTS=full` runs it at full size.
 
 mod existing;
 pub(crate) mod fleet;
+mod limit;
+mod rate;
 
 use std::thread;
 use std::time::{Duration, Instant};

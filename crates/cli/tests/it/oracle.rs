@@ -85,7 +85,7 @@ async fn summary_and_log(store: &dyn Store, execution: ExecutionId) -> (Summary,
     }
 }
 
-async fn log_of(store: &dyn Store, execution: ExecutionId) -> Vec<Recorded> {
+pub(crate) async fn log_of(store: &dyn Store, execution: ExecutionId) -> Vec<Recorded> {
     let mut log: Vec<Recorded> = Vec::new();
     loop {
         let after = log.last().map_or(Seq::ZERO, |recorded| recorded.seq);

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use noetl_model::{ExecutionId, ExecutionStatus};
-use noetl_store::{Executions, Outbox, StoreError};
+use noetl_model::{ExecutionId, ExecutionStatus, LimitName, Recorded};
+use noetl_store::{Executions, Outbox, SlotLimits as _, StoreError};
 use noetl_store_postgres::{ClusterSettings, Shards, TimeSource};
 use noetl_testkit::{NatsServer, PostgresServer};
 use serde_json::{Value, json};
@@ -18,11 +18,11 @@ use tokio::runtime::Runtime;
 
 use super::existing::{self, Existing};
 use super::{PLAYBOOK, Size, output_of};
-use crate::oracle::{Expected, verify};
+use crate::oracle::{Expected, log_of, verify};
 use crate::sandbox::{Sandbox, signal};
 use crate::server::{KEY, Process};
 
-/// Timeout for all executions to end: lost leases have to expire first, perhaps more than once.
+/// Timeout for another execution to end: lost leases have to expire first, perhaps more than once.
 const END_MAX: Duration = Duration::from_secs(240);
 /// Timeout for a server to become ready.
 const READY_MAX: Duration = Duration::from_secs(60);
@@ -38,6 +38,8 @@ pub(super) struct Fleet {
     workers: Vec<Process>,
     existing: Option<Existing>,
     started: Arc<Mutex<BTreeMap<u64, ExecutionId>>>,
+    /// The path of the playbook that is started.
+    path: &'static str,
     store: Shards,
     runtime: Runtime,
     pub(super) postgres: PostgresServer,
@@ -48,18 +50,25 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts two servers with a worker each, and registers the playbook.
+    /// Starts two servers with a worker each, and registers a playbook with a loop.
     pub(super) fn new() -> Self {
+        Self::of(2, "tests/chaos", PLAYBOOK)
+    }
+
+    /// Starts servers with a worker each, and registers a playbook.
+    pub(super) fn of(servers: usize, path: &'static str, playbook: &str) -> Self {
         let (postgres, nats) = (PostgresServer::private(), NatsServer::start());
         let runtime = Runtime::new().expect("a runtime starts");
         let store = runtime.block_on(connect(&postgres.url("postgres")));
-        let (ports, sandbox) = (vec![free_port(), free_port()], Sandbox::new());
+        let ports: Vec<u16> = (0..servers).map(|_| free_port()).collect();
+        let sandbox = Sandbox::new();
         let mut fleet = Self {
-            servers: vec![None, None],
+            servers: ports.iter().map(|_| None).collect(),
             ports,
             workers: Vec::new(),
             existing: None,
             started: Arc::default(),
+            path,
             store,
             runtime,
             postgres,
@@ -71,7 +80,7 @@ impl Fleet {
             fleet.start(server);
         }
         fleet.start_workers();
-        let body = json!({ "content": PLAYBOOK });
+        let body = json!({ "content": playbook });
         let (status, answer) =
             call(fleet.ports[0], "/api/catalog/register", &body).expect("it runs");
         assert_eq!(status, 200, "{answer}");
@@ -161,8 +170,9 @@ impl Fleet {
         self.start(server);
     }
 
-    /// Starts executions through both servers alternately, evenly over time.
+    /// Starts executions through all servers in turn, evenly over time.
     pub(super) fn load(&self, size: Size) -> JoinHandle<()> {
+        let path = self.path;
         let (ports, started) = (self.ports.clone(), Arc::clone(&self.started));
         let ledger = self.ledger();
         let pools: &[&str] = match &self.existing {
@@ -173,11 +183,22 @@ impl Fleet {
         thread::spawn(move || {
             for n in 0..size.executions {
                 let pool = pools[usize::try_from(n).expect("a small number") % pools.len()];
-                let execution = start_once(&ports, n, pool, &ledger);
+                let execution = start_once(&ports, n, (path, pool), &ledger);
                 started.lock().expect("nothing panics with it").insert(n, execution);
                 thread::sleep(pause);
             }
         })
+    }
+
+    /// Starts executions in one request.
+    pub(super) fn start_all(&self, count: usize) {
+        let body = json!({ "executions": vec![json!({ "path": self.path }); count] });
+        let answer = call(self.ports[0], "/api/execute/batch", &body).expect("it answers");
+        let results = answer.1["results"].as_array().cloned().unwrap_or_default();
+        let ids = results.iter().filter_map(|result| result["execution_id"].as_str()?.parse().ok());
+        let ids: BTreeMap<u64, ExecutionId> = (0..).zip(ids.map(ExecutionId)).collect();
+        assert_eq!(ids.len(), count, "{answer:?}");
+        *self.started.lock().expect("nothing panics with it") = ids;
     }
 
     fn ledger(&self) -> PathBuf {
@@ -205,9 +226,17 @@ impl Fleet {
 
     /// Waits until `count` executions have completed.
     pub(super) fn await_completed(&self, count: u64) {
-        let begun = Instant::now();
-        while self.completed() < count {
-            assert!(begun.elapsed() < END_MAX, "not {count} within {END_MAX:?}: {}", self.said());
+        let (mut before, mut since) = (0, Instant::now());
+        loop {
+            let completed = self.completed();
+            if completed >= count {
+                return;
+            }
+            if completed > before {
+                (before, since) = (completed, Instant::now());
+            }
+            let said = || format!("{completed} of {count} for {END_MAX:?}: {}", self.said());
+            assert!(since.elapsed() < END_MAX, "{}", said());
             thread::sleep(LOOK);
         }
     }
@@ -230,16 +259,50 @@ impl Fleet {
     /// repetitions.
     pub(super) fn verify(mut self) -> (usize, usize) {
         self.existing = None;
-        let ledger = std::fs::read_to_string(self.ledger()).expect("there are effects");
-        let started = self.started();
-        let expected = Expected {
-            started: &started,
-            executions: started.len(),
-            output: output_of,
-            ledger: &ledger,
-        };
-        let repeated = self.runtime.block_on(verify(&self.store, expected));
+        let ledger = self.effects();
+        let repeated = self.verify_effects(&ledger, output_of);
         (ledger.lines().count(), repeated)
+    }
+
+    /// Returns the lines that steps have written so far.
+    pub(super) fn effects(&self) -> String {
+        std::fs::read_to_string(self.ledger()).expect("there are effects")
+    }
+
+    /// Checks the whole history with the keys of the commands that had an effect, one on each line;
+    /// returns how many of the effects were repetitions.
+    pub(super) fn verify_effects(&self, keys: &str, output: fn(u64) -> Value) -> usize {
+        let started = self.started();
+        let executions = started.len();
+        let expected = Expected { started: &started, executions, output, ledger: keys };
+        self.runtime.block_on(verify(&self.store, expected))
+    }
+
+    /// Returns the events of an execution.
+    pub(super) fn log(&self, execution: ExecutionId) -> Vec<Recorded> {
+        self.runtime.block_on(log_of(&self.store, execution))
+    }
+
+    /// Waits until no request holds or awaits a slot of a limit.
+    pub(super) fn await_idle_limit(&self, name: &LimitName) {
+        let begun = Instant::now();
+        let rows = || async {
+            let holders = self.store.slot_holders(name, 10).await?;
+            Ok::<_, StoreError>([holders, self.store.slot_queue(name, 10).await?].concat())
+        };
+        loop {
+            let left = self.runtime.block_on(rows()).expect("the database is there");
+            if left.is_empty() {
+                return;
+            }
+            assert!(begun.elapsed() < END_MAX, "slots are left: {left:?}");
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Returns the number of servers.
+    pub(super) fn servers(&self) -> usize {
+        self.servers.len()
     }
 
     /// Returns the last log lines of servers and workers, for a failed assertion.
@@ -274,9 +337,14 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// Starts an execution, retrying until a server answers; the dedup key prevents a second start.
-fn start_once(ports: &[u16], n: u64, pool: &str, ledger: &std::path::Path) -> ExecutionId {
+fn start_once(
+    ports: &[u16],
+    n: u64,
+    (path, pool): (&str, &str),
+    ledger: &std::path::Path,
+) -> ExecutionId {
     let body = json!({
-        "path": "tests/chaos",
+        "path": path,
         "payload": { "n": n, "ledger": ledger },
         "execution_pool": pool,
         "dedup": { "key": format!("chaos-{n}"), "window_secs": 3600 },
