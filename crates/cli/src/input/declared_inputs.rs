@@ -105,9 +105,10 @@ fn asked(
         terminal.say(line);
     }
     for _ in 0..ANSWERS_MAX {
+        // An answer that begins right after the question is not shown either.
+        let silence = if input.is_secret { Some(Silence::begin()?) } else { None };
         terminal.ask(&format!("{}: ", paint(STRONG, &input.name)));
         let mut answer = String::new();
-        let silence = if input.is_secret { Some(Silence::begin()?) } else { None };
         let count = answers.read_line(&mut answer)?;
         if silence.is_some() {
             // The line break of the answer was not shown either.

@@ -53,6 +53,79 @@ fn a_missing_input_is_not_asked_for_without_a_terminal() {
     assert!(refused.stderr.contains("--set zip=VALUE"), "{}", refused.stderr);
 }
 
+/// Runs a command on a terminal and answers its questions: pairs of the end of a question and the answer
+/// to it. Prints what the terminal shows.
+#[cfg(unix)]
+const ON_TERMINAL: &str = r#"
+import json, os, pty, sys
+answers = json.loads(sys.argv[1])
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+shown, answered = b"", 0
+while True:
+    try:
+        read = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not read:
+        break
+    shown += read
+    if answers and answers[0][0].encode() in shown[answered:]:
+        answered = len(shown)
+        os.write(terminal, answers.pop(0)[1].encode() + b"\n")
+_, status = os.waitpid(child, 0)
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(status))
+"#;
+
+#[cfg(unix)]
+const ASKED: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: asked, path: tests/asked}
+inputs:
+  zip: {type: string, required: true, description: The code of the town.}
+  env: {enum: [dev, prod], required: true}
+  token: {type: string, secret: true, required: true}
+workflow:
+  - step: start
+    tool:
+      kind: shell
+      env: {TOKEN: '{{ workload.token }}', PLACE: '{{ workload.zip }} in {{ workload.env }}'}
+      command: test \"$TOKEN\" = 'hunter2-and-more' && echo \"known for $PLACE\"
+";
+
+#[cfg(unix)]
+#[test]
+fn missing_inputs_are_asked_for_on_a_terminal_and_a_secret_is_not_shown() {
+    use crate::sandbox::Ended;
+    let sandbox = Sandbox::new().with("asked.yaml", ASKED);
+    // An answer that does not fit is asked for again; a number chooses.
+    let answers = json!([
+        ["zip: ", ""],
+        ["zip: ", "01234"],
+        ["env: ", "3"],
+        ["env: ", "2"],
+        ["token: ", SECRET],
+    ]);
+    let noetl = sandbox.command(&["run", "asked.yaml"]);
+    let mut terminal = std::process::Command::new("python3");
+    terminal.env_clear().args(["-c", ON_TERMINAL, &answers.to_string()]);
+    terminal.arg(noetl.get_program()).args(noetl.get_args());
+    terminal.envs(noetl.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    terminal.env("NO_COLOR", "1").current_dir(sandbox.path(""));
+    let ended = Ended::from(terminal.output().expect("Python runs"));
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    for shown in
+        ["The code of the town.", "a value is needed", "  2) prod", "it is one of dev, prod"]
+    {
+        assert!(ended.stdout.contains(shown), "{shown}: {}", ended.stdout);
+    }
+    assert!(ended.stdout.contains("known for 01234 in prod"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains(SECRET), "{}", ended.stdout);
+}
+
 const SECRET: &str = "hunter2-and-more";
 
 const PARENT: &str = "\
