@@ -155,6 +155,8 @@ pub(crate) struct KeptSignal {
     pub(crate) name: SignalName,
     pub(crate) body: Payload,
     pub(crate) sender: Option<String>,
+    /// The person or program that sent the signal.
+    pub(crate) actor: Option<Actor>,
     /// The correlation key that the signal was sent to.
     pub(crate) correlation: Option<SignalKey>,
 }
@@ -370,7 +372,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// The version of the serialized form; a snapshot with another version is not used.
-    pub const SHAPE: u32 = 15;
+    pub const SHAPE: u32 = 16;
 }
 
 impl CommandState {

@@ -131,6 +131,9 @@ impl DecisionDraft<'_> {
             "received_at": signal.at.to_string(),
             "timed_out": false,
         });
+        if let Some(actor) = &signal.actor {
+            output["actor"] = json!(actor);
+        }
         if let Some(key) = &signal.correlation {
             output["key"] = json!(key);
         }

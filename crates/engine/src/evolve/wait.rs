@@ -11,7 +11,7 @@ impl Execution {
         if let Event::WaitOpened { command, condition, on_timeout } = event {
             self.wait_opened(*command, (condition, *on_timeout), at)?;
         }
-        if let Event::SignalReceived { name, body, sender, key, correlation, .. } = event {
+        if let Event::SignalReceived { name, body, sender, key, correlation, actor } = event {
             self.remember_signal(key.as_ref());
             self.signals.push_back(KeptSignal {
                 seq: self.seq,
@@ -19,6 +19,7 @@ impl Execution {
                 name: name.clone(),
                 body: body.clone(),
                 sender: sender.clone(),
+                actor: actor.clone(),
                 correlation: correlation.clone(),
             });
         }

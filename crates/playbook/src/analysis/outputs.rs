@@ -178,7 +178,7 @@ fn subscription_fields(config: &Map<String, Value>) -> Option<&'static [&'static
 fn wait_fields(config: &Map<String, Value>) -> Option<&'static [&'static str]> {
     let has = |key: &str| config.get(key).is_some_and(|value| !value.is_null());
     if has("signal") {
-        return Some(&["body", "signal", "sender", "received_at", "timed_out", "key"]);
+        return Some(&["body", "signal", "sender", "actor", "received_at", "timed_out", "key"]);
     }
     (has("for") || has("until")).then_some(&["ended_at", "timed_out"])
 }
