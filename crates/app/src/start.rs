@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::catalog::{InvalidVersion, version_of};
-use start_key::key_of;
+use start_key::{DIGEST_KEY_PURPOSE, key_of};
 pub use start_key::{StartKeyError, checked_key};
 
 /// Maximum number of executions per batch.
@@ -146,7 +146,8 @@ impl App {
         admission: Admission,
     ) -> Result<StartedExecution, ExecuteError> {
         let StartOptions { idempotency_key, trace, actor } = options;
-        let key = key_of(&request, idempotency_key)?;
+        let mac_key = || self.vault().derived_key(DIGEST_KEY_PURPOSE);
+        let key = key_of(&request, idempotency_key, mac_key)?;
         let above = request.parent_execution_id.map(ExecutionId::from);
         let mut request = start_request(request)?;
         request.input.trace = request.input.trace.or(trace);

@@ -234,6 +234,13 @@ pub enum RegisterError {
     /// The document is stored, but its schedule was not activated; a retry may help.
     #[error("the schedule is not begun")]
     Schedule(#[source] crate::ScheduleError),
+    /// The payload of a schedule has values of secret inputs, which would be stored in clear text.
+    #[error(
+        "`payload` gives {}, a secret input of {playbook}: a schedule is stored in clear text. Leave it out, \
+         and let the playbook read a credential or an entry of its `keychain` instead of the input",
+        .inputs.iter().map(|input| format!("`{input}`")).collect::<Vec<_>>().join(", ")
+    )]
+    SecretPayload { playbook: String, inputs: Vec<String> },
     #[error("the store did not answer")]
     Store(#[source] StoreError),
 }

@@ -4,14 +4,19 @@
 //! for. An idempotency key repeats the first answer for the same request and refuses a different
 //! one.
 
+use std::ops::Deref;
 use std::time::Duration;
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use noetl_api::wire::{Dedup, ExecuteRequest};
 use noetl_model::{Digest, canonical};
 use noetl_store::StartKey;
+use sha2::Sha256;
 
 /// Maximum length of a key, in bytes.
 const KEY_MAX: usize = 512;
+/// The purpose of the key for digests of requests among all keys that are derived from the operator's.
+pub(super) const DIGEST_KEY_PURPOSE: &str = "noetl start request v1";
 /// Retention of an idempotency key.
 const IDEMPOTENCY_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -25,9 +30,10 @@ pub enum StartKeyError {
 }
 
 /// Returns the start key of a request.
-pub(super) fn key_of(
+pub(super) fn key_of<K: Deref<Target = [u8; 32]>>(
     request: &ExecuteRequest,
     idempotency_key: Option<&str>,
+    mac_key: impl FnOnce() -> K,
 ) -> Result<Option<StartKey>, StartKeyError> {
     match (&request.dedup, idempotency_key) {
         (None, None) => Ok(None),
@@ -45,9 +51,17 @@ pub(super) fn key_of(
             scope: "request".to_owned(),
             name: checked_key(key)?,
             keep: IDEMPOTENCY_KEEP,
-            request: Some(Digest::of(&canonical(request))),
+            request: Some(mac_of(request, &mac_key())),
         })),
     }
+}
+
+/// Returns a digest of a request that does not reveal its secret inputs to someone who can guess them:
+/// it is keyed. A repeated request has the same digest as long as the operator's key stays the same.
+fn mac_of(request: &ExecuteRequest, key: &[u8; 32]) -> Digest {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length is a key");
+    mac.update(&canonical(request));
+    Digest::of(&mac.finalize().into_bytes())
 }
 
 /// Checks the text of a key.
@@ -56,4 +70,29 @@ pub fn checked_key(key: &str) -> Result<String, StartKeyError> {
         return Err(StartKeyError::Invalid);
     }
     Ok(key.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn digest(payload: serde_json::Value, key: u8) -> Option<Digest> {
+        let request = json!({ "path": "a/b", "payload": payload });
+        let request: ExecuteRequest = serde_json::from_value(request).expect("a request");
+        let found = key_of(&request, Some("once"), || Box::new([key; 32]));
+        found.expect("a key").expect("a key").request
+    }
+
+    #[test]
+    fn the_digest_of_a_request_depends_on_the_request_and_on_the_operators_key() {
+        let pin = || json!({ "pin": "123456" });
+        assert_eq!(digest(pin(), 1), digest(pin(), 1));
+        assert_ne!(digest(pin(), 1), digest(json!({ "pin": "123457" }), 1));
+        assert_ne!(digest(pin(), 1), digest(pin(), 2));
+        let request = json!({ "path": "a/b", "payload": pin() });
+        let request: ExecuteRequest = serde_json::from_value(request).expect("a request");
+        assert_ne!(digest(pin(), 1), Some(Digest::of(&canonical(&request))), "it can be guessed");
+    }
 }

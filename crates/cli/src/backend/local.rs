@@ -545,6 +545,7 @@ impl Backend for Session {
 fn unregistered(error: RegisterError) -> Failure {
     match error {
         RegisterError::Invalid(problems) => Failure::Invalid(problems),
+        RegisterError::SecretPayload { .. } => Failure::bad_input(error),
         RegisterError::Subscription(_) | RegisterError::Schedule(_) | RegisterError::Store(_) => {
             Failure::broken(error)
         }

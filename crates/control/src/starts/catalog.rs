@@ -8,7 +8,7 @@ use noetl_engine::Execution;
 use noetl_model::{CatalogId, ExecutionId, PlaybookRef};
 use noetl_playbook::{
     AnalysisLevel, CheckedDocument, CheckedNotification, CheckedPlaybook, CheckedSchedule,
-    CheckedSubscription, ParseOptions, Playbook, Problems, TargetWorkers,
+    CheckedSubscription, DeclaredInput, ParseOptions, Playbook, Problems, Schedule, TargetWorkers,
 };
 use noetl_store::{CatalogEntry, NewPlaybook, RegisteredVersion};
 
@@ -92,6 +92,7 @@ impl Control {
                 Ok(Registered { entry, warnings, is_restored })
             }
             CheckedDocument::Schedule(CheckedSchedule { schedule, warnings }) => {
+                self.refuse_secret_payload(&schedule).await?;
                 let RegisteredVersion { entry, is_restored } =
                     self.keep(SCHEDULE, &schedule.metadata.path, content).await?;
                 let begun = self.begin_schedule(&entry, Arc::new(schedule)).await;
@@ -105,6 +106,27 @@ impl Control {
                 Ok(Registered { entry, warnings, is_restored })
             }
         }
+    }
+
+    /// Fails if the payload of a schedule gives a secret input of its playbook, as far as the catalog
+    /// has that playbook by now.
+    async fn refuse_secret_payload(&self, schedule: &Schedule) -> Result<(), RegisterError> {
+        let path = &schedule.playbook;
+        let entry = self.parts.store.by_path(path, None).await.map_err(RegisterError::Store)?;
+        let Some(entry) = entry else { return Ok(()) };
+        let parsed = noetl_playbook::parse(path, entry.content.as_bytes());
+        let Some(inputs) = parsed.ok().and_then(|checked| checked.playbook.inputs) else {
+            return Ok(());
+        };
+        let given = |input: &&DeclaredInput| {
+            schedule.payload.get(&input.name).is_some_and(|value| !value.is_null())
+        };
+        let given: Vec<String> =
+            inputs.secrets().filter(given).map(|input| input.name.clone()).collect();
+        if given.is_empty() {
+            return Ok(());
+        }
+        Err(RegisterError::SecretPayload { playbook: path.clone(), inputs: given })
     }
 
     async fn keep(

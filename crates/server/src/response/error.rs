@@ -286,6 +286,9 @@ impl From<StartError> for ApiError {
 impl From<RegisterError> for ApiError {
     fn from(error: RegisterError) -> Self {
         match error {
+            RegisterError::SecretPayload { .. } => {
+                Self::invalid("secret-in-schedule", error.to_string())
+            }
             RegisterError::Invalid(problems) => Self::of_problems(&problems),
             RegisterError::Subscription(error) => error.into(),
             RegisterError::Schedule(error) => error.into(),

@@ -35,6 +35,7 @@ contract! {
     schedules::a_schedule_is_shown_paused_and_resumed,
     schedules::instants_of_a_schedule_are_listed_and_backfilled_once,
     schedules::an_unknown_schedule_and_an_invalid_time_are_refused,
+    schedules::a_schedule_that_gives_a_secret_input_is_refused,
     abuse::each_abuse_of_a_webhook_gets_its_answer_and_leaves_nothing,
     catalog::a_valid_playbook_is_registered_once,
     catalog::a_playbook_in_base64_is_the_same_playbook,

@@ -99,3 +99,31 @@ pub(super) async fn an_unknown_schedule_and_an_invalid_time_are_refused(server: 
     let started = server.post("/api/execute", json!({ "path": "schedules/nightly" })).await;
     assert_eq!(started.status, StatusCode::NOT_FOUND, "{}", started.body);
 }
+
+const SECRETIVE: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: secretive, path: tests/secretive}
+inputs:
+  city: {type: string, default: Delft}
+  token: {type: string, secret: true}
+workflow:
+- {step: start, tool: {kind: noop}}
+";
+
+pub(super) async fn a_schedule_that_gives_a_secret_input_is_refused(server: Server) {
+    server.register(SECRETIVE).await;
+    let of = |payload: &str| {
+        let text = NIGHTLY.replace("tests/hello", "tests/secretive");
+        json!({ "content": text.replace("{name: ada}", payload) })
+    };
+    let refused = server.post("/api/catalog/register", of("{token: hunter2-and-more}")).await;
+    assert_eq!(refused.problem(), "422 secret-in-schedule");
+    let told = refused.body["detail"].as_str().expect("a text").to_owned();
+    assert!(told.contains("`token`, a secret input of tests/secretive"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+    let shown = server.get("/api/schedules/at?path=schedules/nightly").await;
+    assert_eq!(shown.status, 404, "nothing is stored: {}", shown.body);
+    let kept = server.post("/api/catalog/register", of("{city: Gouda}")).await;
+    assert_eq!(kept.status, 200, "{}", kept.body);
+}

@@ -115,6 +115,7 @@ impl From<ForkError> for PageError {
 impl From<RegisterError> for PageError {
     fn from(error: RegisterError) -> Self {
         match error {
+            RegisterError::SecretPayload { .. } => Self::Refused(error.to_string()),
             RegisterError::Invalid(problems) => Self::Refused(problems.headline()),
             RegisterError::Subscription(error) => error.into(),
             RegisterError::Schedule(error) => error.into(),
