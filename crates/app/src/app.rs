@@ -13,6 +13,7 @@ use noetl_store::{Records, Store};
 use tokio::sync::Notify;
 
 use crate::audit::AuditWriter;
+use crate::busy_pools::BusyPools;
 use crate::feeds::SubjectPrefix;
 use crate::listeners::Listeners;
 use crate::message_intake::{BrokerUrl, Intake};
@@ -134,6 +135,7 @@ struct Parts {
     intake: Intake,
     listeners: Listeners,
     unserved: UnservedPools,
+    busy: BusyPools,
     condition: StoreCondition,
     seen: RecentEvents,
     large_replays: LargeReplays,
@@ -160,6 +162,7 @@ impl App {
             intake,
             listeners: Listeners::default(),
             unserved: UnservedPools::default(),
+            busy: BusyPools::default(),
             condition: StoreCondition::default(),
             seen: RecentEvents::default(),
             large_replays: LargeReplays::default(),
@@ -241,6 +244,10 @@ impl App {
 
     pub(crate) fn unserved(&self) -> &UnservedPools {
         &self.parts.unserved
+    }
+
+    pub(crate) fn busy_pools(&self) -> &BusyPools {
+        &self.parts.busy
     }
 
     /// Returns the cache of claims and recently posted events.

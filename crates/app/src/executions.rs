@@ -13,6 +13,9 @@ mod signal;
 mod signal_waits;
 mod tree;
 
+use std::collections::BTreeMap;
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use noetl_api::wire::Pagination;
 use noetl_api::{PublicEvent, value_or_reference};
 use noetl_compat::with_derived;
@@ -43,6 +46,11 @@ pub use tree::{ExecutionNode, ExecutionTree};
 /// Maximum number of events that follow the end of an execution, such as notifications and late
 /// reports.
 const LATE_EVENTS_MAX: u64 = 96;
+
+/// Maximum number of executions of a list whose waits are explained.
+pub const HINTS_MAX: usize = 100;
+/// Maximum number of executions whose waits are looked up at the same time.
+const HINTS_AT_ONCE_MAX: usize = 8;
 
 /// Maximum number of events shown with an execution.
 const DETAIL_EVENTS_MAX: u64 = 2000;
@@ -223,6 +231,31 @@ impl App {
         match known.origin {
             LogOrigin::Native => self.hint(&known.summary).await,
             LogOrigin::Imported | LogOrigin::Subscription => Ok(None),
+        }
+    }
+
+    /// Explains why the running executions of a list do not advance; of at most [`HINTS_MAX`] of them,
+    /// from the first. Executions that advance, or have left the store meanwhile, have no entry.
+    pub async fn hints_of(
+        &self,
+        listed: &[KnownExecution],
+    ) -> Result<BTreeMap<ExecutionId, WaitHint>, LoadError> {
+        let is_running = |known: &&KnownExecution| known.summary.status == ExecutionStatus::Running;
+        let running = listed.iter().filter(is_running).take(HINTS_MAX);
+        let hints: Vec<_> = running.map(|known| self.hint_if_stored(known)).collect();
+        let hints = stream::iter(hints).buffer_unordered(HINTS_AT_ONCE_MAX);
+        let hints: Vec<Option<_>> = hints.try_collect().await?;
+        Ok(hints.into_iter().flatten().collect())
+    }
+
+    async fn hint_if_stored(
+        &self,
+        known: &KnownExecution,
+    ) -> Result<Option<(ExecutionId, WaitHint)>, LoadError> {
+        match self.hint_of(known).await {
+            Ok(hint) => Ok(hint.map(|hint| (known.summary.execution, hint))),
+            Err(LoadError::NotFound(_) | LoadError::Deleted { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

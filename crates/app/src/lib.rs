@@ -11,6 +11,7 @@ mod approvals;
 mod audit;
 mod bulk;
 mod bundle;
+mod busy_pools;
 mod catalog;
 mod credentials;
 mod dashboard;
@@ -63,6 +64,7 @@ pub use bulk::{BulkChoice, BulkError, BulkRequest, run_bulk_jobs};
 pub use bundle::{
     BUNDLE_EVENTS_MAX, Bundle, BundleError, BundledExecution, BundledPlaybook, is_bundle,
 };
+pub use busy_pools::BusyWait;
 pub use catalog::{
     CatalogEntries, CatalogError, EntryChoice, EntryPath, InvalidVersion, check_document,
     version_of,
@@ -75,7 +77,7 @@ pub use document_editing::{
 pub use executed_call::{IssuedTask, without_secrets};
 pub use executions::{
     EndError, EndedExecution, EventOrder, EventQuery, ExecutionList, ExecutionNode,
-    ExecutionOverview, ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook,
+    ExecutionOverview, ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, HINTS_MAX,
     HistogramError, HistogramQuery, Initiator, KeyedSignalResult, KnownExecution, ListError,
     OldExecutions, OpenSignalWait, OpenSignalWaits, SignalError,
 };
@@ -117,7 +119,7 @@ pub use step_logs::{
     FollowedLogs, LOG_ENTRIES_MAX, LogCounts, LogFilter, LogLine, LogLines, LogPosition,
     LogSettings, LogTail, LogTailQuery, NotALogPosition, StepLogReader, log_name, omitted_note,
 };
-pub use store_condition::MessageBacklog;
+pub use store_condition::{MessageBacklog, OPEN_WAITS_MAX, OpenWaits, PoolBacklog};
 pub use store_reader::{ReadValueError, StoreReader};
 pub use tokens::{IssuedToken, NewToken, StoredTokenError, TokensUnavailable};
 pub use unserved_pools::{DeclaredWait, Ordinal, UnservedWait, WaitHint};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use noetl_api::wire::LimitList;
-use noetl_model::Pool;
-use noetl_store::{ConnectionFigures, Store, StoreError, Tables};
+use noetl_model::{IndexKind, Pool};
+use noetl_store::{ConnectionFigures, IndexRow, PAGE_MAX, Store, StoreError, Tables};
 use tokio::time::timeout;
 
 use crate::app::App;
@@ -24,12 +24,35 @@ const WRITE_RECHECK_EVERY: Duration = Duration::from_secs(1);
 /// Maximum number of pools whose last backlog is kept.
 const POOLS_MAX: usize = 64;
 
+/// Maximum number of waits of one kind that are counted.
+pub const OPEN_WAITS_MAX: usize = 10_000;
+/// Interval of counts of waits.
+const OPEN_WAITS_EVERY: Duration = Duration::from_secs(10);
+
 /// The last known state of the store.
 #[derive(Debug, Default)]
 pub(crate) struct StoreCondition {
     writable: Arc<Refreshed<Result<(), String>>>,
     backlogs: Mutex<BTreeMap<Pool, Arc<Refreshed<MessageBacklog>>>>,
     limits: Arc<Refreshed<LimitList>>,
+    pools: Arc<Refreshed<Vec<PoolBacklog>>>,
+    waits: Arc<Refreshed<OpenWaits>>,
+}
+
+/// The commands of a pool that wait for a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolBacklog {
+    pub pool: Pool,
+    pub ready: u64,
+    /// The time for which the oldest of them has been ready.
+    pub oldest: Duration,
+}
+
+/// The numbers of steps that wait for something outside, each counted up to [`OPEN_WAITS_MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenWaits {
+    pub approvals: usize,
+    pub signals: usize,
 }
 
 /// Number of waiting commands and pending messages in the store.
@@ -129,6 +152,53 @@ impl App {
     pub async fn backlog(&self, pool: &Pool) -> Option<(MessageBacklog, Duration)> {
         let known = self.condition().backlog(self.shared_store(), pool).await?;
         Some((known.value, known.at.elapsed()))
+    }
+
+    /// Returns the backlogs of the first pools with ready commands, by name: the current ones if the store
+    /// answers in time, else the last known ones.
+    pub async fn pool_backlogs(&self) -> Option<Vec<PoolBacklog>> {
+        let app = self.clone();
+        let look = async move { app.counted_pools().await.ok() };
+        let known = self.condition().pools.get(Duration::ZERO, BACKLOG_WAIT_MAX, look).await?;
+        Some(known.value)
+    }
+
+    async fn counted_pools(&self) -> Result<Vec<PoolBacklog>, StoreError> {
+        let store = self.shared_store();
+        let pools = store.ready_pools().await?.into_iter();
+        let pools = pools.filter(|pool| pool.as_str() != Pool::CONTROL).take(POOLS_MAX);
+        let mut counted = Vec::new();
+        for pool in pools {
+            let (ready, oldest) =
+                tokio::try_join!(store.ready_count(&pool), store.oldest_ready(&pool))?;
+            let oldest = oldest.map(|since| store.clock().now().since(since)).unwrap_or_default();
+            counted.push(PoolBacklog { pool, ready, oldest });
+        }
+        Ok(counted)
+    }
+
+    /// Returns the numbers of approvals and signals that steps wait for, as last counted.
+    pub async fn open_waits(&self) -> Option<OpenWaits> {
+        let app = self.clone();
+        let look = async move {
+            let approvals = app.counted_waits(IndexKind::Approval).await.ok()?;
+            Some(OpenWaits { approvals, signals: app.counted_waits(IndexKind::Signal).await.ok()? })
+        };
+        let known = self.condition().waits.get(OPEN_WAITS_EVERY, BACKLOG_WAIT_MAX, look).await?;
+        Some(known.value)
+    }
+
+    async fn counted_waits(&self, kind: IndexKind) -> Result<usize, StoreError> {
+        let (mut count, mut after) = (0, None);
+        while count < OPEN_WAITS_MAX {
+            let rows = self.store().open_index(kind, after.as_ref(), PAGE_MAX).await?;
+            count += rows.len();
+            after = rows.last().and_then(IndexRow::open_place);
+            if rows.len() < PAGE_MAX || after.is_none() {
+                break;
+            }
+        }
+        Ok(count.min(OPEN_WAITS_MAX))
     }
 
     /// Returns the first limits by name: the current ones if the store answers in time, else the last

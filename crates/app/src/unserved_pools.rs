@@ -17,6 +17,7 @@ use noetl_store::{PausedKind, Runtime, SlotKey, StoreError};
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::busy_pools::{BusyWait, ShortTime};
 
 /// Maximum age of the cached lookup.
 const FRESH: Duration = Duration::from_secs(2);
@@ -31,6 +32,8 @@ const POOLS_MAX: usize = 10_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitHint {
     NoWorker(UnservedWait),
+    /// Workers of the pool are connected, and run other commands.
+    Busy(BusyWait),
     /// The execution, its playbook or its parent is paused.
     Paused(Pause),
     /// The pool of the execution is paused.
@@ -186,7 +189,11 @@ impl App {
         if let Some(hint) = self.hold_of(&state).await? {
             return Ok(Some(hint));
         }
-        if !unserved.contains(state.pool()) {
+        let is_unserved = unserved.contains(state.pool());
+        // A worker that runs another command of the execution moves it.
+        let is_moved =
+            state.open_commands().any(|(_, _, holder)| matches!(holder, OpenHolder::Worker(_)));
+        if !is_unserved && is_moved {
             return Ok(declared_wait(&state));
         }
         let waiting: Vec<_> = state
@@ -199,9 +206,17 @@ impl App {
         let events = self.events(execution, Seq(first.0 - 1), 1).await?;
         let since = events.first().map(|recorded| recorded.at);
         let waited = since.map(|since| self.now().since(since)).unwrap_or_default();
+        if waited < HINT_AFTER {
+            return Ok(None);
+        }
+        let pool = state.pool().clone();
+        if !is_unserved {
+            let busy = self.busy_wait(&pool, waited).await;
+            let busy = busy.map_err(|error| LoadError::of_store(execution, error))?;
+            return Ok(busy.map(WaitHint::Busy));
+        }
         let commands = u64::try_from(waiting.len()).unwrap_or(u64::MAX);
-        let wait = UnservedWait { pool: state.pool().clone(), commands, waited };
-        Ok((waited >= HINT_AFTER).then_some(WaitHint::NoWorker(wait)))
+        Ok(Some(WaitHint::NoWorker(UnservedWait { pool, commands, waited })))
     }
 }
 
@@ -229,7 +244,10 @@ impl App {
                 return Ok(Some(WaitHint::Declared { step, since, wait }));
             }
             Some(
-                WaitHint::NoWorker(_) | WaitHint::PoolPaused { .. } | WaitHint::Declared { .. },
+                WaitHint::NoWorker(_)
+                | WaitHint::Busy(_)
+                | WaitHint::PoolPaused { .. }
+                | WaitHint::Declared { .. },
             )
             | None => {}
         }
@@ -318,6 +336,7 @@ impl fmt::Display for WaitHint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WaitHint::NoWorker(wait) => wait.fmt(f),
+            WaitHint::Busy(wait) => wait.fmt(f),
             WaitHint::Paused(pause) => paused(f, pause),
             WaitHint::PoolPaused { pool, actor: Some(actor), since } => {
                 write!(f, "Pool `{pool}` is paused by {actor} since {since}.")
@@ -410,11 +429,7 @@ impl fmt::Display for UnservedWait {
             1 => "1 command has".to_owned(),
             count => format!("{count} commands have"),
         };
-        let waited = match waited.as_secs() {
-            seconds @ 0..120 => format!("{seconds} s"),
-            seconds @ 120..7200 => format!("{} min", seconds / 60),
-            seconds => format!("{} h", seconds / 3600),
-        };
+        let waited = ShortTime(*waited);
         write!(
             f,
             "No worker is connected for pool `{pool}`; {commands} been waiting for {waited}. Start \

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use std::collections::BTreeSet;
+
 use noetl_model::{
     Actor, Attempt, ChildExecutions, CommandId, ErrorKind, Event, ExecutionId, ExecutionStatus,
     IndexChange, IndexEntry, IndexKey, IndexKind, LimitAmount, LimitDefinition, LimitName, Message,
     OnConflict, Origin, Payload, Pool, Priority, Recorded, SignalKey, SignalName, StepName,
-    TimerId, Timestamp, ToolError, ToolKind, WaitCondition, WorkerId,
+    TimerId, Timestamp, ToolError, ToolKind, WaitCondition, WorkerId, indexed_words,
+    word_index_entry,
 };
 
 use crate::Execution;
@@ -475,14 +478,18 @@ fn cancelled(
     effects
 }
 
-/// Returns the index entries of the labels and the actor of an execution with a status.
+/// Returns the index entries of the labels, the words of their values and the actor of an execution with a
+/// status.
 fn properties_at(
     execution: &Execution,
     actor: Option<&Actor>,
     status: ExecutionStatus,
 ) -> impl Iterator<Item = IndexEntry> {
     let labels = execution.labels.iter().map(move |label| label.index_entry(status));
-    labels.chain(actor.map(|actor| actor.index_entry(status)))
+    let words: BTreeSet<String> =
+        execution.labels.iter().flat_map(|label| indexed_words(label.value())).collect();
+    let words = words.into_iter().map(move |word| word_index_entry(&word, status));
+    labels.chain(words).chain(actor.map(|actor| actor.index_entry(status)))
 }
 
 /// Returns the effects of an execution's end: its timers are dropped, its index entries move to the
@@ -500,7 +507,11 @@ fn ended(
     let old = properties_at(before, actor, before.status);
     effects.extend(old.map(|entry| Effect::Index(IndexChange::Remove { entry })));
     let new = properties_at(before, actor, status);
-    effects.extend(new.map(|entry| Effect::Index(IndexChange::Add { entry, at })));
+    // The message of a cancellation has its reason.
+    let message = error.as_ref().map(|error| indexed_words(&error.message)).unwrap_or_default();
+    let message = message.iter().map(|word| word_index_entry(word, status));
+    let added = new.chain(message);
+    effects.extend(added.map(|entry| Effect::Index(IndexChange::Add { entry, at })));
     match before.origin {
         Origin::Request
         | Origin::Linked { .. }

@@ -30,6 +30,9 @@ pub enum IndexKind {
     /// A command that waits for a slot of a limit, by the name of the limit. The entry is removed when
     /// the slot is granted or the command ends.
     AwaitedSlot,
+    /// A word of a label's value, of the error message or of the reason of a cancellation, at the status
+    /// of the execution. The entry stays as long as the execution.
+    Word,
 }
 
 impl IndexKind {
@@ -40,6 +43,7 @@ impl IndexKind {
         IndexKind::Approval,
         IndexKind::CachedOutput,
         IndexKind::AwaitedSlot,
+        IndexKind::Word,
     ];
 
     /// Returns the stored name.
@@ -51,6 +55,7 @@ impl IndexKind {
             IndexKind::Approval => "approval",
             IndexKind::CachedOutput => "cached_output",
             IndexKind::AwaitedSlot => "awaited_slot",
+            IndexKind::Word => "word",
         }
     }
 }

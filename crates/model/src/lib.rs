@@ -34,6 +34,7 @@ mod priority;
 mod role;
 mod schedule;
 mod sealed;
+mod search;
 mod shard;
 mod snowflake;
 mod status;
@@ -102,6 +103,10 @@ pub use role::{
 };
 pub use schedule::{Firing, InstantSkipReason, ScheduleEvent, ScheduleState, ScheduleStatus};
 pub use sealed::{OpenedSecret, OpenedSecrets, SEALED, SealedMark, holds_sealed, replace_sealed};
+pub use search::{
+    BadSearchText, INDEXED_WORDS_MAX, SEARCH_WORDS_MAX, SearchText, WORD_CHARS_MAX, indexed_words,
+    word_index_entry,
+};
 pub use shard::shard_of;
 pub use snowflake::{IdGenerator, first_id_at, instant_of_id, machine_id_of};
 pub use status::{CommandStatus, ErrorMode, ExecutionStatus, StepStatus, UnknownStatus};

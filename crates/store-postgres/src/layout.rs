@@ -15,6 +15,10 @@ impl PgStore {
         1
     }
 
+    pub(crate) fn is_shared(&self) -> bool {
+        true
+    }
+
     pub(crate) fn connections(&self) -> Option<ConnectionFigures> {
         Some(ConnectionFigures {
             min: self.pool.connections_min(),
@@ -57,6 +61,10 @@ impl Shards {
 
     pub(crate) fn write_fault(&self) -> Option<String> {
         None
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        true
     }
 
     pub(crate) fn connections(&self) -> Option<ConnectionFigures> {

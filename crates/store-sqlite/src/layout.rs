@@ -49,6 +49,11 @@ impl SqliteStore {
         1
     }
 
+    pub(crate) fn is_shared(&self) -> bool {
+        // The lock of the file keeps other writers out.
+        false
+    }
+
     pub(crate) fn connections(&self) -> Option<ConnectionFigures> {
         let options = self.readers.options();
         Some(ConnectionFigures {

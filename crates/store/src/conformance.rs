@@ -31,6 +31,7 @@ pub mod secrets;
 pub mod sent_signals;
 pub mod step_logs;
 pub mod subscription;
+pub mod text_search;
 pub mod timers;
 
 use std::sync::Arc;
@@ -160,6 +161,8 @@ macro_rules! conformance {
             executions::executions_are_counted_by_time_and_status,
             executions::executions_are_listed_and_counted_by_labels_and_actor,
             executions::a_status_moves_the_index_entries_of_labels,
+            text_search::executions_are_listed_and_counted_by_words,
+            text_search::words_are_found_at_the_status_of_their_execution,
             executions::a_histogram_counts_up_to_a_limit_and_within_its_span,
             executions::stalled_finds_only_executions_with_nothing_under_way,
             executions::one_child_per_parent_command,

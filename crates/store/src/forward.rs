@@ -372,6 +372,7 @@ macro_rules! each_port {
             sync {
                 Hook write_fault() -> Option<String>;
                 Inner shards() -> usize;
+                Inner is_shared() -> bool;
                 Inner connections() -> Option<ConnectionFigures>;
             }
         }

@@ -171,8 +171,8 @@ pub trait Executions: Send + Sync {
     async fn count(&self, status: ExecutionStatus, max: u64) -> Result<u64, StoreError>;
 
     /// Counts executions by bucket and status, ordered by both, without bars of zero. A bar counts
-    /// at most `count_max`. If a filter by a part of the path finds more than all bars can count,
-    /// at least one bar has that count, and the others may be too low.
+    /// at most `count_max`. If a filter by a part of the path or by a text finds more than all bars can
+    /// count, at least one bar has that count, and the others may be too low.
     async fn histogram(
         &self,
         filter: &ExecutionFilter,
@@ -735,6 +735,10 @@ pub trait Layout: Send + Sync {
 
     /// Returns the number of databases over which executions are sharded.
     fn shards(&self) -> usize;
+
+    /// True if other processes may write to the store. A store that is not shared changes only by calls of
+    /// this process.
+    fn is_shared(&self) -> bool;
 
     /// Returns the state of the connection pool, if the store has one.
     fn connections(&self) -> Option<ConnectionFigures>;

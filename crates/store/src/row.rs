@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use noetl_model::{
     Actor, Attempt, CatalogId, CommandId, EventId, ExecutionId, ExecutionStatus, IndexKind, Label,
-    Message, Pool, Priority, Seq, Summary, TimerId, Timestamp, WorkerId,
+    Message, Pool, Priority, SearchText, Seq, Summary, TimerId, Timestamp, WorkerId,
 };
 
 use crate::PAGE_MAX;
@@ -207,11 +207,15 @@ pub struct ExecutionFilter {
     pub labels: Vec<Label>,
     /// The actor that requested the start.
     pub actor: Option<Actor>,
+    /// Words that the execution has, all of them.
+    pub text: Option<SearchText>,
 }
 
 /// The index that a listing uses; the other conditions are checked row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
+    /// The words of a text.
+    Text,
     Parent,
     /// The first label or, without labels, the actor.
     Property,
@@ -228,6 +232,9 @@ impl ExecutionFilter {
     /// Returns the most selective index for the filter.
     pub fn lookup(&self) -> Lookup {
         let property = self.property();
+        if self.text.is_some() {
+            return Lookup::Text;
+        }
         match (&self.parent, &self.catalog_id, &self.path, &self.status) {
             (Some(_), ..) => Lookup::Parent,
             (None, ..) if property.is_some() => Lookup::Property,

@@ -34,6 +34,10 @@ pub struct BulkFilterBody {
     /// The person or program that requested the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
+    /// Words that are in the path, a label's value, the error message or the reason of a cancellation,
+    /// all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// A request to act on many executions. Either `filter` or `execution_ids` is given.

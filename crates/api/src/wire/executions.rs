@@ -44,6 +44,11 @@ pub struct ExecutionItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub actor: Option<Actor>,
+    /// The reason why a running execution does not advance: a pause, the queue of a limit, a pool without
+    /// a worker or without an idle one, a callback, a time, a signal, an approval, a child or a retry that
+    /// it waits for. Lists have it with `hints=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// An execution with its latest events.
@@ -59,10 +64,6 @@ pub struct ExecutionDetail {
     pub result: Option<Value>,
     /// The latest events, oldest first; a page that was asked for has the newest first.
     pub events: Vec<PublicEvent>,
-    /// The reason why a running execution does not advance: a pause, the queue of a limit, a pool without
-    /// a worker, a callback, a time, a signal, an approval, a child or a retry that it waits for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
     /// URL of the list of all events.
     pub events_endpoint: String,
     pub pagination: Pagination,

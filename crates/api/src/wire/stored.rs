@@ -42,6 +42,10 @@ pub struct SummariesQuery {
     /// Selects executions that this person or program started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
+    /// Selects executions with these words in the path, a label's value, the error message or the reason
+    /// of a cancellation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Selects executions older than this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,

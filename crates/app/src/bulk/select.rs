@@ -97,8 +97,8 @@ fn candidates(filter: &BulkFilter) -> ExecutionFilter {
     };
     let path = path.filter(|path| *path != PathFilter::Part(String::new()));
     let BulkFilter { status, catalog_id, parent, .. } = *filter;
-    let (labels, actor) = (filter.labels.clone(), filter.actor.clone());
-    ExecutionFilter { status, path, catalog_id, parent, labels, actor }
+    let (labels, actor, text) = (filter.labels.clone(), filter.actor.clone(), filter.text.clone());
+    ExecutionFilter { status, path, catalog_id, parent, labels, actor, text }
 }
 
 /// Returns the id below which the next candidates are.

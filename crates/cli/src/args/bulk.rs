@@ -3,13 +3,13 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use noetl_app::BulkFilter;
-use noetl_model::{BadActor, CatalogId, ExecutionId, LabelError, Timestamp};
+use noetl_model::{BadActor, BadSearchText, CatalogId, ExecutionId, LabelError, Timestamp};
 
 use super::executions::parse_status;
 use crate::input::candidates;
 
 /// The names of conditions.
-const NAMES: &str = "status, path, part, catalog, parent, label, actor, since and until";
+const NAMES: &str = "status, path, part, catalog, parent, label, actor, text, since and until";
 
 #[derive(Debug, Args)]
 pub(crate) struct BulkArgs {
@@ -17,7 +17,8 @@ pub(crate) struct BulkArgs {
     ///
     /// Conditions are separated by blanks, and all of them hold: status=S, path=P (a trailing * matches
     /// any rest), part=TEXT (a part of the path), catalog=ID, parent=ID, label=KEY:VALUE (repeatable),
-    /// actor=NAME, since=TIME, until=TIME.
+    /// actor=NAME, text=WORD (repeatable; in the path, a label's value, the error message or the reason of
+    /// a cancellation), since=TIME, until=TIME.
     #[arg(
         long = "where",
         value_name = "CONDITIONS",
@@ -33,6 +34,7 @@ pub(crate) struct BulkArgs {
 /// Parses conditions such as `status=FAILED path=team/*`.
 pub(super) fn parse_conditions(text: &str) -> Result<BulkFilter, String> {
     let mut filter = BulkFilter::default();
+    let mut words = String::new();
     for condition in text.split_whitespace() {
         let (name, value) = condition
             .split_once('=')
@@ -56,6 +58,7 @@ pub(super) fn parse_conditions(text: &str) -> Result<BulkFilter, String> {
             "actor" => {
                 filter.actor = Some(value.parse().map_err(|error: BadActor| error.to_string())?);
             }
+            "text" => words = format!("{words} {value}"),
             "since" => {
                 let at = value.parse::<Timestamp>().map_err(|error| error.to_string())?;
                 filter.started_after = Some(at);
@@ -66,6 +69,9 @@ pub(super) fn parse_conditions(text: &str) -> Result<BulkFilter, String> {
             }
             other => return Err(format!("`{other}` is not a condition; there are {NAMES}")),
         }
+    }
+    if !words.is_empty() {
+        filter.text = Some(words.parse().map_err(|error: BadSearchText| error.to_string())?);
     }
     if filter == BulkFilter::default() {
         return Err(format!("name at least one condition of {NAMES}"));
@@ -92,18 +98,25 @@ mod tests {
     }
 
     #[test]
+    fn the_words_of_a_text_are_separate_conditions() {
+        let filter = parse_conditions("text=timeout text=db-7").expect("conditions");
+        assert_eq!(filter.text, "7 db timeout".parse().ok());
+    }
+
+    #[test]
     fn an_invalid_condition_is_refused() {
         for (text, expected) in [
             (
                 "",
-                "name at least one condition of status, path, part, catalog, parent, label, actor, since and until",
+                "name at least one condition of status, path, part, catalog, parent, label, actor, text, since and until",
             ),
             ("FAILED", "`FAILED` is not a condition such as status=FAILED"),
             (
                 "state=x",
-                "`state` is not a condition; there are status, path, part, catalog, parent, label, actor, since and until",
+                "`state` is not a condition; there are status, path, part, catalog, parent, label, actor, text, since and until",
             ),
             ("parent=x", "parent=x: not an id"),
+            ("text=-", "the text has no letter and no digit to search for"),
         ] {
             assert_eq!(parse_conditions(text), Err(expected.to_owned()), "{text}");
         }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use noetl_app::BulkFilter;
 use noetl_model::{
-    Actor, CatalogId, ExecutionId, ExecutionStatus, Label, Seq, SignalKey, Timestamp,
+    Actor, CatalogId, ExecutionId, ExecutionStatus, Label, SearchText, Seq, SignalKey, Timestamp,
 };
 
 use super::{
@@ -26,6 +26,7 @@ Examples:
   noetl executions list --parent 380247909993574400
   noetl executions list --label team=ops --label env=prod --status failed
   noetl executions list --actor ada
+  noetl executions list --text 'orders timeout'
   noetl executions list --since 2026-01-31T09:30:00Z --until 2026-01-31T10:00:00Z
   noetl executions list --output json";
 
@@ -160,6 +161,10 @@ pub(crate) struct ListArgs {
     /// Only executions that this person or program started
     #[arg(long, value_name = "NAME")]
     pub(crate) actor: Option<Actor>,
+    /// Only executions with these words in the path, a label's value, the error message or the reason of a
+    /// cancellation
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) text: Option<SearchText>,
     /// Only executions started at this time or later, such as 2026-01-31T09:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<Timestamp>,

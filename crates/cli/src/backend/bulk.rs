@@ -114,6 +114,7 @@ fn body_of(request: &BulkRequest) -> BulkBody {
                 started_before: filter.started_before.map(|at| at.to_string()),
                 labels: filter.labels.iter().map(ToString::to_string).collect(),
                 actor: filter.actor.as_ref().map(ToString::to_string),
+                text: filter.text.as_ref().map(ToString::to_string),
             };
             (Some(body), None)
         }

@@ -1,14 +1,16 @@
 //! The reading part of a backend: executions, their events and values, and the catalog.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use async_trait::async_trait;
+use futures::stream::{self, StreamExt as _};
 use noetl_api::PublicEvent;
 use noetl_api::wire::{AuditLogPage, AuditVerification, Verification};
 use noetl_app::{
-    AuditLogQuery, EntryState, ExecutionFilter, FORKS_MAX, KnownExecution, LogFilter, PAGE_MAX,
-    Page,
+    AuditLogQuery, EntryState, ExecutionFilter, FORKS_MAX, HINTS_MAX, KnownExecution, LogFilter,
+    PAGE_MAX, Page,
 };
 use noetl_compat::{Projection, ReplayState};
 use noetl_control::LoadError;
@@ -166,6 +168,9 @@ impl Started {
     }
 }
 
+/// Maximum number of executions whose waits are looked up at the same time.
+const HINTS_AT_ONCE_MAX: usize = 8;
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl dyn BackendReader + '_ {
@@ -242,6 +247,22 @@ impl dyn BackendReader + '_ {
         }
         listed.truncate(limit);
         Ok(listed)
+    }
+
+    /// Explains why running executions of a list do not proceed, of at most [`HINTS_MAX`] of them.
+    pub(crate) async fn hints(&self, listed: &[KnownExecution]) -> BTreeMap<ExecutionId, String> {
+        let explained = listed.iter().filter_map(|known| match known.origin {
+            LogOrigin::Native if known.summary.status == ExecutionStatus::Running => {
+                Some((known.summary.execution, known.summary.status))
+            }
+            LogOrigin::Native | LogOrigin::Imported | LogOrigin::Subscription => None,
+        });
+        let hints: Vec<_> = explained
+            .take(HINTS_MAX)
+            .map(async |(id, status)| Some((id, self.hint(id, status).await?)))
+            .collect();
+        let found = stream::iter(hints).buffer_unordered(HINTS_AT_ONCE_MAX);
+        found.filter_map(std::future::ready).collect().await
     }
 
     /// Returns the workload of an execution. A fork may have replaced the workload of its origin.

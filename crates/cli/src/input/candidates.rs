@@ -101,6 +101,10 @@ pub(crate) fn conditions() -> Vec<CompletionCandidate> {
         of("parent=", "children of this execution"),
         of("label=", "with this label, such as label=team:ops"),
         of("actor=", "that this person or program started"),
+        of(
+            "text=",
+            "with this word in the path, a label, the error or the reason of a cancellation",
+        ),
         of("catalog=", "of this playbook version"),
     ];
     statuses.chain(others).collect()

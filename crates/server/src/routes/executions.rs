@@ -18,14 +18,14 @@ mod verify;
 mod window;
 
 use noetl_api::wire::{ExecutionItem, ExecutionState, Progress};
-use noetl_app::{ExecutionProgress, KnownExecution};
+use noetl_app::{ExecutionProgress, KnownExecution, WaitHint};
 use noetl_compat::duration_text;
 use noetl_model::{ExecutionStatus, StepCounts, StepName, Timestamp};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::state::AppState;
 
-pub(super) use list::{actor_of, path_of, status_of};
+pub(super) use list::{actor_of, path_of, status_of, text_of};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -47,7 +47,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(fork::routes())
 }
 
-fn item_of(KnownExecution { origin, summary }: KnownExecution, now: Timestamp) -> ExecutionItem {
+fn item_of(
+    KnownExecution { origin, summary }: KnownExecution,
+    hint: Option<&WaitHint>,
+    now: Timestamp,
+) -> ExecutionItem {
     let duration = summary.ended_at.unwrap_or(now).since(summary.started_at);
     let ended_at = summary.ended_at.map(|at| at.to_string());
     ExecutionItem {
@@ -71,6 +75,7 @@ fn item_of(KnownExecution { origin, summary }: KnownExecution, now: Timestamp) -
         error: summary.error.map(|error| error.message),
         labels: summary.labels,
         actor: summary.actor,
+        hint: hint.map(ToString::to_string),
     }
 }
 

@@ -11,7 +11,7 @@ use noetl_model::{CatalogId, ExecutionId, LogOrigin, Seq};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::executions::{actor_of, path_of, status_of};
+use super::executions::{actor_of, path_of, status_of, text_of};
 use crate::request::extract::{InPath, InQuery};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -43,6 +43,7 @@ async fn list_summaries(
         parent: query.parent_execution_id.map(ExecutionId),
         labels,
         actor: query.actor.as_deref().map(actor_of).transpose()?,
+        text: query.text.as_deref().map(text_of).transpose()?,
     };
     let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
     let page = Page { before: query.before.map(ExecutionId), limit };

@@ -234,6 +234,36 @@ async fn an_execution_whose_pool_has_no_worker_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_execution_whose_pool_has_only_busy_workers_says_so() {
+    let server = Server::with_hello().await;
+    for name in ["one", "two"] {
+        announce(&server, name, "shared").await;
+    }
+    let first = server.start("tests/hello").await;
+    assert!(lease(&server).await.is_some(), "a worker runs the first command");
+    let waiting = [server.start("tests/hello").await, server.start("tests/hello").await];
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    for name in ["one", "two"] {
+        announce(&server, name, "shared").await;
+    }
+    let listed = server.get("/api/executions?hints=true").await;
+    let hint = |id: &str| {
+        let items = listed.body.as_array().expect("a list");
+        let item = items.iter().find(|item| item["execution_id"] == id).expect("it is listed");
+        item["hint"].clone()
+    };
+    let expected = "All 2 workers of pool `shared` are busy; 2 commands wait, the oldest of this \
+                    execution for 20 s. Add a worker with `noetl worker --pool shared`.";
+    for id in &waiting {
+        assert_eq!(hint(id), expected);
+    }
+    assert_eq!(hint(&first), json!(null), "a worker runs its command");
+    let plain = server.get("/api/executions").await;
+    let items = plain.body.as_array().expect("a list");
+    assert!(items.iter().all(|item| item.get("hint").is_none()), "{}", plain.body);
+}
+
+#[tokio::test(start_paused = true)]
 async fn executions_are_counted_by_how_they_were_asked_for_and_how_they_ended() {
     let server = Server::with_hello().await;
     server.start("tests/hello").await;

@@ -27,6 +27,8 @@ const MAY_SCAN: &[(&str, &str)] = &[
 /// The first id of the executions, in the month of the test clock, and their number.
 const FIRST_ID: i64 = 264_905_529_753_600_000;
 const EXECUTIONS: i64 = 3000;
+/// A bound on the index entries read to find the different paths.
+const PATHS_MAX: u64 = 10;
 
 /// Returns every file of a directory of this crate, by name.
 pub(crate) fn files(directory: &str) -> Vec<(String, String)> {
@@ -344,6 +346,55 @@ async fn a_list_by_label_and_status_reads_only_what_it_returns() {
             let scans = plan.iter().filter(|line| line.contains(table));
             let read: u64 = scans.map(|line| rows_of(line)).sum();
             assert_eq!(read, 20, "{table}: {plan:#?}");
+        }
+    }
+}
+
+/// A word that every execution has, and a status that few have: the search reads the entries of that
+/// status and the executions they name, and no others. The histogram reads no more than it counts.
+#[tokio::test]
+async fn a_search_for_words_at_a_status_reads_only_what_it_returns() {
+    let database = filled().await;
+    let mut connection = database.connect().await;
+    let fill = "INSERT INTO noetl.execution_index
+        SELECT 'word', word || ' ' || status, execution_id, -1, started_at
+        FROM noetl.execution, unnest(ARRAY['timeout', 'db']) AS word";
+    execute(&mut connection, fill).await;
+    let last = FIRST_ID + (EXECUTIONS << 22);
+    let searches = [
+        (
+            include_str!("../../sql/list_executions_by_text.sql"),
+            "9223372036854775807, NULL, 20, '{RUNNING}', NULL, NULL, NULL, NULL, NULL, '{timeout}'"
+                .to_owned(),
+            20,
+        ),
+        (
+            include_str!("../../sql/count_by_time_of_text.sql"),
+            format!(
+                "{FIRST_ID}, {last}, {FIRST_ID}, {}, 1, 50, '{{RUNNING}}', NULL, NULL, NULL, NULL, \
+                 NULL, NULL, '{{timeout}}'",
+                last - FIRST_ID
+            ),
+            50,
+        ),
+    ];
+    for known in ["SELECT 1", "VACUUM ANALYZE noetl.execution_index"] {
+        execute(&mut connection, known).await;
+        execute(&mut connection, "SET plan_cache_mode = force_generic_plan").await;
+        for (statement, arguments, expected) in &searches {
+            execute(&mut connection, &format!("PREPARE searching AS {statement}")).await;
+            let run = format!("EXPLAIN (ANALYZE, TIMING OFF) EXECUTE searching ({arguments})");
+            let plan: Vec<String> =
+                query_scalar(AssertSqlSafe(run)).fetch_all(&mut connection).await.expect("a plan");
+            execute(&mut connection, "DEALLOCATE searching").await;
+            let scans =
+                plan.iter().filter(|line| line.contains(" on execution_index_2026_01 entry"));
+            let read: u64 = scans.map(|line| rows_of(line)).sum();
+            assert_eq!(read, *expected, "{plan:#?}");
+            // Each of them names an execution, and each of the page is read once more.
+            let rows = plan.iter().filter(|line| line.contains(" on execution_2026_01"));
+            let read: u64 = rows.map(|line| rows_of(line)).sum();
+            assert!(read <= 2 * expected + PATHS_MAX, "{read} rows: {plan:#?}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! In-memory execution summaries, and the search for stalled executions.
 
-use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, TimerId, Timestamp};
+use noetl_model::{
+    CommandId, ExecutionId, ExecutionStatus, Summary, TimerId, Timestamp, word_index_entry,
+};
 
 use super::{MemoryExecution, MemoryStore, MemoryTables};
 use crate::{
@@ -8,9 +10,14 @@ use crate::{
 };
 
 impl ExecutionFilter {
-    /// True if the filter selects an execution with this summary.
+    /// True if the filter selects an execution with this summary and no indexed words.
     pub fn admits(&self, summary: &Summary) -> bool {
-        let Self { status, path, catalog_id, parent, labels, actor } = self;
+        self.admits_with(summary, |_| false)
+    }
+
+    /// True if the filter selects an execution with this summary and the indexed words that `has` admits.
+    fn admits_with(&self, summary: &Summary, has: impl Fn(&str) -> bool) -> bool {
+        let Self { status, path, catalog_id, parent, labels, actor, text } = self;
         status.is_none_or(|status| summary.status == status)
             && path.as_ref().is_none_or(|path| path.admits(&summary.playbook.path))
             && catalog_id.is_none_or(|id| summary.playbook.catalog_id == id)
@@ -19,6 +26,7 @@ impl ExecutionFilter {
             })
             && labels.iter().all(|label| summary.labels.has(label))
             && actor.as_ref().is_none_or(|actor| summary.actor.as_ref() == Some(actor))
+            && text.as_ref().is_none_or(|text| text.matches(&summary.playbook.path, has))
     }
 }
 
@@ -29,6 +37,13 @@ impl MemoryExecution {
 }
 
 impl MemoryTables {
+    /// True if a filter selects an execution.
+    fn admits(&self, filter: &ExecutionFilter, summary: &Summary) -> bool {
+        filter.admits_with(summary, |word| {
+            self.index.has(&word_index_entry(word, summary.status), summary.execution)
+        })
+    }
+
     /// True if a running execution has no open work that could move it.
     fn is_stalled(&self, execution: ExecutionId, row: &MemoryExecution, before: Timestamp) -> bool {
         let timers = (execution, TimerId(0))..=(execution, TimerId(u64::MAX));
@@ -58,7 +73,7 @@ impl MemoryStore {
         Ok(newest_first
             .filter(|(execution, _)| page.before.is_none_or(|before| **execution < before))
             .map(|(_, row)| &row.summary)
-            .filter(|summary| filter.admits(summary))
+            .filter(|summary| tables.admits(filter, summary))
             .take(page.limit.min(PAGE_MAX))
             .cloned()
             .collect())
@@ -75,11 +90,12 @@ impl MemoryStore {
         }
         let tables = self.lock();
         let counted = tables.executions.range(ExecutionId(span.from)..ExecutionId(span.until));
-        let bars =
-            counted.filter(|(_, row)| filter.admits(&row.summary)).filter_map(|(id, row)| {
+        let bars = counted.filter(|(_, row)| tables.admits(filter, &row.summary)).filter_map(
+            |(id, row)| {
                 let (bucket, status) = (span.bucket(*id)?, row.summary.status);
                 Some(HistogramBar { bucket, status, count: 1 })
-            });
+            },
+        );
         Ok(merged_bars(vec![bars.collect()], count_max))
     }
 

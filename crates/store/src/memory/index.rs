@@ -29,6 +29,10 @@ impl IndexTable {
         self.0.retain(|(_, of), _| *of != execution);
     }
 
+    pub(super) fn has(&self, entry: &IndexEntry, execution: ExecutionId) -> bool {
+        self.0.contains_key(&(entry.clone(), execution))
+    }
+
     fn rows(&self) -> impl Iterator<Item = IndexRow> {
         self.0.iter().map(|((entry, execution), at)| IndexRow {
             execution: *execution,

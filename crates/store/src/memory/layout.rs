@@ -28,6 +28,11 @@ impl MemoryStore {
         1
     }
 
+    pub(crate) fn is_shared(&self) -> bool {
+        // Several control planes of a test may have it.
+        true
+    }
+
     pub(crate) fn connections(&self) -> Option<ConnectionFigures> {
         None
     }

@@ -7,7 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use noetl_model::{Actor, CatalogId, Digest, ExecutionId, ExecutionStatus, Label, Seq, Timestamp};
+use noetl_model::{
+    Actor, CatalogId, Digest, ExecutionId, ExecutionStatus, Label, SearchText, Seq, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -76,6 +78,9 @@ pub struct BulkFilter {
     /// The actor that requested the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Actor>,
+    /// Words that the execution has, all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<SearchText>,
 }
 
 /// The executions of a job.

@@ -1,6 +1,6 @@
 //! Execution summaries, and the search for stalled executions.
 
-use noetl_model::{CommandId, ExecutionId, ExecutionStatus, Summary, Timestamp};
+use noetl_model::{CommandId, ExecutionId, ExecutionStatus, SearchText, Summary, Timestamp};
 
 use super::{SqlArgument, SqlDatabase, all_of, count_of, first_of};
 use crate::from_row::{self, Columns as _};
@@ -35,8 +35,9 @@ pub async fn list<D: SqlDatabase>(
         Lookup::Catalog => &sql.list_executions_by_catalog,
         Lookup::Parent => &sql.list_executions_by_parent,
         Lookup::Property => &sql.list_executions_by_property,
+        Lookup::Text => &sql.list_executions_by_text,
     };
-    let mut arguments = list_arguments(filter, page);
+    let mut arguments: Vec<SqlArgument<'_>> = list_arguments(filter, page);
     arguments.extend(property_arguments(filter));
     all_of(database, statement, &arguments, from_row::summary).await
 }
@@ -60,15 +61,16 @@ pub(super) fn list_arguments(filter: &ExecutionFilter, page: Page) -> Vec<SqlArg
         Lookup::Part => vec![before, path(), limit, statuses()],
         Lookup::Path => vec![before, path(), limit, statuses(), whole()],
         Lookup::Catalog => vec![before, path(), limit, statuses(), whole(), catalog_id],
-        Lookup::Parent | Lookup::Property => {
+        Lookup::Parent | Lookup::Property | Lookup::Text => {
             vec![before, path(), limit, statuses(), whole(), catalog_id, parent]
         }
     }
 }
 
 /// Returns the arguments for labels and actor, of the statements that have them: the wanted labels as
-/// a JSON object, the actor and, for the property that leads the search, its kind and key.
-fn property_arguments(filter: &ExecutionFilter) -> Vec<SqlArgument<'static>> {
+/// a JSON object, the actor and, for the property that leads the search, its kind and key, or the words
+/// that lead it.
+fn property_arguments(filter: &ExecutionFilter) -> Vec<SqlArgument<'_>> {
     let labels = filter.wanted_labels().filter(|labels| !labels.is_empty());
     let labels = SqlArgument::from(labels.map(|labels| to_json(&labels)));
     let actor = SqlArgument::from(filter.actor.as_ref().map(ToString::to_string));
@@ -77,6 +79,10 @@ fn property_arguments(filter: &ExecutionFilter) -> Vec<SqlArgument<'static>> {
             vec![labels, actor, kind.as_str().into(), key.into()]
         }
         (Lookup::Parent, _) => vec![labels, actor],
+        (Lookup::Text, _) => {
+            let words = filter.text.as_ref().map_or(&[][..], SearchText::words);
+            vec![labels, actor, SqlArgument::texts(words.iter().map(String::as_str))]
+        }
         (
             Lookup::Property
             | Lookup::Catalog
@@ -115,6 +121,7 @@ pub async fn histogram<D: SqlDatabase>(
         Lookup::Catalog => (&sql.count_by_time_of_catalog, 3),
         Lookup::Parent => (&sql.count_by_time_of_parent, 4),
         Lookup::Property => (&sql.count_by_time_of_property, 4),
+        Lookup::Text => (&sql.count_by_time_of_text, 4),
     };
     let HistogramSpan { from, until, origin, width, buckets } = *span;
     let statuses = filter.statuses();

@@ -134,13 +134,13 @@ pub async fn list_imported<D: SqlDatabase>(
     filter: &ExecutionFilter,
     page: Page,
 ) -> Result<Vec<ImportedExecution>, StoreError> {
-    // Imported executions have neither labels nor an actor.
-    if filter.property().is_some() {
+    // Imported executions have neither labels nor an actor, and their words are not indexed.
+    if filter.property().is_some() || filter.text.is_some() {
         return Ok(Vec::new());
     }
     let sql = database.sql();
     let statement = match filter.lookup() {
-        Lookup::All | Lookup::Property => &sql.list_imported,
+        Lookup::All | Lookup::Property | Lookup::Text => &sql.list_imported,
         Lookup::Status => &sql.list_imported_by_status,
         Lookup::Part => &sql.list_imported_by_part,
         Lookup::Path => &sql.list_imported_by_path,

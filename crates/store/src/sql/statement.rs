@@ -45,6 +45,7 @@ macro_rules! each_statement {
             Read count_by_time_of_part;
             Read count_by_time_of_path;
             Read count_by_time_of_property;
+            Read count_by_time_of_text;
             Read count_credential_keys;
             Read count_executions;
             Read count_keychain_keys;
@@ -115,6 +116,7 @@ macro_rules! each_statement {
             Read list_executions_by_part;
             Read list_executions_by_path;
             Read list_executions_by_property;
+            Read list_executions_by_text;
             Read list_executions_by_status;
             Read list_failed_messages;
             Read list_feeds;

@@ -55,12 +55,12 @@ pub(crate) async fn listed(
     });
     let executions: Vec<KnownExecution> = executions.collect();
     let initiators = page.app().initiators(&executions).await?;
-    let mut listed = Vec::with_capacity(executions.len());
-    for (known, initiator) in executions.into_iter().zip(initiators) {
-        let hint = page.app().hint_of(&known).await?;
-        listed.push(ExecutionLine { summary: known.summary, initiator, hint });
-    }
-    Ok(listed)
+    let mut hints = page.app().hints_of(&executions).await?;
+    let lines = executions.into_iter().zip(initiators).map(|(known, initiator)| {
+        let hint = hints.remove(&known.summary.execution);
+        ExecutionLine { summary: known.summary, initiator, hint }
+    });
+    Ok(lines.collect())
 }
 
 /// The id of the form that the ticks of a table belong to.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use noetl_app::{DeclaredWait, Initiator, UnservedWait, WaitHint};
+use noetl_app::{BusyWait, DeclaredWait, Initiator, UnservedWait, WaitHint};
 use noetl_engine::Pause;
 use noetl_model::{ExecutionStatus, PauseScope, StepName, Summary, Timestamp};
 
@@ -32,6 +32,7 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
             Some(WaitHint::NoWorker(wait)) => {
                 html! { span.attention { (prose(&unserved(words, wait))) } }
             }
+            Some(WaitHint::Busy(wait)) => html! { span.attention { (prose(&busy(words, wait))) } },
             Some(WaitHint::Declared { step, since, wait }) => {
                 html! { span { (prose(&declared(words, step, *since, wait))) } }
             }
@@ -112,8 +113,8 @@ fn pool_paused(words: &Words, pool: &str, actor: Option<&str>, since: Timestamp)
     words.fill(key, &[("pool", pool), ("actor", actor.unwrap_or_default()), ("time", &since)])
 }
 
-/// Returns the sentence about a pause or a queue that holds an execution back; `None` for other
-/// hints.
+/// Returns the sentence about a pause, a queue or a busy pool that holds an execution back; `None` for
+/// other hints.
 pub(crate) fn hold(words: &Words, hint: &WaitHint) -> Option<String> {
     match hint {
         WaitHint::Paused(pause) => Some(paused(words, pause)),
@@ -123,6 +124,7 @@ pub(crate) fn hold(words: &Words, hint: &WaitHint) -> Option<String> {
         WaitHint::Queued { limit, place, since } => {
             Some(queued(words, limit.as_str(), *place, *since))
         }
+        WaitHint::Busy(wait) => Some(busy(words, wait)),
         WaitHint::Declared { .. } | WaitHint::NoWorker(_) => None,
     }
 }
@@ -142,6 +144,18 @@ fn queued(words: &Words, limit: &str, place: Option<u64>, since: Timestamp) -> S
 pub(crate) fn unserved(words: &Words, wait: &UnservedWait) -> String {
     let (pool, time) = (wait.pool.as_str(), short(words, wait.waited));
     words.count_fill("executions.unserved", wait.commands, &[("pool", pool), ("time", &time)])
+}
+
+/// Returns the sentence about a pool whose workers are busy.
+fn busy(words: &Words, wait: &BusyWait) -> String {
+    let workers = u64::try_from(wait.workers).unwrap_or(u64::MAX);
+    let workers = match workers {
+        0 => words.fill("executions.busy_unknown", &[("pool", wait.pool.as_str())]),
+        _ => words.count_fill("executions.busy", workers, &[("pool", wait.pool.as_str())]),
+    };
+    let time = short(words, wait.waited);
+    let waiting = words.count_fill("executions.busy_waiting", wait.commands, &[("time", &time)]);
+    format!("{workers} {waiting}")
 }
 
 fn running(words: &Words, summary: &Summary) -> Markup {

@@ -72,6 +72,7 @@ impl ChosenExecutions {
                 started_before: query.started_before,
                 labels: query.filter.labels,
                 actor: query.filter.actor,
+                text: query.filter.text,
             })
         } else {
             BulkChoice::Ids(self.ids.clone())

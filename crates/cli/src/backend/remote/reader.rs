@@ -86,6 +86,7 @@ impl BackendReader for Remote {
             parent_execution_id: filter.parent.map(|id| id.0),
             labels: SummariesQuery::label_lines(&filter.labels),
             actor: filter.actor.as_ref().map(ToString::to_string),
+            text: filter.text.as_ref().map(ToString::to_string),
             before: page.before.map(|before| before.0),
             limit: Some(page.limit),
         };

@@ -1,7 +1,9 @@
 //! `noetl executions list`: lists executions, newest first.
 
+use std::collections::BTreeMap;
+
 use noetl_app::{ExecutionFilter, KnownExecution, PathFilter};
-use noetl_model::{Actor, ExecutionStatus, Labels, LogOrigin, Timestamp};
+use noetl_model::{Actor, ExecutionId, ExecutionStatus, Labels, LogOrigin, Timestamp};
 use serde::Serialize;
 
 use crate::args::ListArgs;
@@ -13,10 +15,12 @@ use crate::show::output::document;
 use crate::show::output::execution::status;
 use crate::show::output::table::{headed_table, line};
 use crate::show::output::time::{day, seconds, took};
-use crate::show::terminal::{FAINT, Terminal, paint};
+use crate::show::terminal::{CAREFUL, FAINT, Terminal, paint};
 
 /// The most characters of an error in the table.
 const ERROR_CHARS_MAX: usize = 60;
+/// The most characters of a reason for waiting in the table.
+const HINT_CHARS_MAX: usize = 100;
 
 /// One execution of the list, for programs.
 #[derive(Serialize)]
@@ -44,6 +48,9 @@ struct ListedExecution {
     /// The person or program that requested the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     actor: Option<Actor>,
+    /// The reason why a running execution does not advance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 pub(crate) async fn list(
@@ -59,23 +66,26 @@ pub(crate) async fn list(
         parent: args.parent,
         labels: args.labels.clone(),
         actor: args.actor.clone(),
+        text: args.text.clone(),
     };
     let which = if args.all || args.parent.is_some() { Which::All } else { Which::Requested };
     let started = Started { since: args.since, until: args.until };
     let limit = args.limit.into();
     let listed = reader.list(which, &filter, started, limit).await?;
+    let hints = reader.hints(&listed).await;
     match args.output.document() {
         Some(format) => {
+            let entry = |known| entry(known, &hints);
             let entries: Vec<ListedExecution> = listed.iter().map(entry).collect();
             terminal.data(&document(format, &entries))?;
         }
         None if listed.is_empty() => terminal.say("no executions"),
-        None => terminal.data(&text(&listed))?,
+        None => terminal.data(&text(&listed, &hints))?,
     }
     Ok(Exit::Completed)
 }
 
-fn entry(known: &KnownExecution) -> ListedExecution {
+fn entry(known: &KnownExecution, hints: &BTreeMap<ExecutionId, String>) -> ListedExecution {
     let summary = &known.summary;
     let duration = summary.ended_at.map(|ended_at| ended_at.since(summary.started_at));
     ListedExecution {
@@ -94,10 +104,12 @@ fn entry(known: &KnownExecution) -> ListedExecution {
         error: summary.error.as_ref().map(|error| error.message.clone()),
         labels: summary.labels.clone(),
         actor: summary.actor.clone(),
+        hint: hints.get(&summary.execution).cloned(),
     }
 }
 
-fn text(listed: &[KnownExecution]) -> String {
+/// Draws the list as a table, with a column for the reasons of waiting if an execution waits.
+fn text(listed: &[KnownExecution], hints: &BTreeMap<ExecutionId, String>) -> String {
     let rows = listed.iter().map(|KnownExecution { origin, summary }| {
         let duration = summary.ended_at.map(|ended_at| took(ended_at.since(summary.started_at)));
         let now = match (summary.status, &summary.error, &summary.current_step) {
@@ -114,14 +126,21 @@ fn text(listed: &[KnownExecution]) -> String {
         };
         let labels = summary.labels.iter().map(|label| paint(FAINT, label));
         let now: Vec<String> = now.into_iter().chain(lineage).chain(origin).chain(labels).collect();
-        vec![
+        let hint = hints.get(&summary.execution).map(|hint| line(hint, HINT_CHARS_MAX));
+        let mut row = vec![
             summary.execution.to_string(),
             status(summary.status),
             day(summary.started_at),
             duration.unwrap_or_default(),
             format!("{}@{}", summary.playbook.path, summary.playbook.version),
             now.join("  "),
-        ]
+        ];
+        if !hints.is_empty() {
+            row.push(hint.map(|hint| paint(CAREFUL, hint)).unwrap_or_default());
+        }
+        row
     });
-    headed_table(&["ID", "STATUS", "STARTED", "TOOK", "PLAYBOOK", "NOW"], rows)
+    let columns = ["ID", "STATUS", "STARTED", "TOOK", "PLAYBOOK", "NOW", "WAITS FOR"];
+    let shown = if hints.is_empty() { columns.len() - 1 } else { columns.len() };
+    headed_table(&columns[..shown], rows)
 }

@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::super::execute::idempotency_key;
-use super::list::{actor_of, instant_of};
+use super::list::{actor_of, instant_of, text_of};
 use super::status_of;
 use crate::request::actor::RequestActor;
 use crate::request::extract::{InPath, InQuery};
@@ -221,6 +221,7 @@ fn filter_of(body: BulkFilterBody) -> Result<BulkFilter, ApiError> {
         started_before: instant_of("started_before", body.started_before.as_deref())?,
         labels: body.labels.iter().map(|label| label.parse()).collect::<Result<_, LabelError>>()?,
         actor: body.actor.as_deref().map(actor_of).transpose()?,
+        text: body.text.as_deref().map(text_of).transpose()?,
     })
 }
 

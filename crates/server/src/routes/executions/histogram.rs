@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::{LabelQuery, actor_of, instant_of, labels_of};
+use super::list::{LabelQuery, actor_of, instant_of, labels_of, text_of};
 use super::{path_of, status_of};
 use crate::request::extract::InQuery;
 use crate::response::error::ApiError;
@@ -33,6 +33,8 @@ struct ExecutionHistogramQuery {
     parent_execution_id: Option<AnyId>,
     /// The person or program that requested the start.
     actor: Option<String>,
+    /// Words, all of which the execution has, as in the list of executions.
+    text: Option<String>,
     /// Count executions started at this time or later, in RFC 3339; a day before the end if left out.
     started_after: Option<String>,
     /// Count executions started before this time, in RFC 3339; the present if left out.
@@ -63,6 +65,7 @@ async fn execution_histogram(
             parent: query.parent_execution_id.map(ExecutionId::from),
             labels: labels_of(raw.as_deref())?,
             actor: query.actor.as_deref().map(actor_of).transpose()?,
+            text: query.text.as_deref().map(text_of).transpose()?,
         },
         started_after: instant_of("started_after", query.started_after.as_deref())?,
         started_before: instant_of("started_before", query.started_before.as_deref())?,

@@ -1,5 +1,7 @@
 //! Lists of executions, newest first.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
@@ -7,8 +9,8 @@ use noetl_api::AnyId;
 use noetl_api::wire::ExecutionItem;
 use noetl_app::{ExecutionFilter, ExecutionList, ExecutionQuery, ListError, PathFilter};
 use noetl_model::{
-    Actor, BadActor, CatalogId, ExecutionId, ExecutionStatus, LABELS_MAX, Label, LabelError,
-    Timestamp,
+    Actor, BadActor, BadSearchText, CatalogId, ExecutionId, ExecutionStatus, LABELS_MAX, Label,
+    LabelError, SearchText, Timestamp,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -40,6 +42,9 @@ struct ExecutionListQuery {
     parent_execution_id: Option<AnyId>,
     /// The person or program that requested the start.
     actor: Option<String>,
+    /// Words, all of which the execution has: in any part of the path, or as a word of a label's value, of
+    /// the error message or of the reason of a cancellation; at most 8.
+    text: Option<String>,
     /// List executions started at this time or later, in RFC 3339.
     started_after: Option<String>,
     /// List executions started before this time, in RFC 3339.
@@ -50,6 +55,9 @@ struct ExecutionListQuery {
     offset: i64,
     /// Start of the page: the header `X-Next-Cursor` of the previous one.
     cursor: Option<AnyId>,
+    /// True to say of running executions why they do not advance (`hint`), of at most 100 on a page.
+    #[serde(default)]
+    hints: bool,
 }
 
 /// The labels that executions have; the parameter may be repeated.
@@ -73,6 +81,7 @@ async fn list_executions(
     RawQuery(raw): RawQuery,
     CallerPaths(paths): CallerPaths,
 ) -> Result<(HeaderMap, Json<Vec<ExecutionItem>>), ApiError> {
+    let wants_hints = query.hints;
     let query = ExecutionQuery {
         filter: ExecutionFilter {
             status: query.status.as_deref().map(status_of).transpose()?,
@@ -81,6 +90,7 @@ async fn list_executions(
             parent: query.parent_execution_id.map(ExecutionId::from),
             labels: labels_of(raw.as_deref())?,
             actor: query.actor.as_deref().map(actor_of).transpose()?,
+            text: query.text.as_deref().map(text_of).transpose()?,
         },
         started_after: instant_of("started_after", query.started_after.as_deref())?,
         started_before: instant_of("started_before", query.started_before.as_deref())?,
@@ -93,7 +103,14 @@ async fn list_executions(
     if let Some(next) = next {
         headers.insert(NEXT_CURSOR.clone(), next.0.into());
     }
-    Ok((headers, Json(executions.into_iter().map(|it| item_of(it, state.now())).collect())))
+    let hints =
+        if wants_hints { state.app().hints_of(&executions).await? } else { BTreeMap::new() };
+    let now = state.now();
+    let items = executions.into_iter().map(|known| {
+        let hint = hints.get(&known.summary.execution);
+        item_of(known, hint, now)
+    });
+    Ok((headers, Json(items.collect())))
 }
 
 /// Returns a number of rows, with 0 for a negative one.
@@ -132,6 +149,12 @@ pub(super) fn labels_of(query: Option<&str>) -> Result<Vec<Label>, ApiError> {
 
 pub(in crate::routes) fn actor_of(name: &str) -> Result<Actor, ApiError> {
     name.parse().map_err(|error: BadActor| ApiError::invalid("invalid-actor", error.to_string()))
+}
+
+/// Parses the words of a search; an empty text is refused.
+pub(in crate::routes) fn text_of(text: &str) -> Result<SearchText, ApiError> {
+    text.parse()
+        .map_err(|error: BadSearchText| ApiError::invalid("invalid-text", error.to_string()))
 }
 
 impl From<LabelError> for ApiError {

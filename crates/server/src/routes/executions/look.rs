@@ -71,11 +71,10 @@ async fn show_execution(
     let ExecutionOverview { known, workload, result, events, pagination, hint } = found;
     Ok(Json(ExecutionDetail {
         events_endpoint: format!("/api/executions/{execution}/events"),
-        execution: item_of(known, state.now()),
+        execution: item_of(known, hint.as_ref(), state.now()),
         workload,
         result,
         events: query.shown(events),
-        hint: hint.map(|wait| wait.to_string()),
         pagination,
     }))
 }

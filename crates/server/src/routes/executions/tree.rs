@@ -50,5 +50,5 @@ async fn execution_tree(
 
 fn node(ExecutionNode { known, children }: ExecutionNode, now: Timestamp) -> Node {
     let children = children.into_iter().map(|child| node(child, now)).collect();
-    Node { execution: item_of(known, now), children }
+    Node { execution: item_of(known, None, now), children }
 }

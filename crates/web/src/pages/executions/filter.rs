@@ -1,7 +1,7 @@
 //! The filter of the list, as the address holds it.
 
 use noetl_app::{ExecutionFilter, ExecutionQuery, HistogramQuery, PathFilter};
-use noetl_model::{Actor, ExecutionId, ExecutionStatus, Label, Timestamp};
+use noetl_model::{Actor, ExecutionId, ExecutionStatus, Label, SearchText, Timestamp};
 use serde::Deserialize;
 
 use crate::address::with_query;
@@ -36,6 +36,8 @@ pub(in crate::pages) struct ListFilter {
     pub(super) label: String,
     /// The person or program that requested the start.
     pub(super) actor: String,
+    /// Words to search for.
+    pub(super) text: String,
     /// The last execution of the page before.
     pub(super) after: String,
     /// `on` keeps the list fresh.
@@ -55,6 +57,7 @@ impl ListFilter {
             parent: field("parent"),
             label: field("label"),
             actor: field("actor"),
+            text: field("text"),
             after: String::new(),
             live: String::new(),
             compare: String::new(),
@@ -62,7 +65,7 @@ impl ListFilter {
     }
 
     /// Returns the fields that select executions, without those of the page.
-    pub(in crate::pages) fn fields(&self) -> [FilterField<'_>; 7] {
+    pub(in crate::pages) fn fields(&self) -> [FilterField<'_>; 8] {
         let field = |name, word, text, is_valid: fn(&str) -> bool| {
             let is_valid = given(text).is_none_or(is_valid);
             FilterField { name, word, text, is_valid }
@@ -81,6 +84,7 @@ impl ListFilter {
                 label_parts(it).iter().all(|part| part.parse::<Label>().is_ok())
             }),
             field("actor", "executions.actor", &self.actor, |it| it.parse::<Actor>().is_ok()),
+            field("text", "executions.text", &self.text, |it| it.parse::<SearchText>().is_ok()),
         ]
     }
 
@@ -99,6 +103,7 @@ impl ListFilter {
                 parent: given(&self.parent).and_then(|it| it.parse().ok()),
                 labels: labels(&self.label),
                 actor: given(&self.actor).and_then(|it| it.parse().ok()),
+                text: given(&self.text).and_then(|it| it.parse().ok()),
             },
             started_after: instant(&self.from),
             started_before: instant(&self.until),
@@ -161,6 +166,7 @@ impl ListFilter {
                 ("parent", &self.parent),
                 ("label", &self.label),
                 ("actor", &self.actor),
+                ("text", &self.text),
                 ("after", &self.after),
                 ("live", &self.live),
                 ("compare", &self.compare),

@@ -80,6 +80,10 @@ fn filters(page: &PageRequest, view: &ExecutionsView) -> Markup {
                 input #filter-playbook name="playbook" type="search" value=(filter.playbook)
                     placeholder=(page.t("executions.path_part"));
             }
+            label { span { (page.t("executions.text")) }
+                input name="text" type="search" value=(filter.text)
+                    placeholder=(page.t("executions.text_words"));
+            }
             label { span { (page.t("executions.label")) }
                 input name="label" type="search" value=(filter.label) placeholder="team:ops";
             }
