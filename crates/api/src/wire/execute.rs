@@ -91,6 +91,10 @@ pub struct ExecuteAnswer {
     pub execution_id: String,
     pub status: StartStatus,
     pub commands_generated: usize,
+    /// The path of the execution on this server, if the answer is 202: it did not end in the time that
+    /// the request waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// The answer to a start, which may have waited for the end of its execution.

@@ -1,5 +1,5 @@
-//! Waiting for the end of an execution: woken by the commit of this process, by the hint of another
-//! server, or by a slow poll if the hint was lost.
+//! Waiting for the end of an execution: woken by the commit of this process or, if other servers write to
+//! the store too, by their hints and by a slow poll in case a hint was lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +35,7 @@ impl EndWatch<'_> {
     /// Returns the terminal event, from the commit or from the store.
     async fn ended(&mut self) -> Result<Arc<Recorded>, LoadError> {
         let mut poll = END_POLL_FIRST;
+        let is_shared = self.control.parts.store.is_shared();
         // An execution that this process has just started is known not to have ended.
         let mut asks = self.control.ended_here(self.execution) != Some(false);
         loop {
@@ -51,7 +52,7 @@ impl EndWatch<'_> {
                         FollowProgress::Unknown | FollowProgress::Advanced => false,
                     }
                 }
-                () = tokio::time::sleep(poll) => {
+                () = tokio::time::sleep(poll), if is_shared => {
                     poll = (poll * 2).min(END_POLL_MAX);
                     true
                 }

@@ -84,6 +84,7 @@ pub(super) fn answer_of(started: StartedExecution) -> ExecuteAnswer {
             false => StartStatus::Started,
         },
         commands_generated: started.commands,
+        url: None,
     }
 }
 

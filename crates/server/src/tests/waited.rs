@@ -80,6 +80,7 @@ pub(super) async fn a_start_whose_execution_goes_on_is_accepted(server: Server) 
         assert_eq!(answer.headers["preference-applied"], applied);
         let id = answer.body["execution_id"].as_str().expect("an id");
         assert_eq!(answer.headers["location"], format!("/api/executions/{id}"));
+        assert_eq!(answer.body["url"], format!("/api/executions/{id}"));
         assert_eq!(answer.body["status"], "started");
     }
     let plain = server.post("/api/execute", json!({ "path": "tests/lasting" })).await;

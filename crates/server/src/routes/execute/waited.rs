@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use noetl_api::wire::EndedAnswer;
+use noetl_api::wire::{EndedAnswer, ExecuteAnswer};
 use noetl_app::{EndedExecution, StartedExecution};
 use serde_json::json;
 
@@ -48,8 +48,9 @@ pub(in crate::routes) async fn answer_after(
 
 fn running(started: StartedExecution) -> Response {
     let location = format!("/api/executions/{}", started.execution);
+    let answer = ExecuteAnswer { url: Some(location.clone()), ..answer_of(started) };
     let headers = [(header::LOCATION, location)];
-    (StatusCode::ACCEPTED, headers, Json(answer_of(started))).into_response()
+    (StatusCode::ACCEPTED, headers, Json(answer)).into_response()
 }
 
 fn ended_answer(started: StartedExecution, ended: EndedExecution) -> EndedAnswer {
