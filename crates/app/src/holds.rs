@@ -108,9 +108,17 @@ impl App {
         Ok(PauseList { pauses: pauses.into_iter().map(pause_view).collect() })
     }
 
-    /// Lists a page of limits by name.
+    /// Lists a page of limits: those that steps name, by name, then those of playbooks, by name. A
+    /// playbook with a key has a limit for each value, which must not hide the others.
     pub async fn limit_list(&self, after: Option<&LimitName>) -> Result<LimitList, StoreError> {
-        let found = self.store().limits(after, LIMITS_PAGE_MAX).await?;
+        let found = if after.is_some_and(LimitName::is_of_playbook) {
+            self.limits_of_playbooks(after, LIMITS_PAGE_MAX).await?
+        } else {
+            let mut named = self.named_limits(after).await?;
+            let left = LIMITS_PAGE_MAX - named.len();
+            named.extend(self.limits_of_playbooks(None, left).await?);
+            named
+        };
         let now = self.now();
         let next_after = match found.last() {
             Some(last) if found.len() == LIMITS_PAGE_MAX => Some(last.name.to_string()),
@@ -118,6 +126,40 @@ impl App {
         };
         let limits = found.into_iter().map(|figures| limit_view(figures, now)).collect();
         Ok(LimitList { limits, next_after })
+    }
+
+    /// Lists limits after a name that are not of playbooks, at most a page.
+    async fn named_limits(
+        &self,
+        after: Option<&LimitName>,
+    ) -> Result<Vec<LimitFigures>, StoreError> {
+        let (begin, end) = LimitName::around_playbooks();
+        let mut named = Vec::new();
+        if after.is_none_or(|after| *after < begin) {
+            named = self.store().limits(after, LIMITS_PAGE_MAX).await?;
+            named.retain(|figures| figures.name < begin);
+        }
+        let after = after.filter(|after| **after > end).unwrap_or(&end);
+        let left = LIMITS_PAGE_MAX - named.len();
+        if left > 0 {
+            named.extend(self.store().limits(Some(after), left).await?);
+        }
+        Ok(named)
+    }
+
+    /// Lists at most `limit` limits of playbooks after a name.
+    async fn limits_of_playbooks(
+        &self,
+        after: Option<&LimitName>,
+        limit: usize,
+    ) -> Result<Vec<LimitFigures>, StoreError> {
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let (begin, _) = LimitName::around_playbooks();
+        let mut found = self.store().limits(after.or(Some(&begin)), limit).await?;
+        found.retain(|figures| figures.name.is_of_playbook());
+        Ok(found)
     }
 
     /// Returns a limit with its holders and its queue, if it is in use.

@@ -16,6 +16,9 @@ pub const LIMIT_SLOTS_MAX: u32 = 100_000;
 /// The largest number of grants of a rate in one second.
 pub const LIMIT_RATE_MAX: u32 = 10_000;
 
+/// The beginning of the names of limits on the executions of a playbook.
+const PLAYBOOK_PREFIX: &str = "playbook:";
+
 /// The name of a limit: text without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -31,6 +34,17 @@ pub struct BadLimitName(String);
 impl LimitName {
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// True if the name is that of a limit on the executions of a playbook.
+    pub fn is_of_playbook(&self) -> bool {
+        self.0.starts_with(PLAYBOOK_PREFIX)
+    }
+
+    /// Returns the text before the names of limits of playbooks, and one after them, in the order of names.
+    pub fn around_playbooks() -> (Self, Self) {
+        let end = format!("{PLAYBOOK_PREFIX}{}", char::MAX);
+        (Self(PLAYBOOK_PREFIX.to_owned()), Self(end))
     }
 
     /// Returns the name of the limit on the executions of a playbook and, with a key, of a value. A

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the number of histograms is bounded. Pools beyond [`POOLS_MAX`] share one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub struct DurationTable {
     /// From the start to the end of an execution, by its status.
     pub executions: BTreeMap<ExecutionStatus, DurationHistogram>,
     /// From the claim to the end of a command.
-    pub commands: BTreeMap<(ToolKind, CommandOutcome), DurationHistogram>,
+    pub commands: BTreeMap<(Pool, ToolKind, CommandOutcome), DurationHistogram>,
     /// From the issue to the claim of a command.
     pub queued: BTreeMap<(Pool, Priority), DurationHistogram>,
 }
@@ -82,20 +82,21 @@ impl Durations {
 
 impl DurationTable {
     fn add(&mut self, timing: &CommandTiming) {
+        let pool = self.counted_pool(&timing.pool);
         if let Some(ran) = timing.ran {
-            self.commands.entry((timing.tool, timing.end)).or_default().add(ran);
+            let key = (pool.clone(), timing.tool, timing.end);
+            self.commands.entry(key).or_default().add(ran);
         }
         if let Some(queued) = timing.queued {
-            let pool = self.counted_pool(&timing.pool);
             self.queued.entry((pool, timing.priority)).or_default().add(queued);
         }
     }
 
     fn counted_pool(&self, pool: &Pool) -> Pool {
-        let is_known = self.queued.keys().any(|(known, _)| known == pool);
-        let mut pools: Vec<&Pool> = self.queued.keys().map(|(pool, _)| pool).collect();
-        pools.dedup();
-        match is_known || pools.len() < POOLS_MAX {
+        let queued = self.queued.keys().map(|(pool, _)| pool);
+        let pools: BTreeSet<&Pool> =
+            queued.chain(self.commands.keys().map(|(pool, ..)| pool)).collect();
+        match pools.contains(pool) || pools.len() < POOLS_MAX {
             true => pool.clone(),
             false => Pool::new(OTHER_POOLS),
         }

@@ -8,8 +8,12 @@ pub(crate) fn durations(table: &DurationTable) -> Vec<MetricFamily> {
     let executions = table.executions.iter().map(|(status, histogram)| {
         metric(vec![("outcome", status.as_str().to_lowercase())], histogram)
     });
-    let commands = table.commands.iter().map(|((tool, end), histogram)| {
-        let labels = vec![("outcome", end.as_str().to_owned()), ("tool", tool.to_string())];
+    let commands = table.commands.iter().map(|((pool, tool, end), histogram)| {
+        let labels = vec![
+            ("outcome", end.as_str().to_owned()),
+            ("pool", pool.to_string()),
+            ("tool", tool.to_string()),
+        ];
         metric(labels, histogram)
     });
     let queued = table.queued.iter().map(|((pool, priority), histogram)| {

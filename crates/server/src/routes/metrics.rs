@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderName, header};
-use noetl_app::{LogCounts, MessageBacklog, NoticeCounts, pool_of};
+use noetl_app::{LogCounts, MessageBacklog, NoticeCounts, OpenWaits, PoolBacklog, pool_of};
 use noetl_control::OutcomeCounts;
 use noetl_model::Pool;
 use prometheus::Registry;
@@ -28,11 +28,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct MetricsQuery {
-    /// The pool whose commands are counted; the shared one if absent.
+    /// A pool whose commands are counted even if it has none; the shared one if absent.
     pool: Option<String>,
 }
 
-/// Shows metrics, with the backlog of one pool. While the store does not answer, the backlog is the
+/// Shows metrics, with the backlogs of at most 64 pools that have commands and of one that is named. While the store does not answer, the backlog is the
 /// last known one.
 #[utoipa::path(
     get, path = "/metrics", tag = "health", params(MetricsQuery),
@@ -64,10 +64,16 @@ async fn add_gauges(registry: &Registry, state: &AppState, pool: &Pool) {
     };
     let name = pool.to_string();
     let of_pool: &[(&str, &str)] = &[("pool", &name)];
-    if let Some((MessageBacklog { ready, oldest, owed }, age)) = state.app().backlog(pool).await {
-        add("noetl_commands_ready", of_pool, "Commands that wait for a worker.", ready);
-        let help = "Age of the oldest command that waits for a worker.";
-        add("noetl_commands_ready_oldest_seconds", of_pool, help, oldest.as_secs());
+    let asked = state.app().backlog(pool).await;
+    let first = asked.as_ref().map(|(MessageBacklog { ready, oldest, .. }, _)| PoolBacklog {
+        pool: pool.clone(),
+        ready: *ready,
+        oldest: *oldest,
+    });
+    let others = state.app().pool_backlogs().await.unwrap_or_default();
+    let others = others.into_iter().filter(|backlog| backlog.pool != *pool);
+    add_pools(registry, &first.into_iter().chain(others).collect::<Vec<_>>());
+    if let Some((MessageBacklog { owed, .. }, age)) = asked {
         add("noetl_messages_owed", &[], "Pending messages (outbox).", owed);
         let age = age.as_secs();
         add(
@@ -81,6 +87,12 @@ async fn add_gauges(registry: &Registry, state: &AppState, pool: &Pool) {
         let help = "Executions that wait for a worker, as last counted for admission.";
         add("noetl_backlog_executions", of_pool, help, waiting);
     }
+    if let Some(OpenWaits { approvals, signals }) = state.app().open_waits().await {
+        let help = "Approvals that wait for a decision, counted up to 10,000.";
+        add("noetl_approvals_open", &[], help, approvals as u64);
+        let help = "Steps that wait for a signal, counted up to 10,000.";
+        add("noetl_signal_waits_open", &[], help, signals as u64);
+    }
     let uptime = state.uptime().as_secs();
     add("noetl_uptime_seconds", &[], "Time since the start of this server.", uptime);
     if let Some(skew) = state.control().clock_skew() {
@@ -92,6 +104,23 @@ async fn add_gauges(registry: &Registry, state: &AppState, pool: &Pool) {
         let max = it.max.into();
         add("noetl_store_connections_max", &[], "Maximum number of connections to the store.", max);
         add("noetl_store_connections_in_use", &[], "Connections to the store in use.", in_use);
+    }
+}
+
+/// Adds the backlogs of pools.
+fn add_pools(registry: &Registry, pools: &[PoolBacklog]) {
+    if pools.is_empty() {
+        return;
+    }
+    let gauges = |name, help| register_gauges(registry, name, help, &["pool"]);
+    let ready = gauges("noetl_commands_ready", "Commands that wait for a worker.");
+    let help = "Age of the oldest command that waits for a worker.";
+    let oldest = gauges("noetl_commands_ready_oldest_seconds", help);
+    let set = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    for backlog in pools {
+        let name = [backlog.pool.as_str()];
+        ready.with_label_values(&name).set(set(backlog.ready));
+        oldest.with_label_values(&name).set(set(backlog.oldest.as_secs()));
     }
 }
 

@@ -121,6 +121,12 @@ async fn metrics_count_what_waits_in_a_pool() {
     server.start("tests/hello").await;
     assert!(metrics("").await.contains("\nnoetl_commands_ready{pool=\"shared\"} 1\n"));
     assert!(metrics("?pool=gpu").await.contains("\nnoetl_commands_ready{pool=\"gpu\"} 0\n"));
+    let body = serde_json::json!({ "path": "tests/hello", "execution_pool": "gpu" });
+    assert_eq!(server.post("/api/execute", body).await.status, 200);
+    let told = metrics("").await;
+    for pool in ["gpu", "shared"] {
+        assert!(told.contains(&format!("\nnoetl_commands_ready{{pool=\"{pool}\"}} 1\n")), "{told}");
+    }
     assert_eq!(server.get("/metrics?pool=a%22b").await.problem(), "422 invalid-pool");
 }
 
@@ -142,8 +148,8 @@ async fn durations_are_measured_by_outcome_tool_pool_and_priority() {
         "noetl_execution_duration_seconds_count{outcome=\"completed\"} 1",
         "noetl_command_queue_seconds_bucket{pool=\"shared\",priority=\"5\",le=\"1\"} 1",
         "noetl_command_queue_seconds_count{pool=\"shared\",priority=\"5\"} 2",
-        "noetl_command_duration_seconds_count{outcome=\"completed\",tool=\"noop\"} 1",
-        "noetl_command_duration_seconds_count{outcome=\"completed\",tool=\"python\"} 1",
+        "noetl_command_duration_seconds_count{outcome=\"completed\",pool=\"shared\",tool=\"noop\"} 1",
+        "noetl_command_duration_seconds_count{outcome=\"completed\",pool=\"shared\",tool=\"python\"} 1",
     ] {
         assert!(told.lines().any(|it| it == line), "{line} is not in {told}");
     }

@@ -124,3 +124,44 @@ pub(super) async fn a_limit_shows_its_holders_and_its_queue(server: Server) {
     }
     assert_eq!(server.get("/api/limits/nothing").await.problem(), "404 unknown-limit");
 }
+
+/// An execution of it has a limit of its own for each customer.
+const KEYED: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: keyed, path: tests/keyed}
+executor: {spec: {concurrency: {limit: 1, key: '{{ workload.customer }}'}}}
+workload: {customer: 0}
+workflow:
+  - step: start
+    limit: {name: zeta, max: 1}
+    tool: {kind: noop}
+";
+
+#[tokio::test(start_paused = true)]
+async fn limits_with_keys_do_not_hide_the_limits_that_steps_name() {
+    let server = Server::new();
+    server.register(KEYED).await;
+    let starts = (0..230).map(|customer| {
+        json!({ "path": "tests/keyed", "payload": { "customer": format!("c{customer:03}") } })
+    });
+    let batch = json!({ "executions": starts.collect::<Vec<_>>() });
+    assert_eq!(server.post("/api/execute/batch", batch).await.status, 200);
+    until(&server, "/api/limits/zeta", "queued", 229).await;
+    let names = async |path: &str| -> (Vec<String>, serde_json::Value) {
+        let page = server.get(path).await.body;
+        let limits = page["limits"].as_array().expect("a list").iter();
+        let name = |limit: &serde_json::Value| limit["name"].as_str().expect("a name").to_owned();
+        (limits.map(name).collect(), page["next_after"].clone())
+    };
+    let (first, next) = names("/api/limits").await;
+    assert_eq!((first[0].as_str(), first.len()), ("zeta", 200));
+    let next = next.as_str().expect("there are more");
+    let (second, last) = names(&format!("/api/limits?after={next}")).await;
+    assert_eq!((second.len(), last), (31, json!(null)));
+    let all: std::collections::BTreeSet<&String> = first.iter().chain(&second).collect();
+    assert_eq!(all.len(), 231, "each limit is on one page");
+    let metrics = server.get("/metrics").await.body;
+    let metrics = metrics.as_str().expect("text");
+    assert!(metrics.contains("\nnoetl_limit_queued{limit=\"zeta\"} 229\n"), "{metrics}");
+}
