@@ -17,11 +17,12 @@ use crate::{MissingValues, ParseError};
 pub struct TemplateFacts {
     pub names: Vec<NameUse>,
     pub filters: Vec<FilterUse>,
+    pub methods: Vec<MethodUse>,
     pub comparisons: Vec<TemplateComparison>,
 }
 
 /// A name that a template reads, with its fixed attributes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NameUse {
     /// The name, then its attributes; never empty.
     pub path: Vec<String>,
@@ -32,7 +33,10 @@ pub struct NameUse {
     /// The treatment of a missing value by the expression around the name.
     pub absence: Absence,
     /// The filters applied to the value, in order.
-    pub filters: Vec<String>,
+    pub filters: Vec<FilterUse>,
+    /// True if the value only decides about the result, and is no part of it: in the condition of an
+    /// `if`, in a comparison, as an index.
+    pub is_tested: bool,
 }
 
 /// The treatment of a missing value by the expression that reads it.
@@ -55,6 +59,14 @@ impl Absence {
             (Absence::Replaced, MissingValues::Empty) | (Absence::Accepted, _) => true,
         }
     }
+}
+
+/// A call of a method: `value.name(…)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MethodUse {
+    pub name: String,
+    /// The byte range of the method's name.
+    pub range: Range<usize>,
 }
 
 /// A call of a filter.
@@ -142,6 +154,7 @@ impl TemplateFacts {
             back(&mut name.range);
             name.ends.iter_mut().for_each(|end| *end = end.saturating_sub(by));
         }
+        self.methods.iter_mut().for_each(|method| back(&mut method.range));
         self.filters.iter_mut().for_each(|filter| back(&mut filter.range));
         self.comparisons.iter_mut().for_each(|comparison| back(&mut comparison.range));
         self

@@ -33,9 +33,10 @@ use thiserror::Error;
 pub use crate::budget::Budget;
 pub use crate::condition::Condition;
 pub use crate::facts::{
-    Absence, ComparisonSign, FilterArgument, FilterUse, NameUse, Operand, TemplateComparison,
-    TemplateFacts, TemplateForm,
+    Absence, ComparisonSign, FilterArgument, FilterUse, MethodUse, NameUse, Operand,
+    TemplateComparison, TemplateFacts, TemplateForm,
 };
+pub use crate::syntax::TemplateParts;
 pub use crate::template::Template;
 pub use crate::tool_template::{CommandFacts, CommandVariables, RenderedTool, ToolTemplate};
 pub use crate::value::loop_results;
@@ -43,6 +44,11 @@ pub use crate::value::loop_results;
 /// Returns the names of the filters that a template can use, in alphabetical order.
 pub fn filter_names() -> &'static [&'static str] {
     filters::NAMES
+}
+
+/// Returns the names of the methods that values in templates have.
+pub fn method_names() -> &'static [&'static str] {
+    methods::NAMES
 }
 
 /// The source of a template's variables.

@@ -9,6 +9,37 @@ use crate::bounds::{spend_new_text, spend_value};
 use crate::filters::{list, text};
 use crate::operators;
 
+/// The methods of texts, lists and maps, in alphabetical order.
+pub(crate) const NAMES: &[&str] = &[
+    "capitalize",
+    "count",
+    "endswith",
+    "find",
+    "format",
+    "get",
+    "index",
+    "isalpha",
+    "isdigit",
+    "isoformat",
+    "items",
+    "join",
+    "keys",
+    "lower",
+    "lstrip",
+    "replace",
+    "rsplit",
+    "rstrip",
+    "split",
+    "splitlines",
+    "startswith",
+    "strftime",
+    "strip",
+    "title",
+    "upper",
+    "values",
+    "zfill",
+];
+
 /// Calls a method that minijinja does not provide.
 pub(crate) fn call(
     state: &mut State<'_, '_>,

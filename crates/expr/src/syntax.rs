@@ -11,6 +11,8 @@ mod mentions;
 mod operand;
 mod statement;
 
+pub use lexer::TemplateParts;
+
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;

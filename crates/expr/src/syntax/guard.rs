@@ -117,7 +117,9 @@ impl<'t, 's> Guard<'t, 's> {
     pub(super) fn expression(&mut self) -> Result<Guarded, SyntaxFault> {
         let mut left = self.either()?;
         while self.eat("if") {
+            let known = self.mentions.facts.names.len();
             let test = self.either()?;
+            self.mark_tested(known);
             let mut text = format!("{} if {}", left.tight(), test.tight());
             if self.eat("else") {
                 text.push_str(" else ");
@@ -155,13 +157,21 @@ impl<'t, 's> Guard<'t, 's> {
 
     fn negation(&mut self) -> Result<Guarded, SyntaxFault> {
         if self.eat("not") {
+            let known = self.mentions.facts.names.len();
             let text = format!("not {}", self.negation()?.text);
+            self.mark_tested(known);
             return Ok(Guarded::new(text, BindingStrength::Loose));
         }
         self.comparison()
     }
 
+    /// Marks the names since the one at `known` as read for a choice only.
+    pub(super) fn mark_tested(&mut self, known: usize) {
+        self.mentions.facts.names.iter_mut().skip(known).for_each(|used| used.is_tested = true);
+    }
+
     fn comparison(&mut self) -> Result<Guarded, SyntaxFault> {
+        let known = self.mentions.facts.names.len();
         let begin = self.at;
         let first = self.sum()?;
         let mut left = (begin..self.at, self.operand(&first, begin));
@@ -192,6 +202,7 @@ impl<'t, 's> Guard<'t, 's> {
         if rest.is_empty() {
             return Ok(first);
         }
+        self.mark_tested(known);
         // A comparison with a literal stops at the length of the literal; a search does not.
         let searches = rest.iter().any(|(operator, _)| operator.ends_with("in"));
         let literals = usize::from(first.binding == BindingStrength::Literal)
@@ -320,16 +331,19 @@ impl<'t, 's> Guard<'t, 's> {
         loop {
             if self.eat("|") {
                 let base = value.tight();
-                let name = self.peek().map(|token| token.text.to_owned()).unwrap_or_default();
-                for used in self.mentions.facts.names.iter_mut().skip(known) {
-                    if matches!(name.as_str(), "default" | "d") {
+                let before = self.mentions.facts.names.len();
+                value = Guarded::new(self.filter(base)?, BindingStrength::Tight);
+                let facts = &mut self.mentions.facts;
+                let Some(filter) = facts.filters.last() else { continue };
+                for used in facts.names.iter_mut().take(before).skip(known) {
+                    if matches!(filter.name.as_str(), "default" | "d") {
                         used.absence = used.absence.max(Absence::Replaced);
                     }
-                    used.filters.push(name.clone());
+                    used.filters.push(filter.clone());
                 }
-                value = Guarded::new(self.filter(base)?, BindingStrength::Tight);
             } else if self.eat("is") {
                 value = self.test(value)?;
+                self.mark_tested(known);
             } else {
                 return Ok(value);
             }

@@ -3,6 +3,10 @@
 //! The lexer finds the same tag ends as minijinja. It does not check the contents of a tag; a
 //! template that cannot be split is reported by minijinja.
 
+use std::ops::Range;
+
+use super::is_template;
+
 /// A segment of a template.
 #[derive(Debug)]
 pub(super) enum TemplatePiece<'s> {
@@ -89,6 +93,62 @@ pub(super) fn cut(source: &str) -> TemplatePieces<'_> {
         }
     }
     TemplatePieces { pieces, complete: true }
+}
+
+/// The parts of a text that rendering replaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TemplateParts {
+    /// The places of `{{ … }}`.
+    pub outputs: Vec<Range<usize>>,
+    /// The places of `{# … #}`.
+    pub comments: Vec<Range<usize>>,
+    /// True if the text has statements or raw blocks, so that parts of it may be left out or repeated.
+    pub has_statements: bool,
+}
+
+impl TemplateParts {
+    /// Returns the parts of a text; `None` if a tag is not closed.
+    pub fn of(text: &str) -> Option<Self> {
+        let mut parts = Self::default();
+        if !is_template(text) {
+            return Some(parts);
+        }
+        let TemplatePieces { pieces, complete: true } = cut(text) else { return None };
+        let mut start = 0;
+        for piece in pieces {
+            let end = match &piece {
+                TemplatePiece::Text(it) | TemplatePiece::Comment(it) => start + it.len(),
+                TemplatePiece::Output(tag) | TemplatePiece::Statement(tag) => tag.end(text),
+            };
+            match piece {
+                // A raw block with its tags is text.
+                TemplatePiece::Text(it) => parts.has_statements |= it.starts_with("{%"),
+                TemplatePiece::Comment(_) => parts.comments.push(start..end),
+                TemplatePiece::Output(_) => parts.outputs.push(start..end),
+                TemplatePiece::Statement(_) => parts.has_statements = true,
+            }
+            start = end;
+        }
+        Some(parts)
+    }
+
+    /// Returns the text with blanks in place of its comments, which render as nothing.
+    pub fn without_comments(&self, text: &str) -> String {
+        let mut plain = text.to_owned();
+        for range in &self.comments {
+            let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
+            let blanks: String = text[range.clone()].bytes().map(blank).collect();
+            plain.replace_range(range.clone(), &blanks);
+        }
+        plain
+    }
+}
+
+impl Tag<'_> {
+    /// Returns the end of the tag in its template.
+    fn end(&self, source: &str) -> usize {
+        self.close.as_ptr() as usize + self.close.len() - source.as_ptr() as usize
+    }
 }
 
 fn find_marker(source: &str, from: usize) -> Option<(usize, u8)> {

@@ -1,7 +1,7 @@
 //! Parses the operands of expressions: literals, names with attributes and calls, lists and maps.
 
 use crate::environment::{FUNCTIONS, NOW, known_function};
-use crate::facts::{Absence, NameUse};
+use crate::facts::{Absence, MethodUse, NameUse};
 use crate::syntax::guard::{BindingStrength, Guard, Guarded, unknown};
 use crate::syntax::lexer::{TagToken, TagTokenKind};
 use crate::syntax::{Path, PathStep, SyntaxFault};
@@ -54,6 +54,8 @@ impl Guard<'_, '_> {
                 }
             } else if self.sees("(") {
                 let callee = self.tokens.get(self.at.wrapping_sub(1)).copied();
+                let is_of_loop = path.as_ref().is_some_and(|it| self.mentions.is_local(&it.root));
+                self.note_method(is_of_loop);
                 let arguments = self.arguments()?;
                 if let (Some(path), None) = (&path, closed) {
                     closed = Some(path.steps.len().saturating_sub(1));
@@ -88,6 +90,16 @@ impl Guard<'_, '_> {
         Ok(value)
     }
 
+    /// Notes the call of a method, whose name was read last; a variable of the template itself, such as
+    /// `loop`, may have methods of its own.
+    fn note_method(&mut self, is_of_template: bool) {
+        let Some([.., dot, name]) = self.tokens.get(..self.at) else { return };
+        if dot.text == "." && name.kind == TagTokenKind::Name && !is_of_template {
+            let range = name.start..name.start + name.text.len();
+            self.mentions.facts.methods.push(MethodUse { name: name.text.to_owned(), range });
+        }
+    }
+
     /// Returns the end of the token that was read last.
     pub(super) fn end_of_last(&self) -> usize {
         let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
@@ -96,7 +108,7 @@ impl Guard<'_, '_> {
 
     /// Notes the use of a name, with the fixed part of its path.
     fn note_name(&mut self, path: &Path, steps: usize, (first, ends): (usize, &[usize])) {
-        if self.mentions.is_local(&path.root) {
+        if self.mentions.may_be_local(&path.root) {
             return;
         }
         let mut names = vec![path.root.clone()];
@@ -111,7 +123,8 @@ impl Guard<'_, '_> {
         let end = ends.last().copied().unwrap_or(start);
         let absence = if self.handles_missing() { Absence::Accepted } else { Absence::Unhandled };
         let filters = Vec::new();
-        let used = NameUse { path: names, range: start..end, ends, absence, filters };
+        let (range, is_tested) = (start..end, false);
+        let used = NameUse { path: names, range, ends, absence, filters, is_tested };
         self.mentions.facts.names.push(used);
     }
 
@@ -139,7 +152,10 @@ impl Guard<'_, '_> {
     fn subscript(&mut self, base: String) -> Result<(String, Option<PathStep>), SyntaxFault> {
         self.expect("[")?;
         let first = self.peek();
+        let known = self.mentions.facts.names.len();
         let start = if self.sees(":") { None } else { Some(self.expression()?) };
+        // An index chooses a part of a value; it is not a part of the result.
+        self.mark_tested(known);
         if !self.sees(":") {
             self.expect("]")?;
             let index = start.ok_or_else(|| self.unreadable())?;

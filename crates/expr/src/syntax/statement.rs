@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::syntax::SyntaxFault;
 use crate::syntax::guard::{self, Guard};
 use crate::syntax::lexer::{Tag, TagTokenKind, TemplatePiece};
-use crate::syntax::mentions::Mentions;
+use crate::syntax::mentions::{LocalNames, Mentions};
 
 /// Rewrites every tag of a template.
 pub(super) fn guarded(
@@ -18,7 +18,7 @@ pub(super) fn guarded(
 ) -> Result<String, SyntaxFault> {
     let mut text = String::new();
     let mut blocks = Vec::new();
-    mentions.local.push(BTreeSet::new());
+    mentions.local.push(LocalNames::default());
     for piece in pieces {
         match piece {
             TemplatePiece::Text(it) | TemplatePiece::Comment(it) => text.push_str(it),
@@ -36,11 +36,35 @@ pub(super) fn guarded(
 }
 
 /// An open block.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Plain,
     /// A block whose text goes into a variable or through a filter instead of the output.
     Captured,
+    /// An `if`. A name that a branch assigns still exists after the block.
+    Choice(ReadBranches),
+}
+
+/// The branches of an `if` that were read.
+#[derive(Default)]
+struct ReadBranches {
+    /// The names after one of them; `None` before the end of the first.
+    names: Option<LocalNames>,
+    has_else: bool,
+}
+
+impl ReadBranches {
+    fn end_branch(&mut self, branch: LocalNames) {
+        self.names = Some(match self.names.take() {
+            Some(others) => others.either(branch),
+            None => branch,
+        });
+    }
+
+    /// Returns the names after the whole block.
+    fn after(self) -> LocalNames {
+        let names = self.names.unwrap_or_default();
+        if self.has_else { names } else { names.either(LocalNames::default()) }
+    }
 }
 
 fn statement(
@@ -53,11 +77,13 @@ fn statement(
     let mut opened = None;
     let text = match word.text {
         "if" | "elif" => {
+            let known = guard.mentions.facts.names.len();
             let test = guard.either()?;
+            guard.mark_tested(known);
             format!("{} {}", word.text, test.text)
         }
         "for" => {
-            if blocks.contains(&Block::Captured) {
+            if blocks.iter().any(|block| matches!(block, Block::Captured)) {
                 let message = "a loop cannot stand inside a `set` or `filter` block";
                 return Err(guard::fault(word, message.to_owned()));
             }
@@ -79,25 +105,40 @@ fn statement(
         }
     };
     guard.finish()?;
-    match word.text {
-        "if" | "filter" => mentions.local.push(BTreeSet::new()),
-        "set" if opened.is_some() => mentions.local.push(BTreeSet::new()),
+    scope(word.text, opened, mentions, blocks);
+    Ok(text)
+}
+
+/// Opens and closes the blocks of a statement; `opened` is the block of a `set`.
+fn scope(word: &str, opened: Option<Block>, mentions: &mut Mentions, blocks: &mut Vec<Block>) {
+    match word {
+        "if" | "filter" => mentions.local.push(LocalNames::default()),
+        "set" if opened.is_some() => mentions.local.push(LocalNames::default()),
         "elif" | "else" => {
-            mentions.local.pop();
-            mentions.local.push(BTreeSet::new());
+            let branch = mentions.local.pop().unwrap_or_default();
+            if let Some(Block::Choice(read)) = blocks.last_mut() {
+                read.end_branch(branch);
+                read.has_else |= word == "else";
+            }
+            mentions.local.push(LocalNames::default());
         }
         "endif" | "endfor" | "endset" | "endwith" | "endfilter" => {
-            blocks.pop();
-            mentions.local.pop();
+            let last = mentions.local.pop().unwrap_or_default();
+            if let Some(Block::Choice(mut read)) = blocks.pop() {
+                read.end_branch(last);
+                if let Some(outer) = mentions.local.last_mut() {
+                    outer.add(read.after());
+                }
+            }
         }
         _ => {}
     }
-    blocks.extend(match word.text {
-        "if" | "for" | "with" => Some(Block::Plain),
+    blocks.extend(match word {
+        "if" => Some(Block::Choice(ReadBranches::default())),
+        "for" | "with" => Some(Block::Plain),
         "filter" => Some(Block::Captured),
         _ => opened,
     });
-    Ok(text)
 }
 
 /// Parses `for target in list if test`. The names it defines are in scope until the end of the
@@ -106,7 +147,7 @@ fn for_loop(guard: &mut Guard<'_, '_>) -> Result<String, SyntaxFault> {
     let (target, mut names) = targets(guard, "in")?;
     let list = guard.either()?;
     names.insert("loop".to_owned());
-    guard.mentions.local.push(names);
+    guard.mentions.local.push(LocalNames::of(names));
     let mut text = format!("for {target} in {}", list.text);
     if guard.eat("if") {
         text.push_str(" if ");
@@ -141,20 +182,20 @@ fn set(guard: &mut Guard<'_, '_>) -> Result<(String, Option<Block>), SyntaxFault
     };
     // The name is added after its value was parsed, so `set x = x + 1` refers to an outer `x`.
     if let Some(scope) = guard.mentions.local.last_mut() {
-        scope.extend(names);
+        scope.names.extend(names);
     }
     Ok((text, block))
 }
 
 fn with(guard: &mut Guard<'_, '_>) -> Result<String, SyntaxFault> {
     let mut parts = Vec::new();
-    guard.mentions.local.push(BTreeSet::new());
+    guard.mentions.local.push(LocalNames::default());
     while !guard.is_done() {
         let (target, names) = targets(guard, "=")?;
         let value = guard.expression()?;
         parts.push(format!("{target} = ({})|__kept", value.text));
         if let Some(scope) = guard.mentions.local.last_mut() {
-            scope.extend(names);
+            scope.names.extend(names);
         }
         if !guard.eat(",") {
             break;

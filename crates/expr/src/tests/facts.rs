@@ -3,7 +3,9 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use crate::{Absence, Condition, MissingValues, Template, TemplateFacts, TemplateForm};
+use crate::{
+    Absence, Condition, MissingValues, Template, TemplateFacts, TemplateForm, TemplateParts,
+};
 
 #[track_caller]
 fn check(text: &str, form: TemplateForm, then: Expect) {
@@ -15,9 +17,10 @@ fn check(text: &str, form: TemplateForm, then: Expect) {
             Absence::Replaced => "~",
             Absence::Accepted => "?",
         };
-        let filters: String = name.filters.iter().map(|it| format!("|{it}")).collect();
+        let filters: String = name.filters.iter().map(|it| format!("|{}", it.name)).collect();
+        let tested = if name.is_tested { " tested" } else { "" };
         said += &format!(
-            "{}{optional}{filters} `{}`\n",
+            "{}{optional}{filters}{tested} `{}`\n",
             name.path.join("."),
             &text[name.range.clone()]
         );
@@ -29,6 +32,9 @@ fn check(text: &str, form: TemplateForm, then: Expect) {
             filter.arguments.as_ref().map(Vec::len),
             filter.fault().unwrap_or_default()
         );
+    }
+    for method in &facts.methods {
+        said += &format!("method `{}`\n", &text[method.range.clone()]);
     }
     for comparison in &facts.comparisons {
         let range = comparison.range.clone();
@@ -46,19 +52,20 @@ fn names_have_their_places() {
         "x {{ a.b['c'].d[0].e }} {{ f.g(h) }}",
         TemplateForm::Braces,
         expect![[r#"
-        a.b.c.d `a.b['c'].d`
-        h `h`
-        f `f`
-    "#]],
+            a.b.c.d `a.b['c'].d`
+            h `h`
+            f `f`
+            method `g`
+        "#]],
     );
     check(
         "a.b == 'x' and not c",
         TemplateForm::Bare,
         expect![[r#"
-        a.b `a.b`
-        c `c`
-        Path(["a", "b"]) Equal Literal(String("x")) `a.b == 'x'`
-    "#]],
+            a.b tested `a.b`
+            c tested `c`
+            Path(["a", "b"]) Equal Literal(String("x")) `a.b == 'x'`
+        "#]],
     );
     check(
         "{% for x in xs %}{{ x.y }}{{ z }}{% endfor %}",
@@ -77,25 +84,25 @@ fn a_name_is_optional_where_its_absence_is_handled() {
         "{{ a | default(b) }} {{ c.d is defined }} {{ e is not none }}",
         TemplateForm::Braces,
         expect![[r#"
-        a?|default `a`
-        b `b`
-        c.d? `c.d`
-        e? `e`
-        default(Some(1)) 
-    "#]],
+            a?|default `a`
+            b `b`
+            c.d? tested `c.d`
+            e? tested `e`
+            default(Some(1)) 
+        "#]],
     );
     check(
         "{{ a or b }} {{ (c ~ d) | d('x') }} {{ e if f }}",
         TemplateForm::Braces,
         expect![[r#"
-        a~ `a`
-        b `b`
-        c~|d `c`
-        d~|d `d`
-        e `e`
-        f `f`
-        d(Some(1)) 
-    "#]],
+            a~ `a`
+            b `b`
+            c~|d `c`
+            d~|d `d`
+            e `e`
+            f tested `f`
+            d(Some(1)) 
+        "#]],
     );
 }
 
@@ -124,18 +131,18 @@ fn comparisons_have_their_operands() {
         "{{ a.b == 'x' and 1 < -2 and c.f | length > 0 and d + 1 in e and a in ['x', 2,] }}",
         TemplateForm::Braces,
         expect![[r#"
-        a.b `a.b`
-        c.f|length `c.f`
-        d `d`
-        e `e`
-        a `a`
-        length(Some(0)) 
-        Path(["a", "b"]) Equal Literal(String("x")) `a.b == 'x'`
-        Literal(Number(1)) Less Literal(Number(-2.0)) `1 < -2`
-        Length(Some(["c", "f"])) Greater Literal(Number(0)) `c.f | length > 0`
-        Other In Path(["e"]) `d + 1 in e`
-        Path(["a"]) In Literal(Array [String("x"), Number(2)]) `a in ['x', 2,]`
-    "#]],
+            a.b tested `a.b`
+            c.f|length tested `c.f`
+            d tested `d`
+            e tested `e`
+            a tested `a`
+            length(Some(0)) 
+            Path(["a", "b"]) Equal Literal(String("x")) `a.b == 'x'`
+            Literal(Number(1)) Less Literal(Number(-2.0)) `1 < -2`
+            Length(Some(["c", "f"])) Greater Literal(Number(0)) `c.f | length > 0`
+            Other In Path(["e"]) `d + 1 in e`
+            Path(["a"]) In Literal(Array [String("x"), Number(2)]) `a in ['x', 2,]`
+        "#]],
     );
 }
 
@@ -227,4 +234,57 @@ fn a_quoted_word_is_one_word_of_a_shell() {
     assert_eq!(quoted(json!("a b; rm -rf $HOME")), "'a b; rm -rf $HOME'");
     assert_eq!(quoted(json!("it's")), "'it'\\''s'");
     assert_eq!(quoted(json!(5)), "5");
+}
+
+#[test]
+fn a_name_is_tested_where_it_only_decides() {
+    check(
+        "{{ 'x' if a else b }} {{ not c }} {{ d is e }} {{ f[g] }} {% if h %}{% elif i and j %}{% endif %}"
+            .replace("d is e", "d is odd")
+            .as_str(),
+        TemplateForm::Braces,
+        expect![[r#"
+            a tested `a`
+            b `b`
+            c tested `c`
+            d tested `d`
+            g tested `g`
+            f `f`
+            h tested `h`
+            i tested `i`
+            j tested `j`
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_that_an_if_assigns_is_not_read_from_outside() {
+    check(
+        "{% if a %}{% set x = 1 %}{% else %}{% set x = 2 %}{% set y = 1 %}{% endif %}{{ x }}{{ y }}{{ z }}",
+        TemplateForm::Braces,
+        expect![[r#"
+            a tested `a`
+            z `z`
+        "#]],
+    );
+}
+
+#[test]
+fn the_parts_of_a_text_are_found() {
+    let parts = |text: &str| {
+        let parts = TemplateParts::of(text)?;
+        let outputs: Vec<&str> = parts.outputs.iter().map(|at| &text[at.clone()]).collect();
+        Some(format!("{outputs:?} {:?} {}", parts.without_comments(text), parts.has_statements))
+    };
+    let check = |text: &str, then: Option<&str>| assert_eq!(parts(text).as_deref(), then, "{text}");
+    check("a", Some(r#"[] "a" false"#));
+    check("${#list}", Some(r#"[] "${#list}" false"#));
+    check(
+        "{{ {'a': {'b': 1}} }} {{ '}}' }}",
+        Some(r#"["{{ {'a': {'b': 1}} }}", "{{ '}}' }}"] "{{ {'a': {'b': 1}} }} {{ '}}' }}" false"#),
+    );
+    check("{# }} #}x{{ y }}", Some(r#"["{{ y }}"] "        x{{ y }}" false"#));
+    check("{% if a %}b{% endif %}", Some(r#"[] "{% if a %}b{% endif %}" true"#));
+    check("{% raw %}{{ a }}{% endraw %}", Some(r#"[] "{% raw %}{{ a }}{% endraw %}" true"#));
+    check("{{ a", None);
 }

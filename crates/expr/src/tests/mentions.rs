@@ -66,6 +66,11 @@ fn names_of_the_template_itself_are_left_out() {
     check("{% set x = 1 %}{{ x }}{{ y }}", expect!["y"]);
     check("{% if a %}{% set x = 1 %}{% endif %}{{ x }}", expect!["a x"]);
     check("{% with x = y %}{{ x }}{% endwith %}{{ x }}", expect!["x y"]);
+    check("{% if a %}{% set x = 1 %}{% else %}{% set x = 2 %}{% endif %}{{ x }}", expect!["a"]);
+    check(
+        "{% for i in a %}{% set x = 1 %}{% else %}{% set x = 2 %}{% endfor %}{{ x }}",
+        expect!["a x"],
+    );
     check("{% set x %}{{ y }}{% endset %}{{ x }}", expect!["y"]);
     check("{% set ns = namespace(a=b) %}{% set ns.a = c %}{{ ns.a }}", expect!["b c"]);
     check("{% filter replace(a, b) %}{{ c }}{% endfilter %}", expect!["a b c"]);
