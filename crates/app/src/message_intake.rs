@@ -18,11 +18,12 @@ use noetl_control::{
     StartRequest, SubmitError, SubscriptionError,
 };
 use noetl_engine::{
-    BadMessage, MESSAGE_KEYS, MessageRequest, MessageSignal, MessageTarget, SignedPart,
-    message_request, order_key, posted_start_key, start_key,
+    BadMessage, MessageRequest, MessageSignal, MessageTarget, SignedPart, message_request,
+    order_key, posted_start_key, start_key,
 };
 use noetl_model::{
-    Arrival, CatalogId, ExecutionId, MessageOutcome, SubscriptionState, Timestamp, WorkerId,
+    Arrival, CatalogId, ExecutionId, MESSAGE_KEYS, MessageOutcome, SubscriptionState, Timestamp,
+    WorkerId,
 };
 use noetl_playbook::{Activation, MessageDelivery, MessageOrder, Subscription};
 use noetl_store::{

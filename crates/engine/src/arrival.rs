@@ -11,9 +11,6 @@ use noetl_playbook::{
 };
 use serde_json::{Map, Value, json};
 
-/// The values that a message adds to the fields of its data.
-pub const MESSAGE_KEYS: &[&str] =
-    &["message", "subscription", "source", "idempotency_key", "content_type"];
 /// The longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_MAX: usize = 500;
 /// The work that the template of a signal's correlation key may take.

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use noetl_model::{
     Attempt, CommandId, ErrorKind, ErrorMode, Event, EventId, ExecutionId, Labels, Logs, Origin,
-    PlaybookRef, Recorded, Seq, ToolError, WorkerId,
+    PlaybookRef, Recorded, SCHEDULE_KEY, Seq, ToolError, WorkerId,
 };
 use noetl_playbook::{InputProblems, Playbook, RunPromise};
 use serde_json::{Map, Value};
@@ -44,9 +44,6 @@ pub use park::awaits_callback;
 pub use pause::PauseRequest;
 use task::EndRecord;
 pub use wait::{SIGNALS_MAX, Signal};
-
-/// The key of the workload that describes the instant of a scheduled start.
-pub const SCHEDULE_KEY: &str = "schedule";
 
 /// Returns the workload of a start: the given values merged into the playbook's defaults, checked
 /// against its declared inputs and converted to their types.

@@ -32,15 +32,15 @@ mod wait;
 
 pub use approval::{APPROVAL_INDEX_KEY, form_of};
 pub use arrival::{
-    BadMessage, IDEMPOTENCY_KEY_MAX, MESSAGE_KEYS, MessageRequest, MessageSignal, MessageTarget,
-    SignedPart, message_request, order_key, posted_start_key, start_key,
+    BadMessage, IDEMPOTENCY_KEY_MAX, MessageRequest, MessageSignal, MessageTarget, SignedPart,
+    message_request, order_key, posted_start_key, start_key,
 };
 pub use audit::{Auditor, EventName, LogFault};
 pub use collect::{CollectedItems, ItemOutput, LoopCollector, LoopEnd, LoopOutput, LoopWriter};
 pub use decide::{
     ApprovalDecision, CachedOutput, Changes, Fork, NoticeSettings, OutputLookup, PauseRequest,
-    SCHEDULE_KEY, SIGNALS_MAX, Signal, Unforkable, awaits_callback, changed, checked_workload,
-    decide, fits, fork, runs_at_most_once, sample_notices, start, start_workload,
+    SIGNALS_MAX, Signal, Unforkable, awaits_callback, changed, checked_workload, decide, fits,
+    fork, runs_at_most_once, sample_notices, start, start_workload,
 };
 pub use decision::{
     ATTEMPTS_MAX, DECISION_WORK_MAX, Decision, DecisionArgs, EVENTS_MAX, Effort, ForkChanges,

@@ -8,6 +8,7 @@
 //! `tests/golden/` pin its tags; Rust names are free to change.
 
 mod actor;
+mod added_value;
 mod approval;
 mod arrival;
 mod audit_trail;
@@ -47,6 +48,7 @@ mod wait;
 mod work_change;
 
 pub use actor::{ACTOR_MAX, Actor, BadActor};
+pub use added_value::{ADDED_KEYS, MESSAGE_KEYS, SCHEDULE_KEY};
 pub use approval::{
     APPROVAL_DESCRIPTION_MAX, APPROVAL_TITLE_MAX, APPROVERS_MAX, ApprovalRequest, ApprovalTimeout,
     DECISION_COMMENT_MAX, RejectionEffect, Verdict,

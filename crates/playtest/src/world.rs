@@ -12,10 +12,11 @@ use noetl_engine::{
     lease_of, start_workload,
 };
 use noetl_model::{
-    Attempt, CommandId, Event, ExecutionId, Logs, Payload, StepName, Timestamp, WorkerId,
+    ADDED_KEYS, Attempt, CommandId, Event, ExecutionId, Logs, MESSAGE_KEYS, Payload, SCHEDULE_KEY,
+    StepName, Timestamp, WorkerId,
 };
 use noetl_playbook::{Playbook, PlaybookTest, StepMocks, TestSignal};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::agenda::{Agenda, Due, DueKey, DueRank};
 use crate::call::{RenderedCall, RenderedSettings};
@@ -48,7 +49,9 @@ pub fn run_test(
     test: &PlaybookTest,
 ) -> TestOutcome {
     let now = test.now.unwrap_or(NOW_DEFAULT);
-    let workload = match start_workload(playbook, &StartInput::new(test.workload.clone())) {
+    let asked =
+        StartInput { added: added_keys(&test.workload), ..StartInput::new(test.workload.clone()) };
+    let workload = match start_workload(playbook, &asked) {
         Ok(workload) => workload,
         Err(problems) => return check::refused(&test.expect, &problems.to_string()),
     };
@@ -56,6 +59,17 @@ pub fn run_test(
     match VirtualExecution::start(ExecutionId(1), playbook, &input, now) {
         Ok(root) => TestWorld::new(test, library, root, now).run(),
         Err(refusal) => check::refused(&test.expect, &refusal.to_string()),
+    }
+}
+
+/// Returns the values that the start of a test need not declare: a test with `schedule` or `message` is
+/// about a start by a schedule or a message.
+fn added_keys(workload: &Map<String, Value>) -> &'static [&'static str] {
+    match (workload.contains_key(SCHEDULE_KEY), workload.contains_key("message")) {
+        (true, true) => ADDED_KEYS,
+        (true, false) => &[SCHEDULE_KEY],
+        (false, true) => MESSAGE_KEYS,
+        (false, false) => &[],
     }
 }
 

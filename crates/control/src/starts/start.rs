@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use noetl_engine::{Decision, MESSAGE_KEYS, StartInput, start, start_workload};
+use noetl_engine::{Decision, StartInput, start, start_workload};
 use noetl_model::{
-    Actor, CatalogId, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Seq, is_shallow,
+    ADDED_KEYS, Actor, CatalogId, ExecutionId, Origin, PAYLOAD_MAX, PlaybookRef, Seq, is_shallow,
 };
 use noetl_playbook::Playbook;
 use noetl_store::{Append, AppendError, StartKey, Unanswered};
@@ -225,7 +225,8 @@ impl Control {
         request.input.priority = Some(state.priority());
         request.input.labels = state.labels().clone();
         request.input.actor = actor;
-        request.input.added = MESSAGE_KEYS;
+        // The execution may have been started by a schedule or a message.
+        request.input.added = ADDED_KEYS;
         Ok(request)
     }
 

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect, expect_file};
 use noetl_playtest::PlaybookLibrary;
 
-use crate::files::{printed, run, test_file, workflow};
+use crate::files::{playbook, printed, run, test_file, workflow};
 
 const STEPS: &str = "
   - step: start
@@ -61,6 +61,22 @@ fn a_call_without_a_mock_ends_the_test() {
     "#]],
     );
     check("    allow_unmocked: true\n    expect: {output: bad}\n", expect![]);
+}
+
+#[test]
+fn values_that_a_schedule_or_a_message_adds_need_no_declaration() {
+    let yaml = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\ninputs: {city: {type: string}}\n\
+        workflow:\n  - {step: start, tool: {kind: noop, result: '{{ schedule.name }} {{ message.id }}'}}\n";
+    let (playbook, library) = (playbook(yaml), PlaybookLibrary::new());
+    let check = |workload: &str, expect: &str| {
+        let test = format!("tests:\n  - {{name: t, workload: {workload}, expect: {expect}}}\n");
+        let outcomes = run(&playbook, &library, &test);
+        assert_eq!(outcomes.iter().map(printed).collect::<String>(), "", "{workload}");
+    };
+    check("{schedule: {name: nightly}}", "{output: 'nightly '}");
+    check("{message: {id: 7}, source: nats, idempotency_key: a, city: Quito}", "{output: ' 7'}");
+    check("{source: nats}", "{status: refused}");
+    check("{other: 1}", "{status: refused}");
 }
 
 #[test]

@@ -6,8 +6,10 @@
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
-use noetl_engine::{SCHEDULE_KEY, ScheduleStep, schedule_step};
-use noetl_model::{ExecutionId, InstantSkipReason, Origin, Pool, ScheduleEvent, Timestamp};
+use noetl_engine::{ScheduleStep, schedule_step};
+use noetl_model::{
+    ExecutionId, InstantSkipReason, Origin, Pool, SCHEDULE_KEY, ScheduleEvent, Timestamp,
+};
 use noetl_playbook::{Overlap, Schedule};
 use noetl_store::{PAGE_MAX, ScheduleRow, StartKey, StoreError};
 use serde_json::json;
