@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after, bounded, never};
-use noetl_playbook::{CodeFault, CodeLanguage, Diagnostic, LintedDocument};
+use noetl_playbook::{CodeFault, CodeLanguage, Diagnostic, EmbeddedCode, LintedDocument};
 
 /// The time without a change before the checks begin.
 const QUIET: Duration = Duration::from_millis(200);
@@ -104,19 +104,13 @@ impl CheckQueue {
     /// Adds the known faults of the code in a document. If the other parts are to be checked, queues
     /// them under the address of the document.
     pub(crate) fn add_code_faults(&self, document: &mut LintedDocument) -> Vec<CodeText> {
-        let (mut faults, mut unknown) = (Vec::new(), Vec::new());
-        for (index, code) in document.code().iter().enumerate() {
-            let part = (code.language, code.text.clone());
-            match self.known.get(&part) {
-                Some(Some(fault)) => faults.push((index, fault.clone())),
-                Some(None) => {}
-                None => unknown.push(part),
-            }
-        }
-        for (index, fault) in &faults {
-            document.add_fault(*index, fault);
-        }
-        unknown
+        let key = |code: &EmbeddedCode, text: &str| (code.language, text.to_owned());
+        document.add_faults(|code| {
+            code.fault(|text| self.known.get(&key(code, text)).map(Option::as_ref))
+        });
+        let parts = document.code().iter();
+        let texts = parts.flat_map(|code| code.readings().map(|text| key(code, text)));
+        texts.filter(|part| !self.known.contains_key(part)).collect()
     }
 
     /// Returns the findings about a test file, if its newest text was checked.

@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::{Serialize, Serializer};
 
 use crate::source::SourceText;
+use crate::suppress::Suppressions;
 
 /// The most findings kept of one document; further ones are only counted.
 const FINDINGS_MAX: usize = 100;
@@ -552,7 +553,34 @@ impl Findings {
         self.errors > 0
     }
 
+    /// Returns the number of findings that are kept.
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Makes warnings of the findings after the first `known` ones.
+    pub(crate) fn soften(&mut self, known: usize) {
+        let more = self.list.iter_mut().skip(known);
+        more.for_each(|finding| finding.severity = Severity::Warning);
+        self.count_errors();
+    }
+
+    fn count_errors(&mut self) {
+        self.errors = self.list.iter().filter(|it| it.severity == Severity::Error).count();
+    }
+
+    /// Drops the findings that comments suppress, errors included: for a document that can be run.
+    pub(crate) fn suppress(&mut self) {
+        let suppressions = Suppressions::of(&self.source.text);
+        self.list.retain(|it| !suppressions.covers(it.code, it.line));
+        self.count_errors();
+    }
+
+    /// Returns the findings without the warnings that comments suppress.
     pub(crate) fn finish(mut self) -> Problems {
+        let suppressions = Suppressions::of(&self.source.text);
+        self.list
+            .retain(|it| it.severity == Severity::Error || !suppressions.covers(it.code, it.line));
         self.list.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.severity));
         if self.quotes == Quotes::Hidden {
             self.list.iter_mut().filter(|it| it.code.names_content()).for_each(|diagnostic| {

@@ -24,6 +24,7 @@ mod schema;
 mod source;
 mod subscription;
 mod suggest;
+mod suppress;
 mod test_file;
 mod words;
 mod yaml;

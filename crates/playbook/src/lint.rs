@@ -10,8 +10,8 @@ mod fix;
 mod secrets;
 mod shell;
 mod sql;
-mod suppress;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use code::CollectedCode;
@@ -19,12 +19,12 @@ pub use code::{CodeFault, CodeLanguage, EmbeddedCode};
 pub use explain::{RULES, RuleDoc};
 pub use fix::{fixed, has_same_meaning};
 pub use secrets::secret_spans;
-use suppress::Suppressions;
 
-use crate::analysis::AnalysisLevel;
+use crate::analysis::{AnalysisLevel, plain_inputs};
 use crate::diagnostic::{Finding, Findings, Problems, Severity};
-use crate::parse::{ParseOptions, TargetWorkers, parse_document_with};
+use crate::parse::{CheckedDocument, ParseOptions, TargetWorkers, parse_document_with};
 use crate::source::SourceText;
+use crate::suppress::Suppressions;
 use crate::yaml::{Yaml, YamlNode, load};
 
 /// A document with the findings of all rules and the code that is still to be checked.
@@ -33,43 +33,52 @@ pub struct LintedDocument {
     problems: Problems,
     /// True if the document can be run; only then its findings can be suppressed.
     is_valid: bool,
+    rules: LintRules,
     code: Vec<EmbeddedCode>,
     faults: Vec<Finding>,
 }
 
 impl LintedDocument {
-    /// Checks a document; `name` is used in messages.
+    /// Checks a document by all rules; `name` is used in messages.
     pub fn new(name: &str, source: &[u8]) -> Self {
+        Self::checked(name, source, LintRules::All)
+    }
+
+    /// Checks whether a document can be run: code is only collected, and no other rule is applied.
+    pub fn to_validate(name: &str, source: &[u8]) -> Self {
+        Self::checked(name, source, LintRules::Code)
+    }
+
+    fn checked(name: &str, source: &[u8], rules: LintRules) -> Self {
         let options = ParseOptions { workers: TargetWorkers::Ours, analysis: AnalysisLevel::Full };
-        let parsed = parse_document_with(options, name, source);
-        let (problems, has_errors) = match parsed {
-            Ok(document) => (document.into_warnings(), false),
-            Err(problems) => (problems, true),
+        let (plain_inputs, problems) = match parse_document_with(options, name, source) {
+            Ok(document) => (plain_inputs_of(&document), document.into_warnings()),
+            Err(problems) => {
+                let plain = ParseOptions::without_analysis(TargetWorkers::Ours);
+                match parse_document_with(plain, name, source) {
+                    Ok(document) => (plain_inputs_of(&document), problems),
+                    Err(_) => return Self::invalid(rules, problems),
+                }
+            }
         };
-        let is_valid = !has_errors || {
-            let plain = ParseOptions::without_analysis(TargetWorkers::Ours);
-            parse_document_with(plain, name, source).is_ok()
-        };
-        if !is_valid {
-            return Self { problems, is_valid, code: Vec::new(), faults: Vec::new() };
-        }
         let text = String::from_utf8_lossy(source).into_owned();
         let mut findings = Findings::new(SourceText::new(name, text));
         let root = load(&mut findings);
-        let (mut code, mut faults) = (CollectedCode::default(), Vec::new());
-        let mut sql_budget = sql::SqlBudget::default();
-        if let Some(root) = root {
-            for part in ["workflow", "workbook"].into_iter().filter_map(|key| root.get(key)) {
-                walk(part, &mut |node| {
-                    code::collect(node, &findings.source, &mut code);
-                    shell::check(node, &findings.source, &mut faults);
-                    sql::check(node, &findings.source, &mut sql_budget, &mut faults);
-                });
-            }
-            secrets::check(&root, &findings.source, &mut faults);
+        let mut code = CollectedCode::default();
+        let tools = ["workflow", "workbook"];
+        for part in root.iter().flat_map(|root| tools.into_iter().filter_map(|key| root.get(key))) {
+            walk(part, &mut |node| code::collect(node, &findings.source, &mut code));
         }
+        let mut faults = match (rules, &root) {
+            (LintRules::All, Some(root)) => rule_faults(root, &plain_inputs, &findings.source),
+            (LintRules::All, None) | (LintRules::Code, _) => Vec::new(),
+        };
         faults.extend(code.omission());
-        Self { problems, is_valid, code: code.parts, faults }
+        Self { problems, is_valid: true, rules, code: code.parts, faults }
+    }
+
+    fn invalid(rules: LintRules, problems: Problems) -> Self {
+        Self { problems, is_valid: false, rules, code: Vec::new(), faults: Vec::new() }
     }
 
     /// The code of the document's tools.
@@ -84,10 +93,19 @@ impl LintedDocument {
         }
     }
 
+    /// Adds the syntax errors that a function returns for the parts of [`Self::code`].
+    pub fn add_faults(&mut self, fault: impl Fn(&EmbeddedCode) -> Option<CodeFault>) {
+        let found = self.code.iter().filter_map(|code| Some(code.finding(&fault(code)?)));
+        self.faults.extend(found);
+    }
+
     /// Returns all findings that no comment suppresses.
     pub fn finish(self) -> Problems {
         let suppressions = Suppressions::of(&self.problems.source().text);
-        let unknown = suppressions.unknown_rules();
+        let unknown = match self.rules {
+            LintRules::All => suppressions.unknown_rules(),
+            LintRules::Code => Vec::new(),
+        };
         let mut problems = self.problems.extended(self.faults.into_iter().chain(unknown));
         let is_valid = self.is_valid;
         problems.retain(|it| {
@@ -95,6 +113,42 @@ impl LintedDocument {
         });
         problems
     }
+}
+
+/// The rules that are applied to a document that can be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LintRules {
+    All,
+    /// Only the syntax of code.
+    Code,
+}
+
+/// Returns the paths of the inputs of a document whose values a shell does not interpret.
+fn plain_inputs_of(document: &CheckedDocument) -> BTreeSet<String> {
+    match document {
+        CheckedDocument::Playbook(checked) => plain_inputs(&checked.playbook),
+        CheckedDocument::Subscription(_)
+        | CheckedDocument::Schedule(_)
+        | CheckedDocument::Notification(_) => BTreeSet::new(),
+    }
+}
+
+/// Returns the findings of the rules that need neither an interpreter nor an execution.
+fn rule_faults(
+    root: &YamlNode,
+    plain_inputs: &BTreeSet<String>,
+    source: &SourceText,
+) -> Vec<Finding> {
+    let mut faults = Vec::new();
+    let mut sql_budget = sql::SqlBudget::default();
+    for part in ["workflow", "workbook"].into_iter().filter_map(|key| root.get(key)) {
+        walk(part, &mut |node| {
+            shell::check(node, plain_inputs, source, &mut faults);
+            sql::check(node, source, &mut sql_budget, &mut faults);
+        });
+    }
+    secrets::check(root, source, &mut faults);
+    faults
 }
 
 /// Calls a function for a node and all nodes below it.

@@ -127,7 +127,8 @@ pub fn parse_document_with(
         let kind = root.as_ref().and_then(|root| root.get("kind")?.text().map(str::to_owned));
         let read = match (&root, kind.as_deref()) {
             (Some(root), Some("Subscription")) => {
-                read_subscription(root, &mut findings).map(OtherDocument::Subscription)
+                read_subscription(root, options.analysis, &mut findings)
+                    .map(OtherDocument::Subscription)
             }
             (Some(root), Some("Schedule")) => {
                 read_schedule(root, &mut findings).map(OtherDocument::Schedule)

@@ -3,12 +3,15 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use noetl_model::ADDED_KEYS;
 use serde_json::Value;
 
+use super::shapes::path_in;
 use super::uses::{RenderMoment, RenderPlace};
+use crate::inputs::DeclaredInput;
 use crate::playbook::{
-    AssignmentScope, BodyForm, FrameProcess, Playbook, RouterMode, RuleAction, SetAssignment, Step,
-    StepIndex, Task,
+    AssignmentScope, BodyForm, FrameProcess, Playbook, RouterMode, Rule, RuleAction, SetAssignment,
+    Step, StepIndex, Task,
 };
 
 /// Playbooks with more steps than this are not checked for the order of their steps.
@@ -120,6 +123,38 @@ impl<'p> KnownNames<'p> {
             || declared.is_some_and(|inputs| inputs.find(name).is_some())
     }
 
+    /// True if a bare name may be something else than the input of this name, at any place.
+    fn hides_input(&self, name: &str) -> bool {
+        let in_step = |step: &Step| {
+            step.repeat.as_ref().is_some_and(|repeat| repeat.iterator == name)
+                || step.tasks.iter().any(|task| task.label == name)
+                || is_argument(step, name)
+        };
+        self.is_set(name)
+            || EVERYWHERE.contains(&name)
+            || self.aliases.contains(name)
+            || self.playbook.index_of(name).is_some()
+            || self.of_step.iter().any(|set| set.has(name))
+            || self.playbook.steps.iter().any(in_step)
+    }
+
+    /// Returns the declared inputs with each path that means the input at every place of the playbook.
+    pub(super) fn input_paths(&self) -> Vec<(String, &'p DeclaredInput)> {
+        let mut paths = Vec::new();
+        for input in self.playbook.inputs.iter().flat_map(|inputs| &inputs.inputs) {
+            let name = input.name.as_str();
+            paths.push((format!("workload.{name}"), input));
+            if !self.is_set(name) {
+                paths.push((format!("ctx.{name}"), input));
+                paths.push((format!("vars.{name}"), input));
+            }
+            if !self.hides_input(name) {
+                paths.push((name.to_owned(), input));
+            }
+        }
+        paths
+    }
+
     /// True if a `set` may define the variable of the whole execution.
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.context.has(name)
@@ -149,18 +184,25 @@ impl<'p> KnownNames<'p> {
 
     /// True if a template at this place can read the name.
     pub(super) fn has(&self, name: &str, place: RenderPlace) -> bool {
+        if place.moment == RenderMoment::Keychain {
+            return matches!(name, "workload" | "keychain")
+                || ADDED_KEYS.contains(&name)
+                || self.in_workload(name);
+        }
         EVERYWHERE.contains(&name)
             || name.starts_with("__")
             || self.of_moment(name, place)
             || self.of_run(name, place)
             || self.in_context(name)
             || self.aliases.contains(name)
+            || ADDED_KEYS.contains(&name)
             || self.playbook.index_of(name).is_some_and(|step| self.may_have_run(step, place))
     }
 
     pub(super) fn of_moment(&self, name: &str, place: RenderPlace) -> bool {
         match place.moment {
             RenderMoment::Start | RenderMoment::StepEntry => false,
+            RenderMoment::Keychain => name == "keychain",
             RenderMoment::Claim => OF_SETTINGS.contains(&name),
             RenderMoment::TaskStart => {
                 OF_SETTINGS.contains(&name)
@@ -176,13 +218,7 @@ impl<'p> KnownNames<'p> {
     /// True if another task, or an earlier attempt, may have ended before the task starts.
     fn has_earlier_task(&self, place: RenderPlace) -> bool {
         let Some(step) = self.step_at(place) else { return true };
-        let repeats = |task: &Task| {
-            task.rules.iter().any(|rule| match rule.action {
-                RuleAction::Retry(_) | RuleAction::Jump(_) => true,
-                RuleAction::Continue | RuleAction::Break | RuleAction::Fail => false,
-            })
-        };
-        place.task != Some(0) || step.tasks.iter().any(repeats)
+        place.task != Some(0) || repeats(step)
     }
 
     /// True if the run of the place's step has the name: its item, tasks, variables and arguments.
@@ -194,6 +230,7 @@ impl<'p> KnownNames<'p> {
             | RenderMoment::StepEntry
             | RenderMoment::Claim
             | RenderMoment::StepEnd
+            | RenderMoment::Keychain
             | RenderMoment::Notice => false,
         };
         let is_of_loop = step.repeat.as_ref().is_some_and(|repeat| {
@@ -207,8 +244,30 @@ impl<'p> KnownNames<'p> {
             || matches!(name, "step" | "results")
             || self.of_step[index.0].has(name)
             || (in_item || place.moment == RenderMoment::StepEnd)
-                && step.tasks.iter().any(|task| task.label == name && step.form != BodyForm::Single)
-            || is_argument(step, name)
+                && label_at(step, name).is_some_and(|task| may_have_ended(step, task, place))
+            || is_argument_at(step, name, place)
+    }
+
+    /// Returns the step of which a task has an argument of this name, and the path that the argument is
+    /// given, if it is nothing else.
+    pub(super) fn argument_elsewhere(&self, name: &str) -> Option<(&'p str, Option<&'p str>)> {
+        self.playbook.steps.iter().find_map(|step| {
+            let value = argument_sources(step).find_map(|arguments| arguments.get(name))?;
+            Some((step.name.as_str(), value.as_str().and_then(path_in)))
+        })
+    }
+
+    /// Returns the task whose output is `output` and `_prev` when a task starts, if there is only one.
+    pub(super) fn previous_task(&self, place: RenderPlace) -> Option<&'p Task> {
+        let step = self.step_at(place)?;
+        let previous = place.task?.checked_sub(1)?;
+        let is_start = place.moment == RenderMoment::TaskStart;
+        (is_start && !repeats(step)).then(|| step.tasks.get(previous)).flatten()
+    }
+
+    /// Returns the names of the secrets that the playbook declares.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &'p str> {
+        self.playbook.keychain.iter().filter_map(|entry| entry.get("name")?.as_str())
     }
 
     /// Returns the step whose run has a variable of this name.
@@ -309,23 +368,81 @@ impl<'p> KnownNames<'p> {
     }
 }
 
+/// True if a task of the step may run more than once.
+fn repeats(step: &Step) -> bool {
+    let again = |rule: &Rule| match rule.action {
+        RuleAction::Retry(_) | RuleAction::Jump(_) => true,
+        RuleAction::Continue | RuleAction::Break | RuleAction::Fail => false,
+    };
+    step.tasks.iter().flat_map(|task| &task.rules).any(again)
+}
+
+/// Returns the task of a pipeline with this label.
+pub(super) fn label_at(step: &Step, name: &str) -> Option<usize> {
+    let is_pipeline = step.form == BodyForm::Pipeline;
+    step.tasks.iter().position(|task| is_pipeline && task.label == name)
+}
+
+/// True if a task may have ended before a template of its step is rendered.
+pub(super) fn may_have_ended(step: &Step, task: usize, place: RenderPlace) -> bool {
+    let Some(here) = place.task else { return true };
+    let is_before = match place.moment {
+        RenderMoment::TaskStart => task < here,
+        RenderMoment::TaskEnd | RenderMoment::Rule => task <= here,
+        RenderMoment::Start
+        | RenderMoment::StepEntry
+        | RenderMoment::Claim
+        | RenderMoment::StepEnd
+        | RenderMoment::Keychain
+        | RenderMoment::Notice => true,
+    };
+    is_before || repeats(step)
+}
+
+/// True if a template at this place can read an argument of the name: of its own task, or of the step.
+fn is_argument_at(step: &Step, name: &str, place: RenderPlace) -> bool {
+    let task = match (place.moment, place.task) {
+        (RenderMoment::TaskStart, Some(task)) => step.tasks.get(task),
+        (RenderMoment::TaskStart | RenderMoment::Claim, _) => return is_argument(step, name),
+        (
+            RenderMoment::Start
+            | RenderMoment::StepEntry
+            | RenderMoment::TaskEnd
+            | RenderMoment::Rule
+            | RenderMoment::StepEnd
+            | RenderMoment::Keychain
+            | RenderMoment::Notice,
+            _,
+        ) => return false,
+    };
+    let of_task = task.into_iter().flat_map(arguments_of);
+    step.input.iter().map(|input| input.source()).chain(of_task).any(|it| names(it, name))
+}
+
+/// Returns the values that define arguments of a task.
+fn arguments_of(task: &Task) -> impl Iterator<Item = &Value> {
+    let config = task.config.source();
+    ["input", "args"].into_iter().filter_map(|key| config.get(key))
+}
+
 /// Returns the values that define arguments of the step's tasks.
 fn argument_sources(step: &Step) -> impl Iterator<Item = &Value> {
-    let of_tasks = step.tasks.iter().flat_map(|task| {
-        let config = task.config.source();
-        ["input", "args"].into_iter().filter_map(|key| config.get(key))
-    });
+    let of_tasks = step.tasks.iter().flat_map(arguments_of);
     step.input.iter().map(|input| input.source()).chain(of_tasks)
 }
 
 /// True if a name is an argument of one of the step's tasks; a template for all arguments may give
 /// any name.
 fn is_argument(step: &Step, name: &str) -> bool {
-    argument_sources(step).any(|arguments| match arguments {
+    argument_sources(step).any(|arguments| names(arguments, name))
+}
+
+fn names(arguments: &Value, name: &str) -> bool {
+    match arguments {
         Value::Object(map) => map.keys().any(|key| key == name || key.contains("{{")),
         Value::String(_) => true,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
-    })
+    }
 }
 
 /// Returns the variables that a step sets for its own run; those of the whole execution are added to

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use noetl_expr::{MissingValues, NameUse};
-use noetl_model::ToolKind;
+use noetl_expr::{MissingValues, NameUse, method_names};
+use noetl_model::{ADDED_KEYS, ToolKind};
 use serde_json::Value;
 
 use super::TemplateUses;
-use super::known_names::{ERROR_FIELDS, KnownNames, METHODS, OUTPUTS};
+use super::known_names::{
+    ERROR_FIELDS, EVERYWHERE, KnownNames, METHODS, OUTPUTS, label_at, may_have_ended,
+};
 use super::outputs::{output_fields, task_fields};
 use super::shapes::{PathEnd, ShapeOrigin, default_of, end_of};
 use super::uses::{RenderMoment, RenderPlace, TemplateUse};
@@ -43,9 +45,14 @@ pub(super) fn check(playbook: &Playbook, uses: &TemplateUses, findings: &mut Fin
     let mut told: BTreeSet<(usize, usize)> = BTreeSet::new();
     for used in uses.list.iter().filter(|used| used.place.moment != RenderMoment::Notice) {
         filter_faults(used, &mut told, findings);
+        method_faults(used, findings);
         let optional = optional_paths(used, playbook.missing);
         for name in &used.facts.names {
             if is_optional(&name.path, &optional) {
+                if let Some(missing) = no_such_step(&known, name) {
+                    let span = span_of(used, name, missing.depth, findings);
+                    findings.add(missing.into_finding(&span));
+                }
                 continue;
             }
             let Some(missing) = missing(&known, name, used.place) else { continue };
@@ -70,6 +77,36 @@ pub(super) fn filter_faults(
             findings.add(Finding::error(DiagnosticCode::FilterArguments, &span, fault));
         }
     }
+}
+
+/// Adds the findings about calls of methods that no value has.
+pub(super) fn method_faults(used: &TemplateUse, findings: &mut Findings) {
+    for method in used.facts.methods.iter().filter(|it| !method_names().contains(&&*it.name)) {
+        let span = used.span(method.range.clone(), &findings.source);
+        let message = format!("no value has a method `{}`", method.name);
+        let help = match nearest(&method.name, method_names().iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("its name may be that of a filter: `value | {}`", method.name),
+        };
+        findings.add(Finding::error(DiagnosticCode::BadTemplate, &span, message).help(help));
+    }
+}
+
+/// Returns the step that a template names and handles the absence of, if the playbook does not have it.
+fn no_such_step(known: &KnownNames<'_>, name: &NameUse) -> Option<MissingName> {
+    let [root, step, ..] = name.path.as_slice() else { return None };
+    let is_known = METHODS.contains(&step.as_str()) || known.playbook.index_of(step).is_some();
+    if root != "steps" || is_known {
+        return None;
+    }
+    Some(MissingName { certainty: Certainty::Outside, ..unknown_step(known, step) })
+}
+
+fn unknown_step(known: &KnownNames<'_>, name: &str) -> MissingName {
+    let names = known.playbook.steps.iter().map(|step| step.name.as_str());
+    let help = nearest(name, names).map(|near| format!("did you mean `steps.{near}`?"));
+    let message = format!("there is no step `{name}`");
+    MissingName { message, help, depth: 2, certainty: Certainty::Certain }
 }
 
 impl MissingName {
@@ -127,6 +164,10 @@ fn missing(known: &KnownNames<'_>, name: &NameUse, place: RenderPlace) -> Option
             of_error(&path, 1)
         }
         "job" => of_job(&path),
+        "keychain" => of_keychain(known, field),
+        "output" | "_prev" if place.moment == RenderMoment::TaskStart => {
+            unknown_task_field(known.previous_task(place)?, &path, 1)
+        }
         "output" | "outcome" if place.moment == RenderMoment::Rule => {
             of_envelope(known, &path, place)
         }
@@ -139,6 +180,18 @@ fn missing(known: &KnownNames<'_>, name: &NameUse, place: RenderPlace) -> Option
         }
         _ => of_step(known, &path, place),
     }
+}
+
+/// Checks the name of a secret: it may be that of a stored credential, unless it is nearly the name of an
+/// entry of the keychain.
+fn of_keychain(known: &KnownNames<'_>, name: &str) -> Option<MissingName> {
+    if known.secrets().any(|secret| secret == name) {
+        return None;
+    }
+    let near = nearest(name, known.secrets())?;
+    let message = format!("the keychain of this playbook has no `{name}`");
+    let help = Some(format!("did you mean `keychain.{near}`?"));
+    Some(MissingName { message, help, depth: 2, certainty: Certainty::Outside })
 }
 
 /// Returns the first segment that the declared shape of a value does not have.
@@ -205,6 +258,7 @@ fn is_shadowed(known: &KnownNames<'_>, root: &str, place: RenderPlace) -> bool {
         | RenderMoment::StepEntry
         | RenderMoment::TaskStart
         | RenderMoment::Claim
+        | RenderMoment::Keychain
         | RenderMoment::Notice => false,
     };
     let is_step = known.playbook.index_of(root).is_some();
@@ -218,11 +272,24 @@ fn unknown_root(known: &KnownNames<'_>, root: &str, place: RenderPlace) -> Missi
     } else if let Some(repeat) = iterator_elsewhere(known, root, place) {
         let message = format!("`{root}` exists only inside the loop of step `{repeat}`");
         (message, Some(format!("after the loop, `{repeat}.results` has the results of its items")))
+    } else if let Some(literal) = literal_meant(root) {
+        let message = format!("`{root}` is no value in templates");
+        (message, Some(format!("write `{literal}`")))
+    } else if place.moment == RenderMoment::Keychain && EVERYWHERE.contains(&root) {
+        let message = format!("an entry of the keychain cannot read `{root}`");
+        (message, Some("it can read `workload` and `keychain`".to_owned()))
     } else if let Some(about) = out_of_place(root) {
         (format!("`{root}` does not exist here: {about}"), None)
+    } else if known.step_at(place).is_some_and(|step| label_at(step, root).is_some()) {
+        (format!("task `{root}` has no output here: it has not ended yet"), None)
     } else if let Some(step) = known.step_that_sets(root) {
         let message = format!("`{root}` exists only while step `{step}` runs");
         (message, Some(format!("write `set: {{ctx.{root}: …}}` there to keep it")))
+    } else if let Some((step, path)) = known.argument_elsewhere(root) {
+        let message = format!(
+            "`{root}` is an argument in step `{step}`: only the settings of that tool can read it"
+        );
+        (message, path.map(|path| format!("write `{path}`, its value")))
     } else {
         let message = match certainty {
             Certainty::Certain => format!("there is no `{root}` here"),
@@ -241,6 +308,16 @@ fn unknown_root(known: &KnownNames<'_>, root: &str, place: RenderPlace) -> Missi
         (message, Some(help))
     };
     MissingName { message, help, depth: 1, certainty }
+}
+
+/// Returns the literal that a word of another language stands for.
+fn literal_meant(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "null" | "Null" | "NULL" | "nil" | "NONE" => "none",
+        "TRUE" => "true",
+        "FALSE" => "false",
+        _ => return None,
+    })
 }
 
 /// Returns the place of a built-in name that does not exist everywhere.
@@ -292,7 +369,7 @@ fn iterator_elsewhere<'k>(
 
 fn of_workload(known: &KnownNames<'_>, path: &[&str]) -> Option<MissingName> {
     let field = path[1];
-    if !known.in_workload(field) {
+    if !known.in_workload(field) && !ADDED_KEYS.contains(&field) {
         let certainty = if known.is_closed() { Certainty::Certain } else { Certainty::Outside };
         let near = nearest(field, known.workload_names());
         let help = match near {
@@ -337,6 +414,9 @@ fn misspelt_key(value: &Value, path: &[&str], at: usize) -> Option<MissingName> 
 
 fn of_context(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option<MissingName> {
     let (root, field) = (path[0], path[1]);
+    if ADDED_KEYS.contains(&field) {
+        return None;
+    }
     if known.in_context(field) {
         return misspelt_key(default_of(known, &path[..2], place)?, path, 2);
     }
@@ -353,12 +433,7 @@ fn of_context(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Opti
 
 fn of_steps(known: &KnownNames<'_>, path: &[&str], place: RenderPlace) -> Option<MissingName> {
     let name = path[1];
-    let Some(step) = known.playbook.index_of(name) else {
-        let names = known.playbook.steps.iter().map(|step| step.name.as_str());
-        let help = nearest(name, names).map(|near| format!("did you mean `steps.{near}`?"));
-        let message = format!("there is no step `{name}`");
-        return Some(MissingName { message, help, depth: 2, certainty: Certainty::Certain });
-    };
+    let Some(step) = known.playbook.index_of(name) else { return Some(unknown_step(known, name)) };
     if !known.may_have_run(step, place) {
         let (message, help) = never_ran(known, step, name, place);
         return Some(MissingName { message, help, depth: 2, certainty: Certainty::Certain });
@@ -396,8 +471,13 @@ fn of_results(known: &KnownNames<'_>, field: &str, place: RenderPlace) -> Option
     );
     let step = known.step_at(place).filter(|_| is_inside)?;
     let labels: Vec<&str> = step.tasks.iter().map(|task| task.label.as_str()).collect();
-    if labels.contains(&field) {
-        return None;
+    if let Some(task) = labels.iter().position(|label| *label == field) {
+        if may_have_ended(step, task, place) {
+            return None;
+        }
+        let message = format!("task `{field}` has no output here: it has not ended yet");
+        let certainty = Certainty::Certain;
+        return Some(MissingName { message, help: None, depth: 2, certainty });
     }
     let help = match nearest(field, labels.iter().copied()) {
         Some(near) => format!("did you mean `results.{near}`?"),

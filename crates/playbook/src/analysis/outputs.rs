@@ -4,6 +4,7 @@
 use noetl_model::ToolKind;
 use serde_json::{Map, Value};
 
+use crate::inputs::InputType;
 use crate::playbook::{BodyForm, LoopSource, Step, Task};
 
 /// The fields of every output of a step in templates, besides those of its tool.
@@ -69,6 +70,32 @@ pub(crate) fn tool_fields(tool: ToolKind) -> Option<&'static [&'static str]> {
         | ToolKind::Wait
         | ToolKind::Wasm => return None,
     })
+}
+
+/// Returns the type of a field that the tool always gives.
+pub(super) fn field_type(tool: ToolKind, field: &str) -> Option<InputType> {
+    match (tool, field) {
+        (ToolKind::Http, "status_code")
+        | (ToolKind::Shell | ToolKind::Script, "exit_code")
+        | (ToolKind::Duckdb | ToolKind::Postgres | ToolKind::Sqlite, "row_count")
+        | (ToolKind::Transfer, "rows_transferred" | "chunks_processed") => Some(InputType::Integer),
+        (ToolKind::Duckdb | ToolKind::Postgres | ToolKind::Sqlite, "rows" | "columns") => {
+            Some(InputType::List)
+        }
+        (ToolKind::Http, "headers") => Some(InputType::Object),
+        (ToolKind::Approval, "approved" | "timed_out") | (ToolKind::Wait, "timed_out") => {
+            Some(InputType::Boolean)
+        }
+        (_, _) => None,
+    }
+}
+
+/// True if the output of a step certainly has no field of this name of its own.
+pub(super) fn lacks_own(step: &Step, field: &str) -> bool {
+    let is_declared = step.output_rule().is_some();
+    let is_selected = step.output.selected.iter().any(|selected| selected.name == field);
+    let lacks = |fields: OutputFields<'_>| fields.is_complete && !fields.has(field);
+    !is_declared && !is_selected && fixed_fields(step).is_some_and(lacks)
 }
 
 /// Returns the fields of a task's output, if its tool and settings determine them.
@@ -183,9 +210,9 @@ fn wait_fields(config: &Map<String, Value>) -> Option<&'static [&'static str]> {
     (has("for") || has("until")).then_some(&["ended_at", "timed_out"])
 }
 
-/// Returns the fields of a step's output, by its tools, its loop and its `output_schema`.
-pub(super) fn output_fields(step: &Step) -> OutputFields<'_> {
-    let fixed = match &step.repeat {
+/// Returns the fields of a step's output, by its tools and its loop.
+fn fixed_fields(step: &Step) -> Option<OutputFields<'_>> {
+    match &step.repeat {
         Some(repeat) => match repeat.source {
             LoopSource::In(_) => Some(OutputFields {
                 names: vec!["results", "stats", "too_large"],
@@ -199,7 +226,12 @@ pub(super) fn output_fields(step: &Step) -> OutputFields<'_> {
             (BodyForm::Single, _) => None,
             (BodyForm::Pipeline, tasks) => Some(pipeline_fields(tasks)),
         },
-    };
+    }
+}
+
+/// Returns the fields of a step's output, by its tools, its loop and its `output_schema`.
+pub(super) fn output_fields(step: &Step) -> OutputFields<'_> {
+    let fixed = fixed_fields(step);
     let declared = step.output_rule().and_then(|rule| rule.object.as_ref());
     let is_closed = declared.is_some_and(|object| !object.allows_others);
     let always = (fixed.is_some() || declared.is_some()).then_some(OF_EVERY_STEP);

@@ -8,16 +8,62 @@ use noetl_model::ErrorKind;
 use serde_json::Value;
 
 use super::known_names::KnownNames;
-use super::shapes::{PathEnd, default_of, end_of};
+use super::outputs::lacks_own;
+use super::shapes::{PathEnd, default_of, end_of, step_at, tool_type};
 use super::uses::{RenderMoment, RenderPlace};
 use crate::inputs::{InputType, ValueRule};
+use crate::playbook::StepIndex;
 use crate::suggest::nearest;
 
-/// The values of `event.name` after a step, with their older names.
-const EVENTS: &[&str] =
-    &["step.done", "loop.done", "step.failed", "step.skipped", "call.done", "call.error"];
+/// The values of `event.name` after any step, with their older names.
+const EVENTS: &[&str] = &["step.done", "step.failed", "call.done", "call.error"];
 /// The values of `output.status` in a rule, with their older names.
 const STATUSES: &[&str] = &["success", "ok", "completed", "COMPLETED", "error"];
+/// The values of the status of a step that has ended before.
+const STEP_STATUSES: &[&str] = &["success", "error", "skipped", "cancelled", "running"];
+
+/// Returns the words that a built-in value can be.
+fn built_in_words(
+    path: &[&str],
+    place: RenderPlace,
+    known: &KnownNames<'_>,
+) -> Option<Vec<&'static str>> {
+    let kinds =
+        || -> Vec<&'static str> { ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect() };
+    match (place.moment, path) {
+        (RenderMoment::StepEnd, ["event", "name"]) => Some(events_after(place.step?, known)),
+        (RenderMoment::Rule, ["output" | "outcome", "status"]) => Some(STATUSES.to_vec()),
+        (RenderMoment::Rule, ["output" | "outcome", "error", "kind"])
+        | (RenderMoment::Rule | RenderMoment::StepEnd, ["error", "kind"]) => Some(kinds()),
+        (_, path) => {
+            let (step, at) = step_at(known, path, place)?;
+            match path.get(at..)? {
+                ["status"] if lacks_own(step, "status") => {
+                    let is_here = known.step_at(place).is_some_and(|here| here.name == step.name);
+                    let of_end = if is_here { STATUSES } else { &[] };
+                    Some([STEP_STATUSES, of_end].concat())
+                }
+                ["error", "kind"] if lacks_own(step, "error") => Some(kinds()),
+                [..] => None,
+            }
+        }
+    }
+}
+
+/// Returns the values of `event.name` at the end of a step.
+fn events_after(step: StepIndex, known: &KnownNames<'_>) -> Vec<&'static str> {
+    let index = step;
+    let step = known.playbook.step(index);
+    let mut events = EVENTS.to_vec();
+    if step.repeat.is_some() {
+        events.push("loop.done");
+    }
+    // A step that waits for others may be skipped because of them.
+    if step.when.is_some() || !step.admit.is_empty() || known.playbook.graph.is_join(index) {
+        events.push("step.skipped");
+    }
+    events
+}
 
 /// The values that one side of a comparison can have, as far as they are known.
 #[derive(Debug, Default)]
@@ -39,6 +85,8 @@ pub(super) struct PossibleValues {
 #[derive(Debug)]
 enum TypeSource {
     Declared(InputType),
+    /// The tool always gives this type.
+    OfTool(InputType),
     /// The workload has this value unless a start gives another one.
     Default(Value),
 }
@@ -58,16 +106,12 @@ impl PossibleValues {
     ) -> Option<Self> {
         let shown = format!("`{}`", path.join("."));
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let words = |words: &[&str]| Some(Self::of_words(&path.join("."), words));
+        if let Some(words) = built_in_words(&path, place, known) {
+            return Some(Self::of_words(&path.join("."), &words));
+        }
         let at_least =
             |min: f64| Some(Self { shown: shown.clone(), min: Some(min), ..Self::default() });
         match (place.moment, path.as_slice()) {
-            (RenderMoment::StepEnd, ["event", "name"]) => words(EVENTS),
-            (RenderMoment::Rule, ["output" | "outcome", "status"]) => words(STATUSES),
-            (RenderMoment::Rule, ["output" | "outcome", "error", "kind"])
-            | (RenderMoment::Rule | RenderMoment::StepEnd, ["error", "kind"]) => {
-                words(&ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>())
-            }
             (
                 RenderMoment::TaskStart | RenderMoment::TaskEnd | RenderMoment::Rule,
                 ["_index" | "_total"],
@@ -84,6 +128,7 @@ impl PossibleValues {
                 | RenderMoment::TaskEnd
                 | RenderMoment::Rule
                 | RenderMoment::StepEnd
+                | RenderMoment::Keychain
                 | RenderMoment::Notice,
                 path,
             ) => match end_of(known, path, place) {
@@ -92,7 +137,13 @@ impl PossibleValues {
                     Some(Self { is_optional, ..Self::of_rule(rule, shown) })
                 }
                 Some(PathEnd::Missing { .. } | PathEnd::NoFields { .. }) => None,
-                None => Self::of_default(default_of(known, path, place)?, shown),
+                None => match tool_type(known, path, place) {
+                    Some(kind) => {
+                        let type_source = Some(TypeSource::OfTool(kind));
+                        Some(Self { shown, type_source, ..Self::default() })
+                    }
+                    None => Self::of_default(default_of(known, path, place)?, shown),
+                },
             },
         }
     }
@@ -164,9 +215,19 @@ impl PossibleValues {
     }
 
     fn refuse_word(&self, value: &Value) -> Option<Mismatch> {
-        let given = value.as_str()?;
         let words: Option<Vec<&str>> = self.choices.iter().map(Value::as_str).collect();
-        let words = words.filter(|words| !words.is_empty() && !words.contains(&given))?;
+        let words = words.filter(|words| !words.is_empty())?;
+        let given = match value {
+            Value::String(text) => text.as_str(),
+            Value::Number(_) | Value::Bool(_) => {
+                let help = Some(format!("{} can be {}", self.shown, words.join(", ")));
+                return Some(Mismatch { reason: format!("{} is never {value}", self.shown), help });
+            }
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        };
+        if words.contains(&given) {
+            return None;
+        }
         let help = match nearest(given, words.iter().copied()) {
             Some(near) => format!("did you mean '{near}'?"),
             None => format!("{} can be {}", self.shown, words.join(", ")),
@@ -178,15 +239,14 @@ impl PossibleValues {
     /// each other, and any value may be null.
     fn refuse_type(&self, value: &Value) -> Option<Mismatch> {
         match self.type_source.as_ref()? {
+            TypeSource::OfTool(kind) => {
+                let reason = format!("{} is {}, not {value}", self.shown, kind.noun());
+                let number = value.as_str().filter(|text| text.parse::<i64>().is_ok());
+                let help = number.map(|number| format!("write {number} without quotes"));
+                (!fits(*kind, value) && !value.is_null()).then_some(Mismatch { reason, help })
+            }
             TypeSource::Declared(kind) => {
-                let fits = match kind {
-                    InputType::Text => value.is_string(),
-                    InputType::Integer | InputType::Number | InputType::Boolean => {
-                        value.is_number() || value.is_boolean()
-                    }
-                    InputType::List | InputType::Object => !is_scalar(value),
-                    InputType::Any => true,
-                };
+                let fits = fits(*kind, value);
                 let reason =
                     format!("{} is declared as {}, not {value}", self.shown, kind.as_str());
                 (!fits && !value.is_null()).then_some(Mismatch { reason, help: None })
@@ -258,10 +318,16 @@ impl PossibleValues {
             TypeSource::Declared(
                 kind @ (InputType::Integer | InputType::Number | InputType::Boolean),
             ) => format!("is declared as {}", kind.as_str()),
+            TypeSource::OfTool(
+                kind @ (InputType::Integer | InputType::Number | InputType::Boolean),
+            ) => format!("is {}", kind.noun()),
             TypeSource::Default(default @ (Value::Number(_) | Value::Bool(_))) => {
                 format!("is {default} by default")
             }
             TypeSource::Declared(
+                InputType::Text | InputType::List | InputType::Object | InputType::Any,
+            )
+            | TypeSource::OfTool(
                 InputType::Text | InputType::List | InputType::Object | InputType::Any,
             )
             | TypeSource::Default(
@@ -278,6 +344,18 @@ impl PossibleValues {
 
     fn at_most(&self, max: f64) -> Mismatch {
         Mismatch { reason: format!("{} is at most {max}", self.shown), help: None }
+    }
+}
+
+/// True if a value of the type may equal the given one.
+fn fits(kind: InputType, value: &Value) -> bool {
+    match kind {
+        InputType::Text => value.is_string(),
+        InputType::Integer | InputType::Number | InputType::Boolean => {
+            value.is_number() || value.is_boolean()
+        }
+        InputType::List | InputType::Object => !is_scalar(value),
+        InputType::Any => true,
     }
 }
 

@@ -7,7 +7,7 @@ use noetl_expr::Template;
 use serde_json::Value;
 
 use super::known_names::{KnownNames, METHODS, OUTPUTS};
-use super::outputs::{output_fields, task_fields};
+use super::outputs::{field_type, output_fields, task_fields};
 use super::uses::{RenderMoment, RenderPlace};
 use crate::inputs::{InputType, ObjectRule, ValueRule};
 use crate::playbook::{BodyForm, LoopSource, Step, StepIndex, Task};
@@ -171,6 +171,7 @@ fn is_inside(place: RenderPlace) -> bool {
         | RenderMoment::StepEntry
         | RenderMoment::Claim
         | RenderMoment::StepEnd
+        | RenderMoment::Keychain
         | RenderMoment::Notice => false,
     }
 }
@@ -215,8 +216,35 @@ pub(super) fn path_in(text: &str) -> Option<&str> {
     is_path.then_some(path)
 }
 
+/// Returns the type of a field that the tool of a path's step or task always gives, if the path ends
+/// with it.
+pub(super) fn tool_type(
+    known: &KnownNames<'_>,
+    path: &[&str],
+    place: RenderPlace,
+) -> Option<InputType> {
+    let (task, at) = match step_at(known, path, place) {
+        Some((step, _)) if step.repeat.is_some() || !step.output.selected.is_empty() => {
+            return None;
+        }
+        Some((step, at)) => match (step.form, step.tasks.as_slice()) {
+            (BodyForm::Single, [task]) => (task, at),
+            (BodyForm::Single, _) => return None,
+            (BodyForm::Pipeline, tasks) => {
+                let label = path.get(at)?;
+                (tasks.iter().find(|task| task.label == **label)?, at + 1)
+            }
+        },
+        None => task_at(known, path, place)?,
+    };
+    match path.get(at..)? {
+        [field] => field_type(task.tool, field),
+        [..] => None,
+    }
+}
+
 /// Returns the step whose output a path begins with.
-fn step_at<'p>(
+pub(super) fn step_at<'p>(
     known: &KnownNames<'p>,
     path: &[&str],
     place: RenderPlace,
@@ -247,6 +275,9 @@ fn task_at<'p>(
     };
     match (place.moment, path) {
         (RenderMoment::TaskEnd, [root, ..]) if OUTPUTS.contains(root) => Some((here()?, 1)),
+        (RenderMoment::TaskStart, ["output" | "_prev", ..]) => {
+            Some((known.previous_task(place)?, 1))
+        }
         (RenderMoment::Rule, ["output" | "outcome", "data" | "result", ..]) => Some((here()?, 2)),
         (_, ["results", name, ..]) => Some((labelled(name)?, 2)),
         (_, [name, ..]) => Some((labelled(name)?, 1)),

@@ -30,6 +30,8 @@ pub(crate) enum RenderMoment {
     Rule,
     /// The end of a step: its `set` and its arcs.
     StepEnd,
+    /// When an entry of the keychain is looked up.
+    Keychain,
     /// A notification, which has names of its own.
     Notice,
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::step_mentions::{StepRole, step_mentions};
+use crate::lint::LintedDocument;
 use crate::parse::parse;
 
 /// The reason why a step is not renamed.
@@ -20,6 +21,10 @@ pub enum RenameError {
     BadName(String),
     #[error("after the change the playbook would not be valid: `{0}` is used for something else")]
     Clash(String),
+    #[error(
+        "the code on line {line} reads `{name}`, which a rename does not change: change it there first"
+    )]
+    InCode { name: String, line: usize },
 }
 
 /// Returns the places of the text that a new name replaces.
@@ -39,6 +44,10 @@ pub fn rename_step(text: &str, from: &str, to: &str) -> Result<Vec<Range<usize>>
     if from != to && is_defined(to) {
         return Err(RenameError::Taken(to.to_owned()));
     }
+    if let Some(place) = line_that_reads(text, from) {
+        let line = text[..place.start].matches('\n').count() + 1;
+        return Err(RenameError::InCode { name: from.to_owned(), line });
+    }
     let places: Vec<Range<usize>> =
         mentions.into_iter().filter(|it| it.name == from).map(|it| it.span).collect();
     let mut changed = text.to_owned();
@@ -50,6 +59,12 @@ pub fn rename_step(text: &str, from: &str, to: &str) -> Result<Vec<Range<usize>>
         return Err(RenameError::Clash(to.to_owned()));
     }
     Ok(places)
+}
+
+/// Returns the place of the first line of code that reads the output of a step by its name.
+fn line_that_reads(text: &str, step: &str) -> Option<Range<usize>> {
+    let document = LintedDocument::to_validate("document", text.as_bytes());
+    document.code().iter().find_map(|code| code.line_that_reads(step))
 }
 
 fn is_identifier(name: &str) -> bool {

@@ -53,7 +53,7 @@ impl InputType {
     }
 
     /// Returns the type in a sentence.
-    const fn noun(self) -> &'static str {
+    pub(crate) const fn noun(self) -> &'static str {
         match self {
             InputType::Text => "text",
             InputType::Integer => "a whole number",

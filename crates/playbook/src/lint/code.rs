@@ -1,6 +1,9 @@
 //! The code that a document contains, with the place of each of its lines.
 
 use std::ops::Range;
+use std::rc::Rc;
+
+use noetl_expr::TemplateParts;
 
 use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::source::SourceText;
@@ -28,8 +31,9 @@ impl CodeLanguage {
 #[derive(Debug)]
 pub struct EmbeddedCode {
     pub language: CodeLanguage,
-    /// The code, with every template replaced by a placeholder of the same length.
-    pub text: String,
+    /// The code with every template replaced by a placeholder of the same length: a number, or a name
+    /// where only a name may stand. The code is read if one of the texts is.
+    readings: Vec<String>,
     /// The place of each line in the document.
     lines: Vec<Range<usize>>,
     /// True if the step names the interpreter of its code. A check starts no program that a document
@@ -46,6 +50,47 @@ pub struct CodeFault {
 }
 
 impl EmbeddedCode {
+    /// Returns the texts to check.
+    pub fn readings(&self) -> impl Iterator<Item = &str> {
+        self.readings.iter().map(String::as_str)
+    }
+
+    /// Returns the error of the code by the results of its texts; a result is `None` if it is not known.
+    pub fn fault<'f>(
+        &self,
+        result: impl Fn(&str) -> Option<Option<&'f CodeFault>>,
+    ) -> Option<CodeFault> {
+        let mut first = None;
+        for text in self.readings() {
+            first = first.or(Some(result(text)??));
+        }
+        first.cloned()
+    }
+
+    /// Returns the place of the first line that reads a value of the execution by its name: a variable in
+    /// rhai; in Python an item or attribute, if the code has the values of the execution at all.
+    pub(crate) fn line_that_reads(&self, name: &str) -> Option<Range<usize>> {
+        let text = self.readings.first()?;
+        let has_values = ["context", "variables"].iter().any(|it| text.contains(it));
+        let is_part = |it: char| it.is_alphanumeric() || it == '_';
+        let reads = |line: &str| {
+            line.match_indices(name).any(|(at, _)| {
+                let (before, after) = (&line[..at], &line[at + name.len()..]);
+                let before = before.chars().next_back();
+                if before.is_some_and(is_part) || after.chars().next().is_some_and(is_part) {
+                    return false;
+                }
+                match self.language {
+                    CodeLanguage::Rhai => before != Some('.'),
+                    CodeLanguage::Python => has_values && matches!(before, Some('\'' | '"' | '.')),
+                    CodeLanguage::Shell | CodeLanguage::Bash => false,
+                }
+            })
+        };
+        let line = text.split('\n').position(reads)?;
+        self.lines.get(line).cloned()
+    }
+
     pub(super) fn finding(&self, fault: &CodeFault) -> Finding {
         let last = self.lines.len().saturating_sub(1);
         let span = self.lines.get(fault.line.saturating_sub(1).min(last)).cloned();
@@ -84,9 +129,35 @@ impl CollectedCode {
     }
 }
 
+/// Code in a document.
+pub(super) struct CodePart<'n> {
+    /// `None` if no check knows the language.
+    pub(super) language: Option<CodeLanguage>,
+    has_own_interpreter: bool,
+    pub(super) node: &'n YamlNode,
+}
+
 /// Adds the code of a tool.
 pub(super) fn collect(node: &YamlNode, source: &SourceText, found: &mut CollectedCode) {
-    let Some(kind) = node.get("kind").and_then(|kind| kind.text()) else { return };
+    for CodePart { language, has_own_interpreter, node } in parts_of(node) {
+        let (Some(language), Some(text)) = (language, node.text()) else { continue };
+        let readings = without_templates(text, language);
+        if readings.is_empty() {
+            continue;
+        }
+        if found.parts.len() == CODE_PARTS_MAX {
+            let (_, count) = found.omitted.get_or_insert_with(|| (node.span.clone(), 0));
+            *count += 1;
+            continue;
+        }
+        let lines = node.line_places(source);
+        found.parts.push(EmbeddedCode { language, readings, lines, has_own_interpreter });
+    }
+}
+
+/// Returns the code of a tool.
+pub(super) fn parts_of<'n>(node: &'n YamlNode) -> Vec<CodePart<'n>> {
+    let Some(kind) = node.get("kind").and_then(|kind| kind.text()) else { return Vec::new() };
     let (language, keys): (Option<CodeLanguage>, &[&str]) = match kind {
         "python" => (Some(CodeLanguage::Python), &["code"]),
         "rhai" => (Some(CodeLanguage::Rhai), &["code"]),
@@ -95,26 +166,39 @@ pub(super) fn collect(node: &YamlNode, source: &SourceText, found: &mut Collecte
             Some(shell) => (shell.text().and_then(language_of), &["command", "cmds"]),
         },
         "script" => (script_language(node), &["code"]),
+        "container" => (None, &["command"]),
         _ => (None, &[]),
     };
-    let Some(language) = language else { return };
     let own = ["python", "venv", "virtualenv", "interpreter"];
     let has_own_interpreter = kind != "shell" && own.iter().any(|key| node.get(key).is_some());
-    let checked = CheckedWith { language, has_own_interpreter };
-    add(node, keys, checked, source, found);
+    let part = |node: &'n Rc<YamlNode>| CodePart { language, has_own_interpreter, node };
+    let mut parts = Vec::new();
+    for value in keys.iter().filter_map(|key| node.get(key)) {
+        // A list under `command` is a program with its arguments, under `cmds` a list of commands.
+        let is_program = value.list().is_some() && node.get("cmds").is_none();
+        match &value.yaml {
+            Yaml::List(items) if is_program => parts.extend(given_to_program(items)),
+            Yaml::List(items) => parts.extend(items.iter().map(part)),
+            Yaml::Text { .. } => parts.push(part(value)),
+            Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Map(_) => {}
+        }
+    }
     // A script may be written in place: `script: {type: inline, content: …}`.
     let inline = node.get("script").filter(|_| matches!(kind, "python" | "script"));
-    if let Some(inline) = inline {
-        let below = inline.get("source").unwrap_or(inline);
-        add(below, &["content"], checked, source, found);
-    }
+    let content = inline.and_then(|it| it.get("source").map_or(it, |it| it).get("content"));
+    parts.extend(content.map(part));
+    parts
 }
 
-/// The language of some code, and the origin of its interpreter.
-#[derive(Clone, Copy)]
-struct CheckedWith {
-    language: CodeLanguage,
-    has_own_interpreter: bool,
+/// Returns the code that a program gets as an argument: `[sh, -c, CODE]`.
+fn given_to_program(items: &[Rc<YamlNode>]) -> Option<CodePart<'_>> {
+    let language = language_of(items.first()?.text()?)?;
+    let is_flag = |item: &Rc<YamlNode>| {
+        item.text().is_some_and(|text| text.starts_with('-') && text.ends_with('c'))
+    };
+    let flag = items.iter().skip(1).position(is_flag)?;
+    let node = items.get(flag + 2)?;
+    Some(CodePart { language: Some(language), has_own_interpreter: true, node })
 }
 
 /// Returns the language that a program reads, by its name or path.
@@ -147,58 +231,39 @@ fn script_language(node: &YamlNode) -> Option<CodeLanguage> {
     language_of(if is_env { words.next()? } else { program })
 }
 
-fn add(
-    node: &YamlNode,
-    keys: &[&str],
-    checked: CheckedWith,
-    source: &SourceText,
-    found: &mut CollectedCode,
-) {
-    let CheckedWith { language, has_own_interpreter } = checked;
-    for value in keys.iter().filter_map(|key| node.get(key)) {
-        // A list under `command` is a program with its arguments, under `cmds` a list of commands.
-        let is_program = value.list().is_some() && node.get("cmds").is_none();
-        let parts: Vec<&YamlNode> = match &value.yaml {
-            Yaml::List(items) if !is_program => items.iter().map(|item| &**item).collect(),
-            Yaml::Text { .. } => vec![value],
-            Yaml::List(_) | Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::Map(_) => vec![],
-        };
-        for part in parts {
-            let Some(text) = part.text() else { continue };
-            let Some(text) = without_templates(text, language) else { continue };
-            if found.parts.len() == CODE_PARTS_MAX {
-                let (_, count) = found.omitted.get_or_insert_with(|| (part.span.clone(), 0));
-                *count += 1;
-                continue;
-            }
-            let lines = part.line_places(source);
-            found.parts.push(EmbeddedCode { language, text, lines, has_own_interpreter });
-        }
-    }
+/// A text of any length that stands for a template.
+#[derive(Clone, Copy)]
+struct Placeholder {
+    first: char,
+    rest: char,
 }
 
-/// Replaces every expression by a placeholder of the same length; `None` if the code depends on
-/// statements of a template or an expression of several lines.
-fn without_templates(text: &str, language: CodeLanguage) -> Option<String> {
-    if text.contains("{%") {
-        return None;
+const NUMBER: Placeholder = Placeholder { first: '0', rest: ' ' };
+const NAME: Placeholder = Placeholder { first: 'v', rest: '_' };
+const WORD: Placeholder = Placeholder { first: '_', rest: '_' };
+
+/// Replaces every expression by a placeholder of the same length, in each way in which it may be read;
+/// none if the code depends on statements of a template or an expression of several lines.
+fn without_templates(text: &str, language: CodeLanguage) -> Vec<String> {
+    let Some(parts) = TemplateParts::of(text) else { return Vec::new() };
+    let is_several_lines = |range: &Range<usize>| text[range.clone()].contains('\n');
+    if parts.has_statements || parts.outputs.iter().any(is_several_lines) {
+        return Vec::new();
     }
-    let (letter, fill) = match language {
-        CodeLanguage::Python | CodeLanguage::Rhai => ('0', ' '),
-        CodeLanguage::Shell | CodeLanguage::Bash => ('_', '_'),
+    let placeholders: &[Placeholder] = match language {
+        CodeLanguage::Python | CodeLanguage::Rhai if parts.outputs.is_empty() => &[NUMBER],
+        CodeLanguage::Python | CodeLanguage::Rhai => &[NUMBER, NAME],
+        CodeLanguage::Shell | CodeLanguage::Bash => &[WORD],
     };
-    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(at) = rest.find("{{") {
-        let length = rest[at..].find("}}")? + 2;
-        let template = &rest[at..at + length];
-        if template.contains('\n') {
-            return None;
-        }
-        plain.push_str(&rest[..at]);
-        plain.push(letter);
-        plain.extend(std::iter::repeat_n(fill, length - 1));
-        rest = &rest[at + length..];
+    placeholders.iter().map(|placeholder| with_placeholders(text, &parts, *placeholder)).collect()
+}
+
+fn with_placeholders(text: &str, parts: &TemplateParts, placeholder: Placeholder) -> String {
+    let Placeholder { first, rest } = placeholder;
+    let mut plain = parts.without_comments(text);
+    for range in &parts.outputs {
+        let fill = std::iter::repeat_n(rest, range.len() - 1);
+        plain.replace_range(range.clone(), &std::iter::once(first).chain(fill).collect::<String>());
     }
-    plain.push_str(rest);
-    Some(plain)
+    plain
 }

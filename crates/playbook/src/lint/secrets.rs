@@ -56,8 +56,32 @@ pub fn secret_spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Adds a warning for each secret below a node. Messages never quote the secret.
-pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Finding>) {
+/// The meaning of the texts below a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Texts {
+    /// The texts of the document itself.
+    Document,
+    Values,
+    /// Names of types, as in `api_key: string`.
+    Types,
+}
+
+/// Adds a warning for each secret of a document. Messages never quote the secret.
+pub(super) fn check(root: &YamlNode, source: &SourceText, faults: &mut Vec<Finding>) {
+    check_below(root, Texts::Document, source, faults);
+}
+
+/// Returns the meaning of the texts below a key.
+fn texts_below(key: &str, around: Texts) -> Texts {
+    match (around, key) {
+        (Texts::Document, "inputs" | "workload_schema") | (_, "output_schema") => Texts::Types,
+        (Texts::Types, "default" | "example" | "examples" | "enum" | "const") => Texts::Values,
+        (Texts::Document | Texts::Values, _) => Texts::Values,
+        (Texts::Types, _) => Texts::Types,
+    }
+}
+
+fn check_below(node: &YamlNode, texts: Texts, source: &SourceText, faults: &mut Vec<Finding>) {
     match &node.yaml {
         Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) => {}
         Yaml::Text { text, .. } => {
@@ -73,17 +97,20 @@ pub(super) fn check(node: &YamlNode, source: &SourceText, faults: &mut Vec<Findi
                 }
             }
         }
-        Yaml::List(items) => items.iter().for_each(|item| check(item, source, faults)),
+        Yaml::List(items) => {
+            items.iter().for_each(|item| check_below(item, texts, source, faults));
+        }
         Yaml::Map(entries) => {
             for entry in entries {
                 // Texts below `map` of a keychain entry name fields of other secrets, those below
                 // `verify` of a subscription name a credential.
                 let is_reference = matches!(entry.key.text.as_str(), "map" | "verify");
-                if is_secret(entry) {
+                if texts != Texts::Types && is_secret(entry) {
                     let message = format!("`{}` holds a secret in plain text", entry.key.text);
                     faults.push(finding(&entry.value.span, &message));
                 } else if !is_reference {
-                    check(&entry.value, source, faults);
+                    let texts = texts_below(&entry.key.text, texts);
+                    check_below(&entry.value, texts, source, faults);
                 }
             }
         }

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use noetl_expr::TemplateParts;
 use sqlparser::dialect::{Dialect, DuckDbDialect, PostgreSqlDialect, SQLiteDialect};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
@@ -164,10 +165,11 @@ impl SqlFault {
 /// Returns the faults of a text with statements, none if it depends on statements of a template; `None`
 /// if the budget does not suffice.
 fn sql_faults(text: &str, dialect: &dyn Dialect, budget: &mut SqlBudget) -> Option<Vec<SqlFault>> {
-    if text.contains("{%") {
+    let Some(parts) = TemplateParts::of(text).filter(|parts| !parts.has_statements) else {
         return Some(Vec::new());
-    }
-    let Some(templates) = templates_of(text) else { return Some(Vec::new()) };
+    };
+    let text = &parts.without_comments(text);
+    let templates = parts.outputs;
     if !budget.take(text.len()) {
         return None;
     }
@@ -206,19 +208,6 @@ struct SqlText<'t> {
     places: &'t TextPlaces,
     templates: &'t [Range<usize>],
     dialect: &'t dyn Dialect,
-}
-
-/// Returns the places of the expressions of templates; `None` if one is not closed.
-fn templates_of(text: &str) -> Option<Vec<Range<usize>>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(open) = text[at..].find("{{") {
-        let start = at + open;
-        let end = start + text[start..].find("}}")? + 2;
-        found.push(start..end);
-        at = end;
-    }
-    Some(found)
 }
 
 /// Replaces `%s` and `%(name)s` by names of the same length.

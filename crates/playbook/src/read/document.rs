@@ -121,6 +121,7 @@ impl DocumentReader<'_> {
         self.secret_inputs = secret_names(inputs.as_ref());
         let keychain = self.keychain(root);
         self.secrets = SecretFields::of(&keychain);
+        self.keychain_templates(root);
         if let Some(workbook) = root.get("workbook") {
             self.workbook = self.read_workbook(workbook);
         }
@@ -133,6 +134,7 @@ impl DocumentReader<'_> {
             steps.push(self.step(name, node));
         }
         self.uses.place.step = None;
+        self.check_unused_tasks();
         let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
         self.check_arcs(root, &steps)?;
         let entry =
@@ -287,6 +289,14 @@ impl DocumentReader<'_> {
             self.wrong_type(node, "`keychain`", "a list");
         }
         node.list().unwrap_or_default().iter().map(|entry| entry.to_json()).collect()
+    }
+
+    /// Checks the templates of the keychain, which are rendered when a secret is looked up.
+    fn keychain_templates(&mut self, root: &YamlNode) {
+        let entries = root.get("keychain").and_then(|node| node.list());
+        for entry in entries.unwrap_or_default() {
+            self.at(RenderMoment::Keychain, |reader| reader.template(entry));
+        }
     }
 
     /// Collects the names of all steps first, so that arcs can refer to later steps.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use noetl_expr::Template;
+use noetl_expr::{Template, TemplateForm};
 use noetl_model::SignalName;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::DocumentReader;
 use super::foreign::ForeignTools;
 use super::secrets::SecretFields;
 use super::workbook::Workbook;
-use crate::analysis::{AnalysisLevel, TemplateUses};
+use crate::analysis::{AnalysisLevel, TemplateUses, analyse_messages};
 use crate::diagnostic::{DiagnosticCode, Finding, Findings};
 use crate::parse::TargetWorkers;
 use crate::playbook::Metadata;
@@ -113,7 +113,11 @@ enum SpoolBackend {
 }
 
 /// Returns the subscription of a document; `None` if there is an error among the findings.
-pub(crate) fn read_subscription(root: &YamlNode, findings: &mut Findings) -> Option<Subscription> {
+pub(crate) fn read_subscription(
+    root: &YamlNode,
+    analysis: AnalysisLevel,
+    findings: &mut Findings,
+) -> Option<Subscription> {
     let mut reader = DocumentReader {
         findings,
         steps: BTreeMap::new(),
@@ -123,9 +127,13 @@ pub(crate) fn read_subscription(root: &YamlNode, findings: &mut Findings) -> Opt
         secret_inputs: Vec::new(),
         bare_rule_sets: Vec::new(),
         missing: noetl_expr::MissingValues::Empty,
-        uses: TemplateUses::new(AnalysisLevel::Off),
+        uses: TemplateUses::new(analysis),
     };
     let subscription = reader.subscription(root);
+    let uses = reader.uses;
+    if analysis != AnalysisLevel::Off && !findings.has_errors() {
+        analyse_messages(&uses, findings);
+    }
     subscription.filter(|_| !findings.has_errors())
 }
 
@@ -384,6 +392,7 @@ impl DocumentReader<'_> {
             self.add(Finding::error(DiagnosticCode::BadTemplate, &key.span, message));
             return None;
         }
+        self.uses.note(key, TemplateForm::Braces);
         Some(DispatchTarget::Signal(SignalDispatch { name, key: text }))
     }
 

@@ -1,10 +1,11 @@
 //! Reads `workbook`, tasks shared by several steps, and `kind: workbook`, which refers to one of
 //! them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::DocumentReader;
+use crate::analysis::AnalysisLevel;
 use crate::diagnostic::{DiagnosticCode, Finding};
 use crate::suggest::nearest;
 use crate::words::WORKBOOK;
@@ -14,6 +15,8 @@ use crate::yaml::{YamlEntry, YamlKey, YamlNode};
 #[derive(Default)]
 pub(super) struct Workbook {
     tasks: BTreeMap<String, Rc<YamlNode>>,
+    /// The tasks that a step refers to.
+    used: BTreeSet<String>,
 }
 
 impl DocumentReader<'_> {
@@ -59,6 +62,28 @@ impl DocumentReader<'_> {
         Some(Rc::clone(tool))
     }
 
+    /// Checks the tasks that no step refers to: what is wrong with them is a warning.
+    pub(super) fn check_unused_tasks(&mut self) {
+        let unused: Vec<(String, Rc<YamlNode>)> = self
+            .workbook
+            .tasks
+            .iter()
+            .filter(|(name, _)| !self.workbook.used.contains(*name))
+            .map(|(name, tool)| (name.clone(), Rc::clone(tool)))
+            .collect();
+        let known = self.findings.count();
+        let level = std::mem::replace(&mut self.uses.level, AnalysisLevel::Off);
+        for (name, tool) in unused {
+            let mut entries = tool.entries().unwrap_or_default().to_vec();
+            // A task without `tool` has its name beside the settings.
+            entries.retain(|entry| entry.key.text != "name");
+            let tool = Rc::new(YamlNode::map(tool.span.clone(), entries));
+            self.body(&name, &tool);
+        }
+        self.uses.level = level;
+        self.findings.soften(known);
+    }
+
     /// Resolves `kind: workbook` to the tool of the named task, with this tool's keys merged over
     /// it.
     pub(super) fn resolve_workbook(&mut self, tool: &YamlNode) -> Option<Rc<YamlNode>> {
@@ -77,6 +102,7 @@ impl DocumentReader<'_> {
             );
             return None;
         };
+        self.workbook.used.insert(name_text);
         let mut merged: Vec<YamlEntry> = task.entries().unwrap_or_default().to_vec();
         merged.retain(|entry| entry.key.text != "name");
         for entry in

@@ -3,7 +3,10 @@
 use expect_test::{Expect, expect};
 
 use super::document;
-use crate::{CodeFault, CodeLanguage, LintedDocument, fixed, parse_document};
+use crate::{
+    AnalysisLevel, CodeFault, CodeLanguage, LintedDocument, ParseOptions, Severity, TargetWorkers,
+    fixed, parse_document, parse_document_with,
+};
 
 #[track_caller]
 fn check(workflow: &str, expected: Expect) {
@@ -108,6 +111,32 @@ fn comments_suppress_rules() {
 }
 
 #[test]
+fn comments_suppress_rules_wherever_a_document_is_parsed() {
+    let yaml = document(
+        "  - step: start
+    tool: {kind: noop, result: '{{ steps.x }}'} # noetl: ignore[unknown-name]
+  # noetl: ignore
+  - {step: lost, tool: {kind: noop, args: {a: 1}}}
+",
+    );
+    for analysis in [AnalysisLevel::Off, AnalysisLevel::Warn, AnalysisLevel::Full] {
+        let options = ParseOptions { workers: TargetWorkers::Ours, analysis };
+        let document = parse_document_with(options, "t.yaml", yaml.as_bytes());
+        let warnings = document.unwrap().into_warnings();
+        assert!(warnings.is_empty(), "{warnings}");
+    }
+    let code = "  - {step: start, tool: {kind: python, code: 'x ='}} # noetl: ignore[bad-code, nonsense]\n";
+    let fault = CodeFault { line: 1, message: "no".to_owned() };
+    let mut linted = LintedDocument::to_validate("t.yaml", document(code).as_bytes());
+    linted.add_fault(0, &fault);
+    assert!(linted.finish().is_empty());
+    let bare = code.split(" #").next().unwrap();
+    let mut linted = LintedDocument::to_validate("t.yaml", document(bare).as_bytes());
+    linted.add_fault(0, &fault);
+    assert_eq!(linted.finish().count(Severity::Error), 1);
+}
+
+#[test]
 fn code_is_collected_with_the_places_of_its_lines() {
     let yaml = document(
         "  - step: start
@@ -130,7 +159,7 @@ fn code_is_collected_with_the_places_of_its_lines() {
     );
     let mut linted = LintedDocument::new("t.yaml", yaml.as_bytes());
     let code: Vec<_> =
-        linted.code().iter().map(|code| (code.language, code.text.as_str())).collect();
+        linted.code().iter().map(|code| (code.language, code.readings().next().unwrap())).collect();
     assert_eq!(
         code,
         [
@@ -146,6 +175,31 @@ fn code_is_collected_with_the_places_of_its_lines() {
     let found = problems.diagnostics().iter().find(|it| it.line == 13).unwrap();
     assert_eq!(found.message, "Python cannot read this: '(' was never closed");
     assert_eq!(&yaml[found.span.clone()], "z = (");
+}
+
+#[test]
+fn a_template_in_code_may_stand_for_a_number_or_a_name() {
+    let yaml = document(
+        "  - step: start
+    tool: {kind: python, code: \"{{ path }} = {{ {'a': {'b': 1}} | tojson }}{# }} #}\"}
+",
+    );
+    let mut linted = LintedDocument::new("t.yaml", yaml.as_bytes());
+    let readings: Vec<String> = linted.code()[0].readings().map(str::to_owned).collect();
+    assert_eq!(
+        readings,
+        [
+            "0          = 0                                     ",
+            "v_________ = v_____________________________        "
+        ]
+    );
+    let fault = CodeFault { line: 1, message: "cannot assign to literal".to_owned() };
+    let number_fails = |text: &str| Some((*text == readings[0]).then_some(&fault));
+    linted.add_faults(|code| code.fault(number_fails));
+    assert!(linted.finish().is_empty());
+    let mut linted = LintedDocument::new("t.yaml", yaml.as_bytes());
+    linted.add_faults(|code| code.fault(|_| Some(Some(&fault))));
+    assert_eq!(linted.finish().diagnostics().len(), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use crate::editing::{hover, rename_step, step_mentions, template_completions};
+use crate::editing::{RenameError, hover, rename_step, step_mentions, template_completions};
 
 const PLAYBOOK: &str = r#"apiVersion: noetl.io/v2
 kind: Playbook
@@ -244,4 +244,26 @@ proptest! {
             prop_assert_eq!(&text[mention.span], mention.name);
         }
     }
+}
+
+#[test]
+fn a_step_that_code_reads_by_its_name_is_not_renamed() {
+    let check = |tool: &str, line: Option<usize>| {
+        let text = format!(
+            "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: t}}\nworkflow:\n  - step: load\n    \
+             tool: {{kind: noop}}\n    next: end\n  - step: end\n    tool:\n{tool}"
+        );
+        let found = rename_step(&text, "load", "fetch");
+        let expected = line.map(|line| RenameError::InCode { name: "load".to_owned(), line });
+        assert_eq!(found.err(), expected, "{tool}");
+    };
+    let python =
+        |code: &str| format!("      kind: python\n      code: |\n        x = 1\n        {code}\n");
+    check(&python("result = context['load']['x']"), Some(13));
+    check(&python("result = context.load.x"), Some(13));
+    check(&python("result = json.load(f)"), None);
+    check(&python("result = context['loads'] + {{ load.x }}"), None);
+    check("      kind: rhai\n      code: load.x\n", Some(11));
+    check("      kind: rhai\n      code: input.load\n", None);
+    check("      kind: shell\n      command: load x\n", None);
 }

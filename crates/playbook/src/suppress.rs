@@ -30,15 +30,18 @@ impl RuleSet {
 
 /// The suppressed rules of a document.
 #[derive(Debug, Default)]
-pub(super) struct Suppressions {
+pub(crate) struct Suppressions {
     of_file: RuleSet,
     of_line: BTreeMap<usize, RuleSet>,
     unknown: Vec<(String, Range<usize>)>,
 }
 
 impl Suppressions {
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let mut found = Self::default();
+        if !text.contains(MARK) {
+            return found;
+        }
         let mut start = 0;
         for (index, line) in text.split('\n').enumerate() {
             if let Some(at) = line.find(MARK) {
@@ -84,12 +87,12 @@ impl Suppressions {
     }
 
     /// True if a finding of this rule on this line is not reported.
-    pub(super) fn covers(&self, code: DiagnosticCode, line: usize) -> bool {
+    pub(crate) fn covers(&self, code: DiagnosticCode, line: usize) -> bool {
         self.of_file.has(code) || self.of_line.get(&line).is_some_and(|rules| rules.has(code))
     }
 
     /// Returns a warning for each rule that does not exist.
-    pub(super) fn unknown_rules(&self) -> Vec<Finding> {
+    pub(crate) fn unknown_rules(&self) -> Vec<Finding> {
         let codes = || DiagnosticCode::ALL.iter().map(|code| code.as_str());
         let finding = |(name, span): &(String, Range<usize>)| {
             let message = format!("there is no rule `{name}`");
