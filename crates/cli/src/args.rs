@@ -325,6 +325,9 @@ pub(crate) struct ValidateArgs {
     /// Playbook files
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Do not check the code of tools
+    #[arg(long)]
+    pub(crate) no_code: bool,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
 }
@@ -558,6 +561,8 @@ Examples:
   noetl run report.yaml --ui";
 
 const VALIDATE_EXAMPLES: &str = "\
+The code of tools is compiled, not run: Python by the interpreter of the setting `tools.python`.
+
 Exit codes: 0 all files are valid (there may be warnings), 2 at least one is not.
 
 Examples:

@@ -69,7 +69,7 @@ pub(crate) async fn dispatch(
     }
     match command {
         CliCommand::Run(args) => run::run(args, config, terminal).await,
-        CliCommand::Validate(args) => validate::validate(args, terminal),
+        CliCommand::Validate(args) => validate::validate(args, config, terminal),
         CliCommand::Test(args) => test::test(args, config, terminal).await,
         CliCommand::Lint(args) => lint::lint(args, config, terminal),
         CliCommand::Explain(args) => explain::explain(args, terminal),

@@ -20,6 +20,7 @@ mod sql;
 mod testing;
 
 pub use intake::{FetchedMessage, PullSource, PullSources, Receipt, StandardSources};
+pub use kinds::python::python_compilation;
 pub use kinds::rhai::RhaiSyntax;
 pub use notices::{NoticeClient, OutgoingMail, Undelivered};
 pub use protect::credentials::{CredentialResolver, FixedCredentials, UsedCredentials};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use noetl_playbook::{LintedDocument, Problems, Severity, fixed};
 
+use super::test;
 use crate::args::{LintArgs, LintFormat};
 use crate::config::Config;
 use crate::input::code_syntax::CodeSyntax;
@@ -21,7 +22,14 @@ const THREADS_MAX: usize = 16;
 struct LintedFile {
     path: PathBuf,
     source: Vec<u8>,
-    document: LintedDocument,
+    checked: LintedContent,
+}
+
+/// The findings about a file.
+enum LintedContent {
+    Document(Box<LintedDocument>),
+    /// The findings about a test file, which has no code and no fixes; `None` if there are none.
+    Tests(Option<Problems>),
 }
 
 pub(crate) fn lint(
@@ -35,23 +43,25 @@ pub(crate) fn lint(
     if let Some(syntax) = &syntax {
         check_code(&mut linted, syntax, terminal);
     }
-    let mut found = Vec::with_capacity(linted.len());
+    let files = linted.len();
+    let mut found = Vec::with_capacity(files);
     let mut fixes = 0;
     for file in linted {
-        let LintedFile { path, source, document } = file;
+        let LintedFile { path, source, checked } = file;
+        let document = match checked {
+            LintedContent::Document(document) => document,
+            LintedContent::Tests(problems) => {
+                found.extend(problems);
+                continue;
+            }
+        };
         let mut problems = document.finish();
         if args.fix
             && let Some((text, count)) = fixed(&String::from_utf8_lossy(&source), &problems)
         {
             files::write(&path, &text)?;
             fixes += count;
-            let changed = LintedFile::new(path, text.into_bytes());
-            let mut again = [changed];
-            if let Some(syntax) = &syntax {
-                check_code(&mut again, syntax, terminal);
-            }
-            let [changed] = again;
-            problems = changed.document.finish();
+            problems = checked_again(&path, text.into_bytes(), syntax.as_ref(), terminal);
         }
         found.push(problems);
     }
@@ -59,36 +69,65 @@ pub(crate) fn lint(
     let count = |severity| found.iter().map(|problems| problems.count(severity)).sum::<usize>();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     if args.format == LintFormat::Human {
-        terminal.say(summary(found.len(), errors, warnings, fixes));
+        terminal.say(summary(files, errors, warnings, fixes));
     }
     let is_bad = errors > 0 || (args.deny_warnings && warnings > 0);
     Ok(if is_bad { Exit::Failed } else { Exit::Completed })
 }
 
 impl LintedFile {
-    fn new(path: PathBuf, source: Vec<u8>) -> Self {
-        let document = LintedDocument::new(&path.display().to_string(), &source);
-        Self { path, source, document }
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let source = files::read(path)?;
+        let checked = if files::is_test_file(path) {
+            match test::load(path) {
+                Ok(_) => LintedContent::Tests(None),
+                Err(Failure::Invalid(problems)) => LintedContent::Tests(Some(problems)),
+                Err(failure) => return Err(failure),
+            }
+        } else {
+            let document = LintedDocument::new(&path.display().to_string(), &source);
+            LintedContent::Document(Box::new(document))
+        };
+        Ok(Self { path: path.to_owned(), source, checked })
     }
+}
+
+/// Returns the findings about a file that was changed.
+fn checked_again(
+    path: &Path,
+    source: Vec<u8>,
+    syntax: Option<&CodeSyntax>,
+    terminal: &mut Terminal,
+) -> Problems {
+    let mut document = LintedDocument::new(&path.display().to_string(), &source);
+    if let Some(syntax) = syntax {
+        say_notes(&syntax.check(&mut [&mut document]), terminal);
+    }
+    document.finish()
 }
 
 /// Adds the syntax errors of all embedded code.
 fn check_code(files: &mut [LintedFile], syntax: &CodeSyntax, terminal: &mut Terminal) {
-    let mut documents: Vec<_> = files.iter_mut().map(|file| &mut file.document).collect();
-    for note in syntax.check(&mut documents) {
-        terminal.say(format!("{note}, or use --no-code"));
-    }
+    let documents = files.iter_mut().filter_map(|file| match &mut file.checked {
+        LintedContent::Document(document) => Some(&mut **document),
+        LintedContent::Tests(_) => None,
+    });
+    let mut documents: Vec<&mut LintedDocument> = documents.collect();
+    say_notes(&syntax.check(&mut documents), terminal);
+}
+
+fn say_notes(notes: &[String], terminal: &mut Terminal) {
+    notes.iter().for_each(|note| terminal.say(format!("{note}, or use --no-code")));
 }
 
 /// Checks all files, on several threads.
 fn lint_all(paths: &[PathBuf]) -> Result<Vec<LintedFile>, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let share = paths.len().div_ceil(threads).max(1);
-    let read = |path: &Path| Ok(LintedFile::new(path.to_owned(), files::read(path)?));
     let parts: Vec<Result<Vec<LintedFile>, Failure>> = std::thread::scope(|scope| {
         let running: Vec<_> = paths
             .chunks(share)
-            .map(|part| scope.spawn(|| part.iter().map(|path| read(path)).collect()))
+            .map(|part| scope.spawn(|| part.iter().map(|path| LintedFile::read(path)).collect()))
             .collect();
         let joined = running.into_iter().map(|thread| thread.join());
         joined.map(|part| part.expect("no check panics")).collect()

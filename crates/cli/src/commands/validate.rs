@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use noetl_playbook::{AnalysisLevel, ParseOptions, Problems, TargetWorkers, parse_document_with};
+use noetl_playbook::{LintedDocument, Problems, Severity};
 use serde::{Serialize, Serializer};
 
 use super::test;
 use crate::args::ValidateArgs;
+use crate::config::Config;
+use crate::input::code_syntax::CodeSyntax;
 use crate::input::files;
 use crate::show::failure::{Exit, Failure};
 use crate::show::output::{document, problems};
@@ -30,18 +32,32 @@ fn listed<S: Serializer>(problems: &Option<Problems>, serializer: S) -> Result<S
     }
 }
 
-pub(crate) fn validate(args: &ValidateArgs, terminal: &mut Terminal) -> Result<Exit, Failure> {
+/// A file that was read.
+enum ReadFile {
+    Document(String, Box<LintedDocument>),
+    Tests(FileResult),
+}
+
+pub(crate) fn validate(
+    args: &ValidateArgs,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
     let mut exit = Exit::Completed;
-    let mut verdicts = Vec::new();
+    let mut found = Vec::new();
     for file in &args.files {
-        match verdict(file) {
-            Ok(verdict) => verdicts.push(verdict),
+        match read(file) {
+            Ok(file) => found.push(file),
             Err(failure) => {
                 failure.explain(terminal);
                 exit = failure.exit();
             }
         }
     }
+    if !args.no_code {
+        check_code(&mut found, config, terminal);
+    }
+    let verdicts: Vec<FileResult> = found.into_iter().map(verdict).collect();
     match args.output.document() {
         Some(format) => terminal.data(&document(format, &verdicts))?,
         None => {
@@ -55,19 +71,38 @@ pub(crate) fn validate(args: &ValidateArgs, terminal: &mut Terminal) -> Result<E
     Ok(if all_valid { exit } else { Exit::BadInput })
 }
 
-fn verdict(file: &Path) -> Result<FileResult, Failure> {
+fn read(file: &Path) -> Result<ReadFile, Failure> {
     if files::is_test_file(file) {
-        return tests_verdict(file);
+        return tests_verdict(file).map(ReadFile::Tests);
     }
     let source = files::read(file)?;
     let file = file.display().to_string();
-    let options = ParseOptions { workers: TargetWorkers::Ours, analysis: AnalysisLevel::Full };
-    let (valid, problems) = match parse_document_with(options, &file, &source) {
-        Ok(document) => (true, document.into_warnings()),
-        Err(problems) => (false, problems),
-    };
-    let problems = Some(problems).filter(|problems| !problems.is_empty());
-    Ok(FileResult { file, valid, problems })
+    let document = LintedDocument::to_validate(&file, &source);
+    Ok(ReadFile::Document(file, Box::new(document)))
+}
+
+/// Adds the syntax errors of the code in all documents.
+fn check_code(found: &mut [ReadFile], config: &Config, terminal: &mut Terminal) {
+    let documents = found.iter_mut().filter_map(|file| match file {
+        ReadFile::Document(_, document) => Some(&mut **document),
+        ReadFile::Tests(_) => None,
+    });
+    let mut documents: Vec<&mut LintedDocument> = documents.collect();
+    for note in CodeSyntax::new(config.python()).check(&mut documents) {
+        terminal.say(format!("{note}, or use --no-code"));
+    }
+}
+
+fn verdict(file: ReadFile) -> FileResult {
+    match file {
+        ReadFile::Tests(result) => result,
+        ReadFile::Document(file, document) => {
+            let problems = document.finish();
+            let valid = problems.count(Severity::Error) == 0;
+            let problems = Some(problems).filter(|problems| !problems.is_empty());
+            FileResult { file, valid, problems }
+        }
+    }
 }
 
 /// Checks a test file, together with its playbook.

@@ -1,29 +1,30 @@
 //! The syntax of embedded code, checked without running it: Python in one process of the configured
 //! interpreter, rhai in this process, shell commands with `sh -n` or `bash -n`.
 
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read as _, Write as _};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use noetl_playbook::{CodeFault, CodeLanguage, LintedDocument};
-use noetl_tools::RhaiSyntax;
+use noetl_playbook::{CodeFault, CodeLanguage, EmbeddedCode, LintedDocument};
+use noetl_tools::{RhaiSyntax, python_compilation};
 use serde::Deserialize;
 
 /// The longest time that an interpreter checks code.
 const CHECK_MAX: Duration = Duration::from_secs(20);
+/// The most shells that run at once.
+const THREADS_MAX: usize = 16;
 
-/// Reads a list of texts from standard input and prints a list of errors, one per text. A text may
-/// return at its top level, as the code of a step may.
+/// The modules that compilation needs.
+const PYTHON_MODULES: &str = "import ast, json, linecache, sys, types, warnings\nBODY = 'body'\n";
+/// Reads a list of texts from standard input and prints a list of errors, one per text. Each is compiled
+/// as the runner of steps does it.
 const PYTHON_CHECK: &str = r#"
-import ast, json, sys, warnings
 warnings.simplefilter("ignore")
 def fault(text):
     try:
-        tree = ast.parse(text)
-        body = ast.parse("async def step(): pass").body[0]
-        body.body = [it for it in tree.body if getattr(it, "module", "") != "__future__"] or body.body
-        compile(ast.Module(body=[body], type_ignores=[]), "step", "exec", dont_inherit=True)
+        compile_code(text, "step")
     except SyntaxError as error:
         return {"line": error.lineno or 1, "message": error.msg}
     except (ValueError, RecursionError) as error:
@@ -64,8 +65,8 @@ impl CodeSyntax {
                 };
                 Ok(texts.iter().map(fault).collect())
             }
-            CodeLanguage::Shell => texts.iter().map(|text| shell_fault("sh", text)).collect(),
-            CodeLanguage::Bash => texts.iter().map(|text| shell_fault("bash", text)).collect(),
+            CodeLanguage::Shell => shell_faults("sh", texts),
+            CodeLanguage::Bash => shell_faults("bash", texts),
         }
     }
 
@@ -74,26 +75,25 @@ impl CodeSyntax {
     pub(crate) fn check(&self, documents: &mut [&mut LintedDocument]) -> Vec<String> {
         let mut notes = Vec::new();
         for language in CodeLanguage::ALL {
-            let mut places = Vec::new();
-            let mut texts = Vec::new();
-            for (document, linted) in documents.iter().enumerate() {
-                for (part, code) in linted.code().iter().enumerate() {
-                    if code.language == language {
-                        places.push((document, part));
-                        texts.push(code.text.clone());
-                    }
+            let of_language = |code: &&EmbeddedCode| code.language == language;
+            let code = documents.iter().flat_map(|document| document.code());
+            let texts: BTreeSet<&str> =
+                code.filter(of_language).flat_map(|code| code.readings()).collect();
+            let texts: Vec<&str> = texts.into_iter().collect();
+            let faults = match self.faults(language, &texts) {
+                Ok(faults) => faults,
+                Err(error) => {
+                    notes.push(self.note(language, &error));
+                    continue;
                 }
-            }
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            match self.faults(language, &texts) {
-                Ok(faults) => {
-                    for ((document, part), fault) in places.into_iter().zip(faults) {
-                        if let Some(fault) = fault {
-                            documents[document].add_fault(part, &fault);
-                        }
-                    }
-                }
-                Err(error) => notes.push(self.note(language, &error)),
+            };
+            let texts = texts.into_iter().map(str::to_owned);
+            let known: HashMap<String, Option<CodeFault>> = texts.zip(faults).collect();
+            for document in documents.iter_mut() {
+                document.add_faults(|code| {
+                    let result = |text: &str| known.get(text).map(Option::as_ref);
+                    of_language(&code).then(|| code.fault(result)).flatten()
+                });
             }
         }
         notes
@@ -118,7 +118,8 @@ fn python_faults(python: &str, texts: &[&str]) -> io::Result<Vec<Option<CodeFaul
         return Ok(Vec::new());
     }
     let request = serde_json::to_vec(texts).map_err(io::Error::other)?;
-    let printed = output_of(Command::new(python).args(["-I", "-c", PYTHON_CHECK]), &request)?;
+    let program = [PYTHON_MODULES, python_compilation(), PYTHON_CHECK].concat();
+    let printed = output_of(Command::new(python).args(["-I", "-c", &program]), &request)?;
     if !printed.status.success() {
         let told = String::from_utf8_lossy(&printed.stderr);
         let last = told.lines().last().unwrap_or("it failed").to_owned();
@@ -128,6 +129,21 @@ fn python_faults(python: &str, texts: &[&str]) -> io::Result<Vec<Option<CodeFaul
         serde_json::from_slice(&printed.stdout).map_err(io::Error::other)?;
     let fault = |PythonFault { line, message }| CodeFault { line, message };
     Ok(found.into_iter().map(|found| found.map(fault)).collect())
+}
+
+/// Starts one process per text, several at a time.
+fn shell_faults(shell: &str, texts: &[&str]) -> io::Result<Vec<Option<CodeFault>>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    let share = texts.len().div_ceil(threads).max(1);
+    let parts: Vec<io::Result<Vec<Option<CodeFault>>>> = std::thread::scope(|scope| {
+        let check = |part: &[&str]| part.iter().map(|text| shell_fault(shell, text)).collect();
+        let parts = texts.chunks(share);
+        let running: Vec<_> = parts.map(|part| scope.spawn(move || check(part))).collect();
+        let joined = running.into_iter().map(|thread| thread.join());
+        joined.map(|part| part.expect("no check panics")).collect()
+    });
+    let parts: io::Result<Vec<Vec<Option<CodeFault>>>> = parts.into_iter().collect();
+    Ok(parts?.into_iter().flatten().collect())
 }
 
 fn shell_fault(shell: &str, text: &str) -> io::Result<Option<CodeFault>> {
@@ -205,16 +221,23 @@ mod tests {
     }
 
     #[test]
-    fn python_may_return_and_await_at_the_top() {
+    fn python_is_compiled_as_a_step_compiles_it() {
         let texts = [
-            "x = 1\nreturn x",
-            "from __future__ import annotations\nawait f()",
-            "def f(:\n  pass",
-            "x = 1\n  y = 2",
+            ("x = 1\nreturn x", None),
+            ("from __future__ import annotations\nx = 1\nreturn x", None),
+            ("from math import *\nresult = sqrt(4)", None),
+            ("async def main():\n  await f()", None),
+            ("x = 1\nawait f()", Some(2)),
+            ("nonlocal x", Some(1)),
+            ("from math import *\nreturn sqrt(4)", Some(1)),
+            ("def f(:\n  pass", Some(1)),
+            ("x = 1\n  y = 2", Some(2)),
+            ("break", Some(1)),
         ];
-        let faults = python_faults("python3", &texts).unwrap();
-        let lines: Vec<_> = faults.iter().map(|it| it.as_ref().map(|it| it.line)).collect();
-        assert_eq!(lines, [None, None, Some(1), Some(2)]);
+        let faults = python_faults("python3", &texts.map(|(text, _)| text)).unwrap();
+        for ((text, line), fault) in texts.into_iter().zip(faults) {
+            assert_eq!(fault.map(|fault| fault.line), line, "{text}");
+        }
     }
 
     #[test]

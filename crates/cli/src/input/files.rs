@@ -130,8 +130,9 @@ fn collect(
     }
     let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
     let directories = path.read_dir()?.flatten().filter(|entry| {
-        // Links are not followed: they may lead in circles.
-        entry.file_type().is_ok_and(|kind| kind.is_dir())
+        // Links are not followed: they may lead in circles. Hidden directories belong to tools.
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir())
     });
     let mut directories: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
     directories.sort();

@@ -1,7 +1,11 @@
 //! Tests of `lint`, `explain` and `fmt`.
 
-use expect_test::expect;
+use std::path::Path;
 
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::playbooks::HELLO;
 use crate::sandbox::Sandbox;
 
 const BAD: &str = "apiVersion: noetl.io/v2
@@ -92,4 +96,40 @@ fn files_are_formatted_once() {
     assert_eq!(sandbox.noetl(&["fmt", "--check"]).code, Some(0));
     let sandbox = sandbox.with("b.yaml", "kind: Playbook\na: b: c\n");
     assert_eq!(sandbox.noetl(&["fmt", "b.yaml"]).code, Some(2));
+}
+
+#[test]
+fn test_files_are_read_with_their_playbooks_and_hidden_directories_are_left_alone() {
+    let tests = "tests:\n  - {name: a, expect: {executed: [start, ende]}}\n";
+    let sandbox = Sandbox::new()
+        .with("hello.yaml", HELLO)
+        .with("hello.test.yaml", tests)
+        .with(".cache/bad.yaml", BAD);
+    let ended = sandbox.noetl(&["lint", "hello.yaml", "hello.test.yaml"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let said = "error[unknown-step]: playbook `tests/hello` has no step `ende`\n --> hello.test.yaml:2:42\n";
+    assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    let ended = sandbox.noetl(&["lint"]);
+    assert!(ended.stderr.contains("1 document: 0 errors, 0 warnings"), "{}", ended.stderr);
+    let fixed = sandbox.with("hello.test.yaml", &tests.replace("ende]", "end]"));
+    let ended = fixed.noetl(&["lint", "hello.yaml", "hello.test.yaml"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+}
+
+/// Documents that run, with code in all languages: none of it may be called wrong.
+#[test]
+fn the_code_of_all_documents_compiles() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let sandbox = Sandbox::new();
+    for directory in ["examples", "crates/cli/demo", "../shared/fixtures"] {
+        let directory = root.join(directory);
+        if !directory.is_dir() {
+            continue;
+        }
+        let ended = sandbox.noetl(&["lint", "--format", "json", &directory.to_string_lossy()]);
+        assert!(!ended.stderr.contains("cannot check"), "{}", ended.stderr);
+        let found: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap();
+        let wrong: Vec<&Value> = found.iter().filter(|it| it["code"] == "bad-code").collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
 }

@@ -77,3 +77,50 @@ fn colours_are_only_where_they_are_wanted() {
     let always = sandbox.noetl(&["validate", "bad.yaml", "--color", "always"]);
     assert!(always.stdout.contains('\u{1b}'));
 }
+
+const CODE: &str = "apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: t}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: |
+        x = 1
+        await x
+";
+
+#[test]
+fn the_code_of_tools_is_compiled() {
+    let sandbox = Sandbox::new().with("bad.yaml", CODE);
+    let ended = sandbox.noetl(&["validate", "bad.yaml"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    expect![[r#"
+        error[bad-code]: Python cannot read this: 'await' outside function
+         --> bad.yaml:10:9
+        10 |         await x
+           |         ^^^^^^^
+        bad.yaml: 1 error
+    "#]]
+    .assert_eq(&ended.stdout);
+    assert_eq!(sandbox.noetl(&["validate", "--no-code", "bad.yaml"]).code, Some(0));
+}
+
+#[test]
+fn comments_suppress_findings_of_every_command() {
+    let text = HELLO.replace(
+        "  - step: end",
+        "  # noetl: ignore[unknown-name]\n  - {step: never, tool: {kind: noop, result: '{{ nobody }}'}} # noetl: ignore\n  - step: end",
+    );
+    let sandbox =
+        Sandbox::new().with("hello.yaml", &text).with("bare.yaml", &text.replace("# noetl", "#"));
+    for command in [&["validate"][..], &["run", "--ephemeral"], &["register"]] {
+        let said = |file: &str| {
+            let ended = sandbox.noetl(&[command, &[file]].concat());
+            assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.stderr);
+            [ended.stdout, ended.stderr].concat().contains("nobody")
+        };
+        assert!(!said("hello.yaml"), "{command:?}");
+        assert!(said("bare.yaml"), "{command:?}");
+    }
+}

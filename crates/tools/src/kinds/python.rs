@@ -22,6 +22,7 @@ use crate::protect::outgoing::Outgoing;
 use crate::run::call::{Call, Tool, ToolResult};
 use crate::run::keys::ToolConfig;
 use crate::run::settings::ToolSettings;
+pub use interpreter::python_compilation;
 use interpreter::{CallResult, InterpreterSettings};
 use pool::InterpreterPool;
 

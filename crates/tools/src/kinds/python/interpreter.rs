@@ -37,6 +37,18 @@ const START_WAIT: Duration = Duration::from_secs(30);
 const END_WAIT: Duration = Duration::from_secs(1);
 
 const RUNNER: &str = concat!(include_str!("runner.py"), "\n\n", include_str!("packages.py"));
+/// The lines of the runner around the functions that compile code.
+const COMPILATION: [&str; 2] = ["# --- Compilation ---", "# --- One call ---"];
+
+/// Returns the functions of the runner that compile code, of which `compile_code(source, filename)` raises
+/// what a step would fail with. They need the modules `ast`, `linecache` and `types`.
+pub fn python_compilation() -> &'static str {
+    let [begin, end] = COMPILATION;
+    let rest = RUNNER.split_once(begin).map_or(RUNNER, |(_, rest)| rest);
+    let rest = rest.split_once('\n').map_or(rest, |(_, rest)| rest);
+    rest.split_once(end).map_or(rest, |(part, _)| part)
+}
+
 /// Reads the runner from standard input, so that it appears neither in a file nor in the process
 /// list. Its own imports do not look into the working directory, where steps may have put files.
 const BOOTSTRAP: &str = "import sys\n\
