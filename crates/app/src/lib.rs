@@ -24,6 +24,7 @@ mod holds;
 mod keychain;
 mod listeners;
 mod message_intake;
+mod named_credentials;
 mod notifications;
 mod objects;
 mod outbox;

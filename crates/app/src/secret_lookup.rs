@@ -7,7 +7,9 @@ use noetl_control::{Control, LoadError, PayloadError};
 use noetl_engine::Effort;
 use noetl_expr::{Budget, Template, VariableSource};
 use noetl_model::{CatalogId, Cutoff, ExecutionId, Payload, holds_sealed};
-use noetl_secrets::{Identifier, KeychainSecret, SecretAccess, SecretOperation, Vault, VaultError};
+use noetl_secrets::{
+    Identifier, KeychainSecret, SecretAccess, SecretOperation, SecretOutcome, Vault, VaultError,
+};
 use noetl_store::{Credential, Store, StoreError};
 use serde_json::{Map, Value};
 
@@ -20,6 +22,11 @@ use crate::sealed_inputs::opened_value;
 pub enum SecretError {
     #[error("there is no credential `{0}`")]
     Unknown(String),
+    #[error(
+        "the credential `{0}` is given only to commands whose playbook names it, in `auth`, \
+         `credential` or a template with `keychain`"
+    )]
+    NotNamed(String),
     #[error(
         "the keychain entry `{alias}` is from `{provider}`, which this server cannot ask; store a \
          credential named `{alias}` instead"
@@ -123,6 +130,18 @@ impl SecretLookup {
         Self { control, store, vault }
     }
 
+    pub(crate) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
     /// Returns the secret of a message's sender: the first of the usual fields of a credential.
     pub async fn sender_secret(&self, name: &str) -> Result<String, SenderSecretError> {
         let found =
@@ -132,7 +151,8 @@ impl SecretLookup {
         secret.map(str::to_owned).ok_or_else(missing)
     }
 
-    /// Resolves an alias, for the execution in `access` if there is one.
+    /// Resolves an alias for the server itself or an administrator, for the execution in `access` if
+    /// there is one. Workers get secrets by [`Self::find_named`].
     pub async fn find(
         &self,
         alias: &str,
@@ -174,7 +194,7 @@ impl SecretLookup {
                 self.made(&entry, &Workload { values, keychain }, asked).await?
             }
         };
-        self.vault.note(alias, operation, "ok", access).await?;
+        self.vault.note(alias, operation, SecretOutcome::Done, access).await?;
         Ok(FoundSecret::Keychain { alias: alias.to_owned(), data: as_map(data) })
     }
 

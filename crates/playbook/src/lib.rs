@@ -4,6 +4,7 @@
 //! in the words of the document; the engine can rely on names resolving and templates parsing.
 
 mod analysis;
+mod credentials;
 mod cron;
 mod decision_form;
 mod diagnostic;
@@ -30,6 +31,7 @@ mod words;
 mod yaml;
 
 pub use analysis::AnalysisLevel;
+pub use credentials::{CredentialNames, credential_names};
 pub use cron::Cron;
 pub use decision_form::{
     Completeness, DecisionForm, FORM_FIELDS_MAX, FORM_LEN_MAX, FORM_VALUES_MAX, FormField,

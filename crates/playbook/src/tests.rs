@@ -2,6 +2,7 @@
 
 mod analysis;
 mod attacks;
+mod credentials;
 mod cron;
 mod difference;
 mod findings;

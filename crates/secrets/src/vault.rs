@@ -77,6 +77,34 @@ impl SecretOperation {
     }
 }
 
+/// The result of an access to a secret, as recorded in the audit log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretOutcome {
+    Done,
+    /// The document that the sender works for does not name the secret.
+    NotNamed,
+    /// The secret cannot be decrypted.
+    Unreadable,
+}
+
+impl SecretOutcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            SecretOutcome::Done => "ok",
+            SecretOutcome::NotNamed => "not_named",
+            SecretOutcome::Unreadable => "unreadable",
+        }
+    }
+
+    fn of_trail(self) -> TrailOutcome {
+        match self {
+            SecretOutcome::Done => TrailOutcome::Done,
+            SecretOutcome::NotNamed => TrailOutcome::Refused,
+            SecretOutcome::Unreadable => TrailOutcome::Failed,
+        }
+    }
+}
+
 /// The worker and the execution on whose behalf a secret is accessed.
 #[derive(Debug, Clone, Default)]
 pub struct SecretAccess {
@@ -164,7 +192,7 @@ impl Vault {
                 updated_at: now,
             };
             if let Some(kept) = self.records.put_credential(&credential).await? {
-                self.note(&kept.name, SecretOperation::Put, "ok", access).await?;
+                self.note(&kept.name, SecretOperation::Put, SecretOutcome::Done, access).await?;
                 return Ok(kept);
             }
         }
@@ -191,7 +219,10 @@ impl Vault {
         let Credential { id, name, sealed, .. } = credential;
         let place = BoundRow { table: SealedTable::Credential.as_str(), key: name, id: *id };
         let opened = self.opened(place, sealed);
-        let outcome = if opened.is_ok() { "ok" } else { "unreadable" };
+        let outcome = match &opened {
+            Ok(_) => SecretOutcome::Done,
+            Err(_) => SecretOutcome::Unreadable,
+        };
         self.note(name, operation, outcome, access).await?;
         opened
     }
@@ -219,7 +250,7 @@ impl Vault {
     ) -> Result<Option<Credential>, VaultError> {
         let Some(known) = self.find(identifier).await? else { return Ok(None) };
         let removed = self.records.remove_credential(known.id).await?;
-        self.note(&known.name, SecretOperation::Remove, "ok", access).await?;
+        self.note(&known.name, SecretOperation::Remove, SecretOutcome::Done, access).await?;
         Ok(removed.then_some(known))
     }
 
@@ -228,7 +259,7 @@ impl Vault {
         &self,
         name: &str,
         operation: SecretOperation,
-        outcome: &str,
+        outcome: SecretOutcome,
         access: &SecretAccess,
     ) -> Result<(), VaultError> {
         let at = self.now();
@@ -240,7 +271,7 @@ impl Vault {
             at,
             credential: name.to_owned(),
             operation: operation.as_str().to_owned(),
-            outcome: outcome.to_owned(),
+            outcome: outcome.as_str().to_owned(),
             worker: access.worker.clone(),
             execution: access.execution,
             parent_execution: access.parent_execution,
@@ -255,7 +286,7 @@ impl Vault {
 fn fact_of(
     name: &str,
     operation: SecretOperation,
-    outcome: &str,
+    outcome: SecretOutcome,
     access: &SecretAccess,
     at: Timestamp,
 ) -> TrailFact {
@@ -268,8 +299,8 @@ fn fact_of(
         action: format!("secret.{}", operation.as_str()),
         subject: Some(name.to_owned()),
         source: (!source.is_empty()).then(|| source.join(", ")),
-        outcome: if outcome == "ok" { TrailOutcome::Done } else { TrailOutcome::Failed },
-        detail: (outcome != "ok").then(|| outcome.to_owned()),
+        outcome: outcome.of_trail(),
+        detail: (outcome != SecretOutcome::Done).then(|| outcome.as_str().to_owned()),
     }
 }
 

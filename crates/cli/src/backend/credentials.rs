@@ -153,7 +153,8 @@ impl Credentials for Session {
             Err(SecretError::Unknown(_)) => Ok(None),
             Err(SecretError::Vault(error)) => Err(vault_failed(error)),
             Err(
-                error @ (SecretError::Unsupported { .. }
+                error @ (SecretError::NotNamed(_)
+                | SecretError::Unsupported { .. }
                 | SecretError::Entry { .. }
                 | SecretError::Load(_)
                 | SecretError::Payload(_)),

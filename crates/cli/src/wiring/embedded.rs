@@ -105,12 +105,12 @@ impl ControlPlane for Embedded {
         alias: &str,
     ) -> Result<Map<String, Value>, ControlError> {
         let access = SecretAccess { execution: Some(execution), ..SecretAccess::default() };
-        let found = self.app.secrets().find(alias, SecretOperation::Read, &access).await;
+        let found = self.app.secrets().find_named(alias, SecretOperation::Read, &access).await;
         found.map(FoundSecret::fields).map_err(|error| match error {
             SecretError::Unknown(alias) => ControlError::CredentialMissing(alias),
-            SecretError::Unsupported { .. } | SecretError::Entry { .. } => {
-                ControlError::Refused { reason: error.to_string() }
-            }
+            SecretError::NotNamed(_)
+            | SecretError::Unsupported { .. }
+            | SecretError::Entry { .. } => ControlError::Refused { reason: error.to_string() },
             SecretError::Vault(VaultError::Unreadable { .. }) => {
                 ControlError::Refused { reason: format!("{:#}", anyhow::Error::from(error)) }
             }

@@ -113,8 +113,9 @@ impl Control {
         }
     }
 
-    /// Returns the cached state of an execution; loads it if there is none.
-    pub(crate) async fn known_state(&self, execution: ExecutionId) -> Result<Execution, LoadError> {
+    /// Returns the cached state of an execution; loads it if there is none. Another server may have
+    /// changed the execution since.
+    pub async fn known_state(&self, execution: ExecutionId) -> Result<Execution, LoadError> {
         if let Some(state) = self.parts.states.get(execution) {
             return Ok(state);
         }

@@ -1,10 +1,11 @@
 //! Credentials: stored encrypted, shown without their secrets, and delivered to workers only.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use noetl_api::AnyId;
 use noetl_app::{Credential, CredentialError, CredentialFilter, FoundSecret, SecretError};
+use noetl_model::Permission;
 use noetl_secrets::{
     DeliveryError, NewCredential, SealedEnvelope, SecretAccess, SecretOperation, seal_for,
 };
@@ -15,6 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Admitted;
 use crate::request::extract::{Body, InPath, InQuery};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -180,6 +182,7 @@ struct ShowQuery {
 )]
 async fn show_credential(
     State(state): State<AppState>,
+    Extension(admitted): Extension<Admitted>,
     InPath(identifier): InPath<String>,
     InQuery(query): InQuery<ShowQuery>,
 ) -> Result<Json<CredentialShown>, ApiError> {
@@ -191,18 +194,36 @@ async fn show_credential(
         execution: query.execution_id.map(Into::into),
         parent_execution: query.parent_execution_id.map(Into::into),
     };
-    Ok(Json(looked_up(&state, &identifier, SecretOperation::Read, &access).await?.into()))
+    let is_administrator = admitted.permits_everywhere(Permission::Administer);
+    let reader = match access.execution {
+        None if is_administrator => SecretReader::Administrator,
+        Some(_) | None => SecretReader::Worker,
+    };
+    let asked = (identifier.as_str(), SecretOperation::Read);
+    Ok(Json(looked_up(&state, reader, asked, &access).await?.into()))
+}
+
+/// The reader of a secret.
+#[derive(Clone, Copy)]
+enum SecretReader {
+    Administrator,
+    /// A worker, which gets what its playbook names.
+    Worker,
 }
 
 /// Resolves a secret and records metrics of the lookup.
 async fn looked_up(
     state: &AppState,
-    alias: &str,
-    operation: SecretOperation,
+    reader: SecretReader,
+    (alias, operation): (&str, SecretOperation),
     access: &SecretAccess,
 ) -> Result<FoundSecret, SecretError> {
     let begun = Instant::now();
-    let found = state.app().secrets().find(alias, operation, access).await;
+    let secrets = state.app().secrets();
+    let found = match reader {
+        SecretReader::Administrator => secrets.find(alias, operation, access).await,
+        SecretReader::Worker => secrets.find_named(alias, operation, access).await,
+    };
     let provider = match &found {
         Ok(FoundSecret::Stored { .. }) => "stored",
         Ok(FoundSecret::Keychain { .. }) => "keychain",
@@ -262,7 +283,8 @@ async fn deliver_credential(
         execution: query.execution_id.map(Into::into),
         parent_execution: query.parent_execution_id.map(Into::into),
     };
-    let found = looked_up(&state, &identifier, SecretOperation::ReadSealed, &access).await?;
+    let asked = (identifier.as_str(), SecretOperation::ReadSealed);
+    let found = looked_up(&state, SecretReader::Worker, asked, &access).await?;
     let plain = serde_json::to_vec(&CredentialShown::from(found)).expect("a credential is JSON");
     Ok(Json(seal_for(&public_key, &zeroize::Zeroizing::new(plain))?))
 }
@@ -287,6 +309,9 @@ impl From<SecretError> for ApiError {
     fn from(error: SecretError) -> Self {
         match error {
             SecretError::Unknown(name) => unknown(&name),
+            SecretError::NotNamed(_) => {
+                Self::new(StatusCode::FORBIDDEN, "credential-not-named", error.to_string())
+            }
             SecretError::Unsupported { .. } | SecretError::Entry { .. } => {
                 Self::invalid("keychain-entry", error.to_string())
             }

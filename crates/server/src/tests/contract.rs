@@ -154,6 +154,7 @@ contract! {
     credentials::an_invalid_credential_is_refused_with_a_problem_code,
     credentials::only_the_worker_that_asks_can_read_what_is_delivered_sealed,
     credentials::an_alias_of_the_playbooks_keychain_is_resolved,
+    credentials::a_worker_gets_only_the_credentials_that_its_playbook_names,
     credentials::every_look_at_a_secret_is_in_the_audit,
     credentials::the_key_is_rotated_and_its_use_is_counted,
     credentials::no_secret_leaves_for_another_region,

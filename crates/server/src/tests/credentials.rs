@@ -31,6 +31,57 @@ workflow:
     tool: {kind: noop}
 ";
 
+/// A playbook whose steps name credentials: by name, by a template, and in a loop.
+const NAMES: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: names, path: tests/names}
+workload: {db: pg_rendered}
+workflow:
+  - step: start
+    tool: {kind: http, url: 'https://a.example', auth: pg, headers: {x: '{{ keychain.none.token }}'}}
+    next: second
+  - step: second
+    tool: {kind: http, url: 'https://a.example', auth: '{{ workload.db }}', json: {auth: pg_data}}
+";
+
+pub(super) async fn a_worker_gets_only_the_credentials_that_its_playbook_names(server: Server) {
+    let server = with_postgres(server).await;
+    for name in ["pg_rendered", "pg_data", "pg_other"] {
+        let put = json!({ "name": name, "type": "bearer", "data": { "token": "s3cr3t" } });
+        server.post("/api/credentials", put).await;
+    }
+    server.register(NAMES).await;
+    let id = server.start("tests/names").await;
+    let find = async |alias: &str| {
+        let path = format!("/api/credentials/{alias}?include_data=true&execution_id={id}");
+        let answer = server.get(&path).await;
+        if answer.status == 200 { "200".to_owned() } else { answer.problem() }
+    };
+    const NOT_NAMED: &str = "403 credential-not-named";
+    assert_eq!(find("pg").await, "200");
+    assert_eq!(find("none").await, "404 unknown-credential");
+    for other in ["pg_other", "pg_data", "absent"] {
+        assert_eq!(find(other).await, NOT_NAMED, "{other}");
+    }
+    assert_eq!(find("pg_rendered").await, NOT_NAMED, "nobody holds its command");
+    let ask = json!({ "worker": "w", "pool": "shared", "max": 1, "wait_ms": 10_000 });
+    let lease = server.post("/api/worker/lease", ask.clone()).await.body["leases"][0].clone();
+    let report = json!({
+        "execution": lease["execution"], "command": lease["command"], "attempt": lease["attempt"],
+        "worker": "w", "outcome": { "status": "completed", "output": {} },
+    });
+    server.post("/api/worker/report", json!({ "reports": [report] })).await;
+    let leases = server.post("/api/worker/lease", ask).await.body;
+    assert_eq!(leases["leases"][0]["step"], "second", "{leases}");
+    assert_eq!(find("pg_rendered").await, "200");
+    for other in ["pg_other", "pg_data"] {
+        assert_eq!(find(other).await, NOT_NAMED, "{other}");
+    }
+    let trail = server.get("/api/internal/secret-audit?credential=pg_other").await.body;
+    assert_eq!(trail["rows"][0]["outcome"], "not_named", "{trail}");
+}
+
 async fn with_postgres(server: Server) -> Server {
     let put = json!({
         "name": "pg", "type": "postgres", "tags": ["main"], "description": "the main database",
@@ -101,7 +152,9 @@ pub(super) async fn an_invalid_credential_is_refused_with_a_problem_code(server:
 pub(super) async fn only_the_worker_that_asks_can_read_what_is_delivered_sealed(server: Server) {
     let server = with_postgres(server).await;
     let key = DeliveryKey::generate();
-    let path = "/api/credentials/pg/sealed?worker_id=w-1&execution_id=1";
+    server.register(NAMES).await;
+    let id = server.start("tests/names").await;
+    let path = &format!("/api/credentials/pg/sealed?worker_id=w-1&execution_id={id}");
     assert_eq!(server.get(path).await.problem(), "400 no-worker-key");
     let register = json!({ "name": "w-1", "runtime": { "worker_public_key": key.public() } });
     server.post("/api/worker/pool/register", register).await;
@@ -110,8 +163,10 @@ pub(super) async fn only_the_worker_that_asks_can_read_what_is_delivered_sealed(
     let envelope: SealedEnvelope = serde_json::from_value(envelope).expect("an envelope");
     let opened: Value = serde_json::from_slice(&key.open(&envelope).unwrap()).expect("JSON");
     assert_eq!((&opened["name"], &opened["data"]["db_password"]), (&"pg".into(), &"s3cr3t".into()));
-    let missing = server.get("/api/credentials/none/sealed?worker_id=w-1").await;
-    assert_eq!(missing.problem(), "404 unknown-credential");
+    let missing = format!("/api/credentials/none/sealed?worker_id=w-1&execution_id={id}");
+    assert_eq!(server.get(&missing).await.problem(), "404 unknown-credential");
+    let unnamed = server.get("/api/credentials/pg/sealed?worker_id=w-1").await;
+    assert_eq!(unnamed.problem(), "403 credential-not-named");
     let weak = json!({ "name": "w-1", "runtime": { "worker_public_key": "AAAA" } });
     server.post("/api/worker/pool/register", weak).await;
     assert_eq!(server.get(path).await.problem(), "400 worker-key");
@@ -144,9 +199,9 @@ pub(super) async fn an_alias_of_the_playbooks_keychain_is_resolved(server: Serve
     assert!(cloud.body["detail"].as_str().unwrap().contains("`gcp`"), "{}", cloud.body);
     assert_eq!(find("dangling").await.problem(), "422 keychain-entry");
     assert_eq!(find("empty").await.problem(), "422 keychain-entry");
-    assert_eq!(find("nobody").await.problem(), "404 unknown-credential");
+    assert_eq!(find("nobody").await.problem(), "403 credential-not-named");
     let elsewhere = server.get("/api/credentials/renamed?include_data=true&execution_id=1").await;
-    assert_eq!(elsewhere.problem(), "404 unknown-credential");
+    assert_eq!(elsewhere.problem(), "403 credential-not-named");
     let detail = server.get(&format!("/api/executions/{id}")).await.body;
     let catalog = detail["catalog_id"].as_str().expect("an id");
     let kept = json!({ "data": { "token": "fetched" }, "scope_type": "local", "execution_id": id });
@@ -156,14 +211,16 @@ pub(super) async fn an_alias_of_the_playbooks_keychain_is_resolved(server: Serve
 
 pub(super) async fn every_look_at_a_secret_is_in_the_audit(server: Server) {
     let server = with_postgres(server).await;
-    server.get("/api/credentials/pg?include_data=true&execution_id=5").await;
+    server.register(NAMES).await;
+    let id = server.start("tests/names").await;
+    server.get(&format!("/api/credentials/pg?include_data=true&execution_id={id}")).await;
     let audit = async |query: &str| {
         let page = server.get(&format!("/api/internal/secret-audit{query}")).await.body;
         let rows = page["rows"].as_array().expect("rows").clone();
         rows.iter().map(|row| row["operation"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(audit("").await, ["read", "put"]);
-    assert_eq!(audit("?execution_id=5&credential=pg").await, ["read"]);
+    assert_eq!(audit(&format!("?execution_id={id}&credential=pg")).await, ["read"]);
     assert_eq!(audit("?limit=1").await, ["read"]);
     assert_eq!(audit("?from=2100-01-01T00:00:00Z").await, [""; 0]);
     let odd = server.get("/api/internal/secret-audit?from=soon").await;
@@ -203,7 +260,7 @@ async fn secrets_and_internal_routes_want_a_token_of_their_scope() {
     check("reader", "/api/credentials", 200).await;
     check("reader", "/api/credentials/pg?include_data=true", 403).await;
     check("reader", "/api/credentials/pg?include%5Fdata=true", 403).await;
-    check("worker", "/api/credentials/pg?include_data=true", 404).await;
+    check("worker", "/api/credentials/pg?include_data=true", 403).await;
     check("reader", "/api/keychain/7/token", 403).await;
     check("worker", "/api/internal/secret-audit", 403).await;
     check("worker", "/api/internal/wallet/key-status", 403).await;
