@@ -37,12 +37,13 @@ pub trait ControlPlane: Send + Sync {
         Ok(vec![LogAnswer::Unknown; batches.len()])
     }
 
-    /// Loads a payload that is too large to be sent with a lease.
-    async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError>;
+    /// Loads a payload that is too large to be sent with a lease, for a command.
+    async fn payload(&self, held: Held, reference: &PayloadRef)
+    -> Result<Arc<Value>, ControlError>;
 
     /// Loads a result by the name it was stored under, `noetl://execution/…`. Fails with
     /// `ResultMissing` by default.
-    async fn named_result(&self, name: &str) -> Result<Arc<Value>, ControlError> {
+    async fn named_result(&self, _held: Held, name: &str) -> Result<Arc<Value>, ControlError> {
         Err(ControlError::ResultMissing(name.to_owned()))
     }
 
@@ -53,11 +54,11 @@ pub trait ControlPlane: Send + Sync {
     /// Gives back all commands that a worker holds, because it ends. Idempotent.
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError>;
 
-    /// Loads the fields of a credential, including `type`, for a command of an execution. Fails
-    /// with `CredentialMissing` by default.
+    /// Loads the fields of a credential, including `type`, for a command. Fails with
+    /// `CredentialMissing` by default.
     async fn credential(
         &self,
-        _execution: ExecutionId,
+        _held: Held,
         alias: &str,
     ) -> Result<Map<String, Value>, ControlError> {
         Err(ControlError::CredentialMissing(alias.to_owned()))

@@ -1,5 +1,6 @@
 //! A control plane over HTTP: the client side of the native worker protocol.
 
+mod held_secrets;
 mod intake_control;
 mod report_body;
 
@@ -10,8 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use noetl_model::{
-    ExecutionId, HeartbeatAnswer, Held, Lease, LogAnswer, LogBatch, PayloadRef, Report,
-    ReportAnswer, WorkerId,
+    HeartbeatAnswer, Held, Lease, LogAnswer, LogBatch, PayloadRef, Report, ReportAnswer, WorkerId,
 };
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -21,13 +21,16 @@ use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use url::Url;
 
-use self::report_body::{ReportBody, report_bodies};
+use self::held_secrets::HeldSecrets;
+use self::report_body::report_bodies;
 
 use crate::wire::{
     HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, LogsCall, LogsReply, PoolRegistration,
     ReleaseCall, ReleaseReply, ReportReply,
 };
-use crate::{Cancellation, ClientTls, ControlError, ControlPlane, LeaseRequest, WorkerNotice};
+use crate::{
+    Cancellation, ClientTls, ControlError, ControlPlane, LEASE_HEADER, LeaseRequest, WorkerNotice,
+};
 
 /// Time allowed for an answer, in addition to the wait that the request asks for.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
@@ -38,6 +41,8 @@ const IDLE_MAX: Duration = Duration::from_secs(20);
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// Capacity of the channel of cancellations, for a slow worker.
 const CANCELLATIONS_MAX: usize = 1024;
+/// The most secrets that are sent when a worker ends.
+const RELEASE_PROOFS_MAX: usize = 1000;
 /// Maximum length of one line of the stream, in bytes.
 const LINE_MAX: usize = 64 * 1024;
 
@@ -55,6 +60,7 @@ pub struct RemoteControl {
     base: Url,
     token: Option<String>,
     cancellations: broadcast::Sender<Cancellation>,
+    secrets: HeldSecrets,
 }
 
 impl RemoteControl {
@@ -75,7 +81,8 @@ impl RemoteControl {
             .pool_idle_timeout(IDLE_MAX);
         let builder = tls.apply(builder).map_err(ControlError::unavailable)?;
         let http = builder.build().map_err(ControlError::unavailable)?;
-        Ok(Self { http, base, token, cancellations: broadcast::Sender::new(CANCELLATIONS_MAX) })
+        let cancellations = broadcast::Sender::new(CANCELLATIONS_MAX);
+        Ok(Self { http, base, token, cancellations, secrets: HeldSecrets::new() })
     }
 
     /// Forwards cancellations to the subscribers for as long as the future is polled.
@@ -147,6 +154,28 @@ impl RemoteControl {
         request.send().await.map_err(ControlError::unavailable)
     }
 
+    /// Returns a request for something that a command needs.
+    fn get_for(&self, held: Held, url: Url) -> RequestBuilder {
+        let request = self.http.get(url).timeout(ANSWER_WAIT);
+        match self.secrets.proof(held) {
+            Some(proof) => request.header(LEASE_HEADER, proof.to_string()),
+            None => request,
+        }
+    }
+
+    /// Keeps the secrets of the commands that were leased with reports.
+    fn keep_continued(&self, reports: &[Report], answers: &[ReportAnswer]) {
+        for (report, answer) in reports.iter().zip(answers) {
+            match answer {
+                ReportAnswer::Continued(lease) => self.secrets.keep(&report.worker, lease),
+                ReportAnswer::Accepted
+                | ReportAnswer::Superseded
+                | ReportAnswer::Unknown
+                | ReportAnswer::Refused { .. } => {}
+            }
+        }
+    }
+
     fn at(&self, path: &str) -> Result<Url, ControlError> {
         self.base.join(path).map_err(|error| ControlError::Refused { reason: error.to_string() })
     }
@@ -177,6 +206,7 @@ impl ControlPlane for RemoteControl {
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         let call = LeaseCall { worker, pool, scope, max, wait_ms };
         let reply: LeaseReply = self.call("api/worker/lease", &call, wait).await?;
+        reply.leases.iter().for_each(|lease| self.secrets.keep(&call.worker, lease));
         Ok(reply.leases)
     }
 
@@ -185,7 +215,11 @@ impl ControlPlane for RemoteControl {
         worker: &WorkerId,
         held: &[Held],
     ) -> Result<Vec<HeartbeatAnswer>, ControlError> {
-        let call = HeartbeatCall { worker: worker.clone(), held: held.to_vec() };
+        let call = HeartbeatCall {
+            worker: worker.clone(),
+            held: held.to_vec(),
+            proofs: self.secrets.proofs(held.iter().copied()),
+        };
         let reply: HeartbeatReply =
             self.call("api/worker/heartbeat", &call, Duration::ZERO).await?;
         Ok(reply.answers)
@@ -193,9 +227,15 @@ impl ControlPlane for RemoteControl {
 
     async fn report(&self, reports: &[Report]) -> Result<Vec<ReportAnswer>, ControlError> {
         let mut answers = Vec::with_capacity(reports.len());
-        for ReportBody { bytes, count } in report_bodies(reports) {
-            match self.call_with::<ReportReply>("api/worker/report", bytes).await {
-                Ok(reply) => answers.extend(reply.answers),
+        for body in report_bodies(reports) {
+            let count = body.count;
+            let sent = &reports[answers.len()..answers.len() + count];
+            let proofs = self.secrets.proofs(sent.iter().map(Held::from));
+            match self.call_with::<ReportReply>("api/worker/report", body.closed(&proofs)).await {
+                Ok(reply) => {
+                    self.keep_continued(sent, &reply.answers);
+                    answers.extend(reply.answers);
+                }
                 // The reports of the other requests are not affected.
                 Err(ControlError::Refused { reason }) if count < reports.len() => {
                     answers.extend(vec![ReportAnswer::Refused { reason }; count]);
@@ -207,14 +247,21 @@ impl ControlPlane for RemoteControl {
     }
 
     async fn logs(&self, batches: &[LogBatch]) -> Result<Vec<LogAnswer>, ControlError> {
-        let call = LogsCall { batches: batches.to_vec() };
+        let call = LogsCall {
+            batches: batches.to_vec(),
+            proofs: self.secrets.proofs(batches.iter().map(|batch| batch.source.held())),
+        };
         let reply: LogsReply = self.call("api/worker/logs", &call, Duration::ZERO).await?;
         Ok(reply.answers)
     }
 
-    async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {
+    async fn payload(
+        &self,
+        held: Held,
+        reference: &PayloadRef,
+    ) -> Result<Arc<Value>, ControlError> {
         let url = self.at(&format!("api/payloads/{}", reference.digest))?;
-        let response = self.sent(self.http.get(url).timeout(ANSWER_WAIT)).await?;
+        let response = self.sent(self.get_for(held, url)).await?;
         if response.status() == StatusCode::NOT_FOUND {
             return Err(ControlError::PayloadMissing(*reference));
         }
@@ -222,10 +269,10 @@ impl ControlPlane for RemoteControl {
         value.map(Arc::new).map_err(ControlError::unavailable)
     }
 
-    async fn named_result(&self, name: &str) -> Result<Arc<Value>, ControlError> {
+    async fn named_result(&self, held: Held, name: &str) -> Result<Arc<Value>, ControlError> {
         let mut url = self.at("api/result/resolve")?;
         url.query_pairs_mut().append_pair("ref", name);
-        let response = self.sent(self.http.get(url).timeout(ANSWER_WAIT)).await?;
+        let response = self.sent(self.get_for(held, url)).await?;
         if response.status() == StatusCode::NOT_FOUND {
             return Err(ControlError::ResultMissing(name.to_owned()));
         }
@@ -240,7 +287,10 @@ impl ControlPlane for RemoteControl {
     }
 
     async fn release(&self, worker: &WorkerId) -> Result<(), ControlError> {
-        let call = ReleaseCall { worker: worker.clone() };
+        let call = ReleaseCall {
+            worker: worker.clone(),
+            proofs: self.secrets.proofs_of(worker, RELEASE_PROOFS_MAX),
+        };
         let ReleaseReply { released: _ } =
             self.call("api/worker/release", &call, Duration::ZERO).await?;
         Ok(())
@@ -248,7 +298,7 @@ impl ControlPlane for RemoteControl {
 
     async fn credential(
         &self,
-        execution: ExecutionId,
+        held: Held,
         alias: &str,
     ) -> Result<Map<String, Value>, ControlError> {
         let mut url = self.at("api/credentials")?;
@@ -257,8 +307,8 @@ impl ControlPlane for RemoteControl {
         }
         url.query_pairs_mut()
             .append_pair("include_data", "true")
-            .append_pair("execution_id", &execution.to_string());
-        let response = self.sent(self.http.get(url).timeout(ANSWER_WAIT)).await?;
+            .append_pair("execution_id", &held.execution.to_string());
+        let response = self.sent(self.get_for(held, url)).await?;
         if response.status() == StatusCode::NOT_FOUND {
             return Err(ControlError::CredentialMissing(alias.to_owned()));
         }

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use crate::audit::AuditWriter;
 use crate::busy_pools::BusyPools;
 use crate::feeds::SubjectPrefix;
+use crate::lease_secrets::{LeaseSecrets, LeaseVerification};
 use crate::listeners::Listeners;
 use crate::message_intake::{BrokerUrl, Intake};
 use crate::notifications::{NoticeCounters, NoticeCounts, NoticeTransport};
@@ -61,6 +62,8 @@ pub struct AppSettings {
     pub logs: LogSettings,
     /// The time for which ended executions are kept.
     pub retention: RetentionRules,
+    /// The requirement that workers prove that they hold a command.
+    pub lease_verification: LeaseVerification,
     /// The settings of the process, for display.
     pub in_force: Vec<SettingInForce>,
     /// The protections of the steps that this process runs, for display.
@@ -115,6 +118,7 @@ impl AppSettings {
             replay_alone_from: REPLAY_ALONE_FROM,
             logs: LogSettings::default(),
             retention: RetentionRules::default(),
+            lease_verification: LeaseVerification::default(),
             in_force: Vec::new(),
             step_protections: Vec::new(),
         }
@@ -146,6 +150,7 @@ struct Parts {
     step_logs: StepLogState,
     tokens: KnownTokens,
     audit: AuditWriter,
+    lease_secrets: LeaseSecrets,
 }
 
 impl App {
@@ -153,6 +158,7 @@ impl App {
         let secrets = SecretLookup::of(&services);
         services.control.seal_with(Arc::new(VaultSealer(services.vault.clone())));
         let audit = AuditWriter::new(services.records.clone());
+        let lease_secrets = LeaseSecrets::of(&services.vault);
         services.vault.log_to(Arc::new(audit.clone()));
         let intake = Intake::new(&services, settings.broker_url.clone());
         let parts = Parts {
@@ -173,6 +179,7 @@ impl App {
             step_logs: StepLogState::default(),
             tokens: KnownTokens::default(),
             audit,
+            lease_secrets,
         };
         Self { parts: Arc::new(parts) }
     }
@@ -290,6 +297,10 @@ impl App {
     /// Returns the counters of the output of tools, and its waiting readers.
     pub(crate) fn step_log_state(&self) -> &StepLogState {
         &self.parts.step_logs
+    }
+
+    pub(crate) fn lease_secrets(&self) -> &LeaseSecrets {
+        &self.parts.lease_secrets
     }
 
     pub(crate) fn audit_writer(&self) -> &AuditWriter {

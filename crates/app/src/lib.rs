@@ -22,6 +22,7 @@ mod existing_worker;
 mod feeds;
 mod holds;
 mod keychain;
+mod lease_secrets;
 mod listeners;
 mod message_intake;
 mod named_credentials;
@@ -86,6 +87,7 @@ pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError, Sec
 pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};
 pub use holds::PauseError;
 pub use keychain::{KeychainError, KeychainExpiry, KeychainName, KeychainPut, KeychainScope};
+pub use lease_secrets::{LeaseRefusal, LeaseVerification};
 pub use listeners::Listener;
 pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError, TakenMessage};
 pub use notifications::{

@@ -6,7 +6,7 @@ use noetl_api::wire::{
 use noetl_control::SubscriptionError;
 use noetl_engine::SubscriptionAction;
 use noetl_model::{ExecutionId, Seq};
-use noetl_store::{PAGE_MAX, SubscriptionRow};
+use noetl_store::{PAGE_MAX, StoreError, SubscriptionRow};
 
 use crate::app::App;
 
@@ -31,6 +31,11 @@ impl App {
     /// Returns the subscription at a path; registers one if there is none that is not deactivated.
     pub async fn subscribe(&self, path: &str) -> Result<SubscriptionView, SubscriptionError> {
         Ok(view(self.control().subscribe(path).await?))
+    }
+
+    /// True if a subscription has this id.
+    pub async fn is_subscription(&self, id: ExecutionId) -> Result<bool, StoreError> {
+        Ok(self.store().subscription(id).await?.is_some())
     }
 
     /// Returns a subscription.

@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use noetl_api::LeaseRequest;
 use noetl_control::SubmitError;
-use noetl_model::{HeartbeatAnswer, Held, Lease, Report, ReportAnswer};
+use noetl_model::{HeartbeatAnswer, Held, Lease, Report, ReportAnswer, WorkerId};
 use noetl_store::StoreError;
 
 use crate::app::App;
@@ -13,7 +13,8 @@ impl App {
     pub async fn lease_commands(&self, request: LeaseRequest) -> Result<Vec<Lease>, StoreError> {
         let LeaseRequest { worker, pool, scope, max, wait } = request;
         let leases = self.control().lease_from(scope, &worker, &pool, max, wait).await?;
-        Ok(join_all(leases.into_iter().map(|lease| self.with_secrets(lease))).await)
+        let opened = join_all(leases.into_iter().map(|lease| self.with_secrets(lease))).await;
+        Ok(opened.into_iter().map(|lease| self.with_lease_secret(&worker, lease)).collect())
     }
 
     /// Extends the leases of a worker's commands; returns one answer per command, in order.
@@ -27,12 +28,14 @@ impl App {
         &self,
         reports: Vec<Report>,
     ) -> Result<Vec<ReportAnswer>, SubmitError> {
+        let workers: Vec<WorkerId> = reports.iter().map(|report| report.worker.clone()).collect();
         let answers = self.control().report_all(reports).await;
         let mut opened = Vec::with_capacity(answers.len());
-        for answer in answers {
+        for (answer, worker) in answers.into_iter().zip(&workers) {
             opened.push(match answer? {
                 ReportAnswer::Continued(lease) => {
-                    ReportAnswer::Continued(Box::new(self.with_secrets(*lease).await))
+                    let lease = self.with_secrets(*lease).await;
+                    ReportAnswer::Continued(Box::new(self.with_lease_secret(worker, lease)))
                 }
                 answer @ (ReportAnswer::Accepted
                 | ReportAnswer::Superseded

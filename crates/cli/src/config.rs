@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use noetl_app::{LogLimits, LogSettings, RetentionRules};
+use noetl_app::{LeaseVerification, LogLimits, LogSettings, RetentionRules};
 use noetl_app::{SettingInForce, SettingSource};
 use noetl_control::NotificationSender;
 use noetl_isolation::{IsolationMode, StepLimits};
@@ -30,7 +30,7 @@ use crate::input::nearest::nearest;
 use crate::show::failure::Failure;
 pub(crate) use environment::Environment;
 use file::SettingsFile;
-use settings::{Row, Secrecy, Setting, TABLE, TOKEN_ACCESS};
+use settings::{REQUIRED_IDENTITY, Row, Secrecy, Setting, TABLE, TOKEN_ACCESS};
 pub(crate) use token::NamedBy;
 use trust::{TrustLevel, TrustList, Withheld};
 
@@ -414,6 +414,14 @@ impl Config {
     /// limit.
     pub(crate) fn backlog_max(&self) -> Option<u64> {
         Some(self.number(Setting::BacklogMax)).filter(|max| *max > 0)
+    }
+
+    /// Returns whether workers have to prove that they hold a command.
+    pub(crate) fn lease_verification(&self) -> LeaseVerification {
+        match self.text(Setting::WorkersIdentity) {
+            Some(REQUIRED_IDENTITY) => LeaseVerification::Required,
+            Some(_) | None => LeaseVerification::Optional,
+        }
     }
 
     /// Returns how long ended executions are kept.

@@ -119,3 +119,20 @@ fn the_objects_of_kubernetes_belong_together() {
     }
     assert_eq!(objects[4]["spec"]["scaleTargetRef"]["name"], objects[3]["metadata"]["name"]);
 }
+
+#[test]
+fn servers_require_that_workers_prove_what_they_hold() {
+    for name in ["compose.yaml", "kubernetes/server.yaml"] {
+        let mut found = false;
+        for document in &documents(name) {
+            walk(document, &mut |value| {
+                let is_variable = value["name"] == "NOETL_WORKERS_IDENTITY";
+                let map = value.get("environment").and_then(Value::as_object);
+                let said = map.and_then(|map| map.get("NOETL_WORKERS_IDENTITY"));
+                let said = said.or_else(|| value.get("value").filter(|_| is_variable));
+                found |= said.is_some_and(|said| said == "required");
+            });
+        }
+        assert!(found, "{name}");
+    }
+}

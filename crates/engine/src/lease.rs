@@ -104,6 +104,7 @@ pub fn lease_of(state: &Execution, playbook: &Playbook, command: CommandId) -> O
         item: open.task.place.item(),
         trace: state.trace.clone(),
         secrets: OpenedSecrets::default(),
+        secret: None,
     })
 }
 

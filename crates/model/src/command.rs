@@ -93,6 +93,30 @@ pub struct Lease {
     /// The opened values of the sealed ones in `bindings`. Never stored.
     #[serde(default, skip_serializing_if = "OpenedSecrets::is_empty")]
     pub secrets: OpenedSecrets,
+    /// The proof that the worker holds the command. Never stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<LeaseSecret>,
+}
+
+/// The secret by which a worker proves that it holds a command. `Debug` does not print it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LeaseSecret(String);
+
+impl LeaseSecret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for LeaseSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LeaseSecret(..)")
+    }
 }
 
 fn first_attempt() -> u32 {

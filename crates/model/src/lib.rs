@@ -59,8 +59,8 @@ pub use audit_trail::{
 };
 pub use canonical::canonical;
 pub use command::{
-    CommandName, HeartbeatAnswer, Held, LOG_BYTES_MAX, Lease, LeaseScope, Logs, LostReason,
-    Message, Outcome, Report, ReportAnswer, traceparent,
+    CommandName, HeartbeatAnswer, Held, LOG_BYTES_MAX, Lease, LeaseScope, LeaseSecret, Logs,
+    LostReason, Message, Outcome, Report, ReportAnswer, traceparent,
 };
 pub use cutoff::{Cutoff, ParseCutoffError};
 pub use envelope::{DEFAULT_OWNER, Envelope};

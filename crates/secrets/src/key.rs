@@ -91,8 +91,13 @@ impl Keyring {
         &self.current
     }
 
+    /// Returns all keys, the current one first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &EncryptionKey> {
+        std::iter::once(&self.current).chain(&self.earlier)
+    }
+
     pub(crate) fn find(&self, version: &str) -> Option<&EncryptionKey> {
-        std::iter::once(&self.current).chain(&self.earlier).find(|key| key.version() == version)
+        self.all().find(|key| key.version() == version)
     }
 }
 

@@ -233,6 +233,14 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
+    /// True if the sender has a permission for some path.
+    pub(crate) fn permits_anywhere(&self, permission: Permission) -> bool {
+        match &self.token {
+            Some(token) => token.paths(&[permission]) != PermittedPaths::None,
+            None => self.paths != PermittedPaths::None,
+        }
+    }
+
     /// True if the sender has a permission for all paths, as everybody has on an open server.
     pub(crate) fn permits_everywhere(&self, permission: Permission) -> bool {
         match &self.token {

@@ -2,6 +2,7 @@
 
 pub(crate) mod actor;
 pub(crate) mod body;
+pub(crate) mod command_holder;
 pub(crate) mod extract;
 pub(crate) mod prefer;
 pub(crate) mod strict;

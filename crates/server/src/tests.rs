@@ -30,6 +30,7 @@ mod ingress;
 mod inputs;
 mod intake;
 mod keychain;
+mod lease_secrets;
 mod listener;
 mod native_worker;
 mod network;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{Arrival, Attempt, ErrorKind, ExecutionId, StepName, ToolError};
+use noetl_model::{Arrival, Attempt, CommandId, ErrorKind, ExecutionId, StepName, ToolError};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -142,6 +142,8 @@ fn call_of(subscription: ExecutionId, config: Map<String, Value>) -> Call {
         input: Map::new(),
         variables: BTreeMap::new(),
         execution: subscription,
+        // No command: messages are fetched for the subscription itself.
+        command: CommandId(0),
         step: StepName::new("subscription"),
         label: "subscription".to_owned(),
         attempt: Attempt(1),

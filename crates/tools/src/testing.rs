@@ -35,6 +35,7 @@ pub(crate) fn call_with(config: Value, input: Value, variables: Value) -> Call {
         input: map(input),
         variables: bindings(variables),
         execution: ExecutionId(7),
+        command: CommandId(1),
         step: StepName::new("fetch"),
         label: "fetch".into(),
         attempt: Attempt(1),
@@ -67,6 +68,7 @@ pub(crate) fn lease(tool: ToolKind, config: Value) -> Lease {
         item: None,
         trace: None,
         secrets: noetl_model::OpenedSecrets::default(),
+        secret: None,
     }
 }
 

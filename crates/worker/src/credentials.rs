@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lru::LruCache;
 use noetl_api::{ControlError, ControlPlane};
-use noetl_model::{ErrorKind, ExecutionId, ToolError};
+use noetl_model::{ErrorKind, ExecutionId, Held, ToolError};
 use noetl_tools::{Call, CredentialResolver, FixedCredentials};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -40,16 +40,12 @@ impl ControlPlaneCredentials {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn asked(
-        &self,
-        execution: ExecutionId,
-        alias: &str,
-    ) -> Result<Map<String, Value>, ToolError> {
+    async fn asked(&self, held: Held, alias: &str) -> Result<Map<String, Value>, ToolError> {
         let mut backoff = Backoff::new();
         let mut asks = 0;
         loop {
             asks += 1;
-            match self.control.credential(execution, alias).await {
+            match self.control.credential(held, alias).await {
                 Ok(fields) => return Ok(fields),
                 Err(error @ ControlError::Unavailable(_)) if asks < ASKS_MAX => {
                     tracing::warn!(%error, alias, "cannot fetch a credential; will retry");
@@ -98,7 +94,7 @@ impl CredentialResolver for ControlPlaneCredentials {
         {
             return Ok(fields.clone());
         }
-        let fields = self.asked(call.execution, alias).await?;
+        let fields = self.asked(call.held(), alias).await?;
         self.remembered().put(key, (Instant::now(), fields.clone()));
         Ok(fields)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use noetl_api::{ControlError, ControlPlane};
 use noetl_model::{ErrorKind, PayloadRef, ToolError};
-use noetl_tools::{ResultReference, ResultSource};
+use noetl_tools::{Call, ResultReference, ResultSource};
 use serde_json::Value;
 
 /// The results that a control plane stores.
@@ -21,14 +21,20 @@ impl StoredResults {
 
 #[async_trait]
 impl ResultSource for StoredResults {
-    async fn fetch(&self, reference: &ResultReference) -> Result<Arc<Value>, ToolError> {
+    async fn fetch(
+        &self,
+        call: &Call,
+        reference: &ResultReference,
+    ) -> Result<Arc<Value>, ToolError> {
         let (told, fetched) = match reference {
             // A digest alone identifies the payload; the size is not needed.
             ResultReference::Content(digest) => {
                 let reference = PayloadRef { digest: *digest, size: 0 };
-                (digest.to_string(), self.control.payload(&reference).await)
+                (digest.to_string(), self.control.payload(call.held(), &reference).await)
             }
-            ResultReference::Name(name) => (name.clone(), self.control.named_result(name).await),
+            ResultReference::Name(name) => {
+                (name.clone(), self.control.named_result(call.held(), name).await)
+            }
         };
         fetched.map_err(|error| {
             let kind = match error {

@@ -9,8 +9,8 @@ use futures::FutureExt;
 use futures::future::try_join_all;
 use noetl_api::{ControlError, ControlPlane};
 use noetl_model::{
-    ErrorKind, Lease, OpenedSecret, Outcome, Payload, PayloadRef, Report, ToolError, WorkerId,
-    holds_sealed, replace_sealed, traceparent,
+    ErrorKind, Held, Lease, OpenedSecret, Outcome, Payload, PayloadRef, Report, ToolError,
+    WorkerId, holds_sealed, replace_sealed, traceparent,
 };
 use noetl_tools::{CallMemory, CallParts, Registry, ToolResult, UsedCredentials};
 use serde_json::Value;
@@ -87,10 +87,12 @@ async fn resolve(
     let values = lease.bindings.0.iter().map(|(name, payload)| async move {
         let value = match payload {
             Payload::Inline(value) => value.clone(),
-            Payload::Ref(reference) => fetch(control, reference).await.map_err(|error| {
-                let message = format!("cannot fetch the value of `{name}`: {error}");
-                ToolError::new(ErrorKind::StorageAccess, message)
-            })?,
+            Payload::Ref(reference) => {
+                fetch(control, Held::from(lease), reference).await.map_err(|error| {
+                    let message = format!("cannot fetch the value of `{name}`: {error}");
+                    ToolError::new(ErrorKind::StorageAccess, message)
+                })?
+            }
         };
         Ok((name.clone(), value))
     });
@@ -137,11 +139,12 @@ fn stored_bytes(lease: &Lease) -> usize {
 
 async fn fetch(
     control: &dyn ControlPlane,
+    held: Held,
     reference: &PayloadRef,
 ) -> Result<Arc<Value>, ControlError> {
     let mut backoff = Backoff::new();
     loop {
-        match control.payload(reference).await {
+        match control.payload(held, reference).await {
             Err(error @ ControlError::Unavailable(_)) => {
                 tracing::warn!(%error, digest = %reference.digest, "cannot fetch a payload; will retry");
                 backoff.wait().await;

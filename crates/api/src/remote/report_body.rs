@@ -2,16 +2,19 @@
 
 use noetl_model::Report;
 
+use crate::LeaseProof;
+
 /// The most bytes in one request, so that the receiver need not hold many large reports at once. A
 /// larger report is sent alone.
 const BODY_BYTES_MAX: usize = 256 * 1024;
 
 const OPENING: &[u8] = br#"{"reports":["#;
-const CLOSING: &[u8] = b"]}";
+const PROOFS: &[u8] = br#"],"proofs":"#;
+const CLOSING: &[u8] = b"}";
 
-/// The JSON of a [`ReportCall`](crate::wire::ReportCall).
+/// The JSON of a [`ReportCall`](crate::wire::ReportCall), without its proofs.
 pub(super) struct ReportBody {
-    pub(super) bytes: Vec<u8>,
+    bytes: Vec<u8>,
     /// The number of reports in it.
     pub(super) count: usize,
 }
@@ -21,9 +24,12 @@ impl ReportBody {
         Self { bytes: OPENING.to_vec(), count: 0 }
     }
 
-    fn closed(mut self) -> Self {
+    /// Returns the whole body, with the proofs for the reports in it.
+    pub(super) fn closed(mut self, proofs: &[LeaseProof]) -> Vec<u8> {
+        self.bytes.extend_from_slice(PROOFS);
+        serde_json::to_writer(&mut self.bytes, proofs).expect("proofs are JSON");
         self.bytes.extend_from_slice(CLOSING);
-        self
+        self.bytes
     }
 }
 
@@ -41,18 +47,20 @@ pub(super) fn report_bodies(reports: &[Report]) -> Vec<ReportBody> {
             let mut next = ReportBody::empty();
             next.bytes.extend_from_slice(&open.bytes[end + 1..]);
             open.bytes.truncate(end);
-            closed.push(open.closed());
+            closed.push(open);
             open = next;
         }
         open.count += 1;
     }
-    closed.push(open.closed());
+    closed.push(open);
     closed
 }
 
 #[cfg(test)]
 mod tests {
-    use noetl_model::{Attempt, CommandId, ExecutionId, Logs, Outcome, WorkerId};
+    use noetl_model::{
+        Attempt, CommandId, ExecutionId, Held, LeaseSecret, Logs, Outcome, WorkerId,
+    };
     use serde_json::json;
 
     use super::*;
@@ -77,8 +85,14 @@ mod tests {
             let bodies = report_bodies(&reports);
             let counts: Vec<usize> = bodies.iter().map(|body| body.count).collect();
             assert_eq!(counts, expected);
-            let read = bodies.iter().flat_map(|body| {
-                serde_json::from_slice::<ReportCall>(&body.bytes).unwrap().reports
+            let held = Held::from(&report(1));
+            let proof =
+                LeaseProof { held, worker: WorkerId::new("w"), secret: LeaseSecret::new("s") };
+            let read = bodies.into_iter().flat_map(|body| {
+                let bytes = body.closed(std::slice::from_ref(&proof));
+                let call = serde_json::from_slice::<ReportCall>(&bytes).unwrap();
+                assert_eq!(call.proofs, [proof.clone()]);
+                call.reports
             });
             assert_eq!(read.collect::<Vec<_>>(), reports);
         };

@@ -7,6 +7,8 @@ use noetl_model::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::LeaseProof;
+
 /// A worker's request for commands.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LeaseCall {
@@ -36,6 +38,10 @@ pub struct HeartbeatCall {
     pub worker: WorkerId,
     #[schema(value_type = Vec<Object>)]
     pub held: Vec<Held>,
+    /// The secrets of the leases of `held`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub proofs: Vec<LeaseProof>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -49,6 +55,10 @@ pub struct HeartbeatReply {
 pub struct ReportCall {
     #[schema(value_type = Vec<Object>)]
     pub reports: Vec<Report>,
+    /// The secrets of the leases of the reported commands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub proofs: Vec<LeaseProof>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -63,6 +73,10 @@ pub struct ReportReply {
 pub struct LogsCall {
     #[schema(value_type = Vec<Object>)]
     pub batches: Vec<LogBatch>,
+    /// The secrets of the leases of the commands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub proofs: Vec<LeaseProof>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -78,6 +92,10 @@ pub struct LogsReply {
 pub struct ReleaseCall {
     #[schema(value_type = String)]
     pub worker: WorkerId,
+    /// The secrets of leases of the worker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub proofs: Vec<LeaseProof>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -65,6 +65,7 @@ pub(crate) enum Setting {
     StepLogExecutionBytes,
     StepLogRetention,
     OutboxNotifications,
+    WorkersIdentity,
     WorkerPool,
     WorkerConcurrency,
     WorkerDrain,
@@ -138,6 +139,8 @@ const CONNECTIONS: Kind = Kind::Number { min: 0, max: 10_000 };
 /// A boolean, in the spellings of environment variables.
 /// The value of `server.access` that requires a token.
 pub(crate) const TOKEN_ACCESS: &str = "token";
+/// The value of `workers.identity` that requires secrets of leases.
+pub(crate) const REQUIRED_IDENTITY: &str = "required";
 const SWITCH: Kind = Kind::OneOf(&["true", "false", "1", "0", "yes", "no", "on", "off"]);
 /// A limit of a step's processes; 0 for none.
 const STEP_LIMIT: Kind = Kind::Number { min: 0, max: 1_000_000_000 };
@@ -250,6 +253,9 @@ pub(crate) const TABLE: &[Row] = &[
     row(Setting::CommandAttemptsMax, "commands.attempts_max", "NOETL_COMMAND_ATTEMPTS_MAX",
         Kind::Number { min: 1, max: 1000 }, Some("3"), Shown,
         "how many worker processes may end while they run one command before the command fails"),
+    row(Setting::WorkersIdentity, "workers.identity", "NOETL_WORKERS_IDENTITY",
+        Kind::OneOf(&["optional", REQUIRED_IDENTITY]), Some("optional"), Shown,
+        "`required` to accept only workers that prove that they hold a command, with the secret of its lease; existing workers of the public protocol cannot"),
     row(Setting::BacklogMax, "executions.backlog_max", "NOETL_BACKLOG_MAX",
         Kind::Number { min: 0, max: 10_000_000 }, Some("4000"), Shown,
         "how many executions may wait for a worker in a pool before starts are refused with 429; 0 for no limit"),

@@ -8,8 +8,7 @@ use noetl_app::{App, FoundSecret, ResultError, SecretError};
 use noetl_bus::{Bus, Hint};
 use noetl_control::PayloadError;
 use noetl_model::{
-    ExecutionId, HeartbeatAnswer, Held, Lease, LogAnswer, LogBatch, PayloadRef, Report,
-    ReportAnswer, WorkerId,
+    HeartbeatAnswer, Held, Lease, LogAnswer, LogBatch, PayloadRef, Report, ReportAnswer, WorkerId,
 };
 use noetl_secrets::{SecretAccess, SecretOperation, VaultError};
 use serde_json::{Map, Value};
@@ -67,7 +66,11 @@ impl ControlPlane for Embedded {
         self.app.store_logs(batches).await.map_err(ControlError::unavailable)
     }
 
-    async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {
+    async fn payload(
+        &self,
+        _held: Held,
+        reference: &PayloadRef,
+    ) -> Result<Arc<Value>, ControlError> {
         self.app.control().payload(reference.digest).await.map_err(|error| match error {
             PayloadError::Missing(_) => ControlError::PayloadMissing(*reference),
             PayloadError::Damaged(_) => ControlError::Refused { reason: error.to_string() },
@@ -75,7 +78,7 @@ impl ControlPlane for Embedded {
         })
     }
 
-    async fn named_result(&self, name: &str) -> Result<Arc<Value>, ControlError> {
+    async fn named_result(&self, _held: Held, name: &str) -> Result<Arc<Value>, ControlError> {
         self.app.result(name).await.map_err(|error| match error {
             ResultError::Unknown => ControlError::ResultMissing(name.to_owned()),
             ResultError::Store(_) | ResultError::Payload(PayloadError::Unavailable(_)) => {
@@ -101,10 +104,10 @@ impl ControlPlane for Embedded {
 
     async fn credential(
         &self,
-        execution: ExecutionId,
+        held: Held,
         alias: &str,
     ) -> Result<Map<String, Value>, ControlError> {
-        let access = SecretAccess { execution: Some(execution), ..SecretAccess::default() };
+        let access = SecretAccess { execution: Some(held.execution), ..SecretAccess::default() };
         let found = self.app.secrets().find_named(alias, SecretOperation::Read, &access).await;
         found.map(FoundSecret::fields).map_err(|error| match error {
             SecretError::Unknown(alias) => ControlError::CredentialMissing(alias),

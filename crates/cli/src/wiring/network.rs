@@ -71,6 +71,7 @@ pub(crate) fn app_settings(config: &Config) -> Result<AppSettings, Failure> {
         feed_prefix: feed_prefix(config)?,
         logs: config.step_logs(),
         retention: config.retention()?,
+        lease_verification: config.lease_verification(),
         in_force: config.settings_in_force(),
         ..AppSettings::new(LEASE)
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{Attempt, ExecutionId, Outcome, StepName, ToolError, ToolKind};
+use noetl_model::{Attempt, CommandId, ExecutionId, Outcome, StepName, ToolError, ToolKind};
 use noetl_server::{Statement, Statements};
 use noetl_tools::{Call, CallMemory, Egress, Registry, ToolSettings, UsedCredentials};
 use serde_json::{Map, Value, json};
@@ -57,6 +57,7 @@ fn call(dsn: &str, statement: Statement, memory: CallMemory) -> Call {
         input: Map::new(),
         variables: BTreeMap::new(),
         execution: ExecutionId(0),
+        command: CommandId(0),
         step: StepName::new("sql"),
         label: "sql".to_owned(),
         attempt: Attempt(1),

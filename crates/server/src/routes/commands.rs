@@ -51,6 +51,7 @@ async fn claim_command(
     InPath(id): InPath<AnyId>,
     Body(request): Body<ClaimRequest>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
+    state.app().check_existing_workers()?;
     let worker = worker_of(&request.worker_id)?;
     Ok(Json(state.app().claim_issued(id.into(), &worker, &addressed_as(&headers)).await?))
 }

@@ -3,9 +3,12 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use noetl_api::AnyId;
-use noetl_app::{Credential, CredentialError, CredentialFilter, FoundSecret, SecretError};
-use noetl_model::Permission;
+use noetl_api::{AnyId, LeaseProof};
+use noetl_app::{
+    Credential, CredentialError, CredentialFilter, FoundSecret, LeaseRefusal, LeaseVerification,
+    SecretError,
+};
+use noetl_model::{ExecutionId, Permission};
 use noetl_secrets::{
     DeliveryError, NewCredential, SealedEnvelope, SecretAccess, SecretOperation, seal_for,
 };
@@ -17,6 +20,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::Admitted;
+use crate::request::command_holder::{SentProof, without_proof};
 use crate::request::extract::{Body, InPath, InQuery};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -183,6 +187,7 @@ struct ShowQuery {
 async fn show_credential(
     State(state): State<AppState>,
     Extension(admitted): Extension<Admitted>,
+    SentProof(proof): SentProof,
     InPath(identifier): InPath<String>,
     InQuery(query): InQuery<ShowQuery>,
 ) -> Result<Json<CredentialShown>, ApiError> {
@@ -199,6 +204,9 @@ async fn show_credential(
         None if is_administrator => SecretReader::Administrator,
         Some(_) | None => SecretReader::Worker,
     };
+    if let SecretReader::Worker = reader {
+        check_holder(&state, access.execution, proof.as_ref()).await?;
+    }
     let asked = (identifier.as_str(), SecretOperation::Read);
     Ok(Json(looked_up(&state, reader, asked, &access).await?.into()))
 }
@@ -209,6 +217,28 @@ enum SecretReader {
     Administrator,
     /// A worker, which gets what its playbook names.
     Worker,
+}
+
+/// Checks that a worker that asks for a secret holds a command of the execution. A subscription has
+/// no commands.
+async fn check_holder(
+    state: &AppState,
+    execution: Option<ExecutionId>,
+    proof: Option<&LeaseProof>,
+) -> Result<(), ApiError> {
+    let execution = execution.filter(|execution| execution.0 != 0);
+    match (proof, execution) {
+        (Some(proof), Some(execution)) if proof.held.execution == execution => {
+            Ok(state.app().check_holder(proof).await?)
+        }
+        (Some(proof), Some(_) | None) => Err(LeaseRefusal::Wrong(proof.held).into()),
+        (None, None) => Ok(()),
+        (None, Some(execution)) => match state.app().lease_verification() {
+            LeaseVerification::Optional => Ok(()),
+            LeaseVerification::Required if state.app().is_subscription(execution).await? => Ok(()),
+            LeaseVerification::Required => Err(without_proof()),
+        },
+    }
 }
 
 /// Resolves a secret and records metrics of the lookup.
@@ -271,9 +301,11 @@ struct SealedQuery {
 )]
 async fn deliver_credential(
     State(state): State<AppState>,
+    SentProof(proof): SentProof,
     InPath(identifier): InPath<String>,
     InQuery(query): InQuery<SealedQuery>,
 ) -> Result<Json<SealedEnvelope>, ApiError> {
+    check_holder(&state, query.execution_id.map(Into::into), proof.as_ref()).await?;
     let public_key = state.app().worker_public_key(&query.worker_id).await?.ok_or_else(|| {
         let detail = format!("worker {} has registered no key", query.worker_id);
         ApiError::new(StatusCode::BAD_REQUEST, "no-worker-key", detail)

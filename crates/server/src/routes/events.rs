@@ -63,6 +63,7 @@ async fn post_events(
 
 /// Applies an event and measures it; returns its id.
 async fn take(state: &AppState, execution: ExecutionId, item: PostedItem) -> Result<i64, ApiError> {
+    state.app().check_existing_workers()?;
     let (name, begun) = (item.event_type.clone(), Instant::now());
     let taken = state.app().post_event(execution, item).await;
     state.meters().event(&name, taken.is_ok(), begun.elapsed());

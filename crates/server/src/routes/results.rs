@@ -14,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::request::command_holder::CommandHolderOrReader;
 use crate::request::extract::{Body, InPath, InQuery};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -103,6 +104,7 @@ struct ResolveQuery {
 )]
 async fn resolve_result(
     State(state): State<AppState>,
+    _holder: CommandHolderOrReader,
     InQuery(query): InQuery<ResolveQuery>,
 ) -> Result<Json<Value>, ApiError> {
     let value = state.app().result(&query.reference).await?;

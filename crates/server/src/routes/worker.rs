@@ -14,12 +14,14 @@ use noetl_api::wire::{
     ReleaseReply, ReportCall, ReportReply,
 };
 use noetl_api::{Cancellation, LeaseRequest};
+use noetl_app::LeaseVerification;
 use noetl_bus::{Hint, HintReceiver};
-use noetl_model::{Digest, PAYLOAD_MAX};
+use noetl_model::{Digest, Held, PAYLOAD_MAX};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::request::command_holder::CommandHolderOrReader;
 use crate::request::extract::{Body, InPath, Raw, json};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -86,9 +88,10 @@ async fn lease_commands(
 )]
 async fn extend_leases(
     State(state): State<AppState>,
-    Body(HeartbeatCall { worker: _, held }): Body<HeartbeatCall>,
+    Body(HeartbeatCall { worker, held, proofs }): Body<HeartbeatCall>,
 ) -> Result<Json<HeartbeatReply>, ApiError> {
     bounded(held.len(), HELD_MAX)?;
+    state.app().check_proofs(held.iter().map(|held| (*held, Some(&worker))), &proofs)?;
     Ok(Json(HeartbeatReply { answers: state.app().extend_leases(&held).await? }))
 }
 
@@ -99,8 +102,15 @@ async fn extend_leases(
 )]
 async fn release_commands(
     State(state): State<AppState>,
-    Body(ReleaseCall { worker }): Body<ReleaseCall>,
+    Body(ReleaseCall { worker, proofs }): Body<ReleaseCall>,
 ) -> Result<Json<ReleaseReply>, ApiError> {
+    let app = state.app();
+    app.check_proofs(proofs.iter().map(|proof| (proof.held, Some(&worker))), &proofs)?;
+    // A worker that was never given a secret holds nothing.
+    match (app.lease_verification(), proofs.is_empty()) {
+        (LeaseVerification::Required, true) => return Ok(Json(ReleaseReply { released: 0 })),
+        (LeaseVerification::Required, false) | (LeaseVerification::Optional, _) => {}
+    }
     let released = state.app().release_worker(&worker).await?;
     Ok(Json(ReleaseReply { released }))
 }
@@ -116,9 +126,11 @@ async fn report_commands(
 ) -> Result<Json<ReportReply>, ApiError> {
     let is_large = REPORT_SMALL_MAX < body.len();
     let _admitted = if is_large { Some(state.large_report().await) } else { None };
-    let ReportCall { reports } = json(&body)?;
+    let ReportCall { reports, proofs } = json(&body)?;
     drop(body);
     bounded(reports.len(), REPORTS_MAX)?;
+    let held = reports.iter().map(|report| (Held::from(report), Some(&report.worker)));
+    state.app().check_proofs(held, &proofs)?;
     Ok(Json(ReportReply { answers: state.app().report_commands(reports).await? }))
 }
 
@@ -130,9 +142,11 @@ async fn report_commands(
 )]
 async fn store_logs(
     State(state): State<AppState>,
-    Body(LogsCall { batches }): Body<LogsCall>,
+    Body(LogsCall { batches, proofs }): Body<LogsCall>,
 ) -> Result<Json<LogsReply>, ApiError> {
     bounded(batches.len(), LOG_BATCHES_MAX)?;
+    let held = batches.iter().map(|batch| (batch.source.held(), None));
+    state.app().check_proofs(held, &proofs)?;
     Ok(Json(LogsReply { answers: state.app().store_logs(&batches).await? }))
 }
 
@@ -150,6 +164,7 @@ fn bounded(count: usize, max: usize) -> Result<(), ApiError> {
 )]
 async fn fetch_payload(
     State(state): State<AppState>,
+    _holder: CommandHolderOrReader,
     InPath(digest): InPath<Digest>,
 ) -> Result<impl IntoResponse, ApiError> {
     // Sent as stored, without parsing.

@@ -90,11 +90,13 @@ async fn a_worker_far_away_leases_beats_reports_and_fetches() {
     let output = json!({ "text": "x".repeat(PAYLOAD_INLINE_MAX) });
     let answers = control.report(&[report(&first, output.clone())]).await;
     assert_eq!(answers.expect("answers"), [ReportAnswer::Accepted]);
+    // A command that has ended reads nothing any more.
+    let second = lease(&control).await;
     let text = output.to_string();
     let reference = PayloadRef { digest: Digest::of(text.as_bytes()), size: text.len() as u64 };
-    assert_eq!(*control.payload(&reference).await.expect("a value"), output);
+    assert_eq!(*control.payload(held(&second), &reference).await.expect("a value"), output);
     let unknown = PayloadRef { digest: Digest::of(b"else"), size: 4 };
-    let missing = control.payload(&unknown).await;
+    let missing = control.payload(held(&second), &unknown).await;
     assert!(matches!(missing, Err(ControlError::PayloadMissing(_))), "{missing:?}");
 }
 

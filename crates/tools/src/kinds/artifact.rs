@@ -46,7 +46,7 @@ impl Artifact {
         };
         let reference = ResultReference::read(given)
             .ok_or_else(|| keys.wrong(key, "a reference such as `{{ step._ref }}`", given))?;
-        let value = self.results.fetch(&reference).await?;
+        let value = self.results.fetch(call, &reference).await?;
         Ok(ToolResult::completed_shared(value))
     }
 }
@@ -74,7 +74,11 @@ mod tests {
 
     #[async_trait]
     impl ResultSource for One {
-        async fn fetch(&self, reference: &ResultReference) -> Result<Arc<Value>, ToolError> {
+        async fn fetch(
+            &self,
+            _call: &Call,
+            reference: &ResultReference,
+        ) -> Result<Arc<Value>, ToolError> {
             match reference {
                 ResultReference::Content(digest) if *digest == self.0 => {
                     Ok(Arc::new(json!([1, 2])))

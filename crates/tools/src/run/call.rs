@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use noetl_model::{Attempt, ErrorKind, ExecutionId, Logs, Outcome, StepName, ToolError};
+use noetl_model::{
+    Attempt, CommandId, ErrorKind, ExecutionId, Held, Logs, Outcome, StepName, ToolError,
+};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +37,7 @@ pub struct Call {
     /// All values that came with the command, by name.
     pub variables: BTreeMap<String, Arc<Value>>,
     pub execution: ExecutionId,
+    pub command: CommandId,
     pub step: StepName,
     /// The task's name in its pipeline; the step's name for a single tool.
     pub label: String,
@@ -56,6 +59,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// Returns the command that the worker holds.
+    pub fn held(&self) -> Held {
+        Held { execution: self.execution, command: self.command, attempt: self.attempt }
+    }
+
     /// Returns the environment variables set for a process of this call, in addition to the
     /// inherited ones.
     pub(crate) fn environment(&self) -> [(&'static str, String); 4] {

@@ -60,6 +60,7 @@ impl Templates {
             input: Map::new(),
             variables: bindings,
             execution: lease.execution,
+            command: lease.command,
             step: lease.step.clone(),
             label: lease.label.clone(),
             attempt: lease.attempt,

@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use noetl_model::{Digest, ErrorKind, ToolError};
 use serde_json::Value;
 
+use crate::run::call::Call;
+
 /// The prefix of a reference by content.
 const BY_CONTENT: &str = "noetl://payload/";
 const SCHEME: &str = "noetl://";
@@ -37,8 +39,12 @@ impl ResultReference {
 /// Fetches results by reference.
 #[async_trait]
 pub trait ResultSource: Send + Sync {
-    /// Fetches a result. Fails with `not_found` if it does not exist.
-    async fn fetch(&self, reference: &ResultReference) -> Result<Arc<Value>, ToolError>;
+    /// Fetches a result for a call. Fails with `not_found` if it does not exist.
+    async fn fetch(
+        &self,
+        call: &Call,
+        reference: &ResultReference,
+    ) -> Result<Arc<Value>, ToolError>;
 }
 
 /// The results of a worker without a control plane: every fetch fails.
@@ -46,7 +52,11 @@ pub struct NoResults;
 
 #[async_trait]
 impl ResultSource for NoResults {
-    async fn fetch(&self, _reference: &ResultReference) -> Result<Arc<Value>, ToolError> {
+    async fn fetch(
+        &self,
+        _call: &Call,
+        _reference: &ResultReference,
+    ) -> Result<Arc<Value>, ToolError> {
         Err(ToolError::new(
             ErrorKind::StorageAccess,
             "this worker has nowhere to fetch results from",

@@ -54,7 +54,7 @@ impl ControlPlane for TestPlane {
         unreachable!("nothing is reported")
     }
 
-    async fn payload(&self, _: &PayloadRef) -> Result<Arc<Value>, ControlError> {
+    async fn payload(&self, _: Held, _: &PayloadRef) -> Result<Arc<Value>, ControlError> {
         unreachable!("nothing is fetched")
     }
 
@@ -89,6 +89,7 @@ fn lease(command: u64) -> Lease {
         item: None,
         trace: None,
         secrets: Default::default(),
+        secret: None,
     }
 }
 

@@ -152,7 +152,7 @@ impl ControlPlane for Control {
         Ok(answers)
     }
 
-    async fn payload(&self, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {
+    async fn payload(&self, _: Held, reference: &PayloadRef) -> Result<Arc<Value>, ControlError> {
         self.check_available()?;
         let found = self.payloads.get(&reference.digest.to_string());
         found.cloned().ok_or(ControlError::PayloadMissing(*reference))
@@ -218,6 +218,7 @@ fn lease(command: u64, tool: ToolKind, config: Value) -> Lease {
         item: None,
         trace: None,
         secrets: noetl_model::OpenedSecrets::default(),
+        secret: None,
     }
 }
 

@@ -1,0 +1,73 @@
+//! The proof of a request that its sender holds a command.
+
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use noetl_api::{LEASE_HEADER, LeaseProof};
+use noetl_app::{LeaseRefusal, LeaseVerification};
+use noetl_model::Permission;
+
+use crate::access::Admitted;
+use crate::response::error::ApiError;
+use crate::state::AppState;
+
+/// The proof in the header `X-Noetl-Lease`, not yet verified.
+pub(crate) struct SentProof(pub(crate) Option<LeaseProof>);
+
+impl<S: Send + Sync> FromRequestParts<S> for SentProof {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        let Some(header) = parts.headers.get(LEASE_HEADER) else { return Ok(Self(None)) };
+        let text = header.to_str().unwrap_or_default();
+        text.parse().map(|proof| Self(Some(proof))).map_err(|error: noetl_api::BadLeaseProof| {
+            ApiError::new(StatusCode::FORBIDDEN, "lease-secret-invalid", error.to_string())
+        })
+    }
+}
+
+/// The sender of a request for a value: a worker that holds a command, or anybody who may read.
+pub(crate) struct CommandHolderOrReader;
+
+impl FromRequestParts<AppState> for CommandHolderOrReader {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let SentProof(proof) = SentProof::from_request_parts(parts, state).await?;
+        if let Some(proof) = proof {
+            state.app().check_holder(&proof).await?;
+            return Ok(Self);
+        }
+        let admitted = parts.extensions.get::<Admitted>();
+        let is_reader = admitted.is_some_and(|it| it.permits_anywhere(Permission::Read));
+        match state.app().lease_verification() {
+            LeaseVerification::Required if !is_reader => Err(without_proof()),
+            LeaseVerification::Required | LeaseVerification::Optional => Ok(Self),
+        }
+    }
+}
+
+/// Returns the refusal of a worker that sends no proof.
+pub(crate) fn without_proof() -> ApiError {
+    let detail = "workers have to prove that they hold a command, with the header `X-Noetl-Lease`";
+    ApiError::new(StatusCode::FORBIDDEN, "lease-secret-missing", detail)
+}
+
+impl From<LeaseRefusal> for ApiError {
+    fn from(refusal: LeaseRefusal) -> Self {
+        let detail = refusal.to_string();
+        match refusal {
+            LeaseRefusal::Missing(_) => {
+                Self::new(StatusCode::FORBIDDEN, "lease-secret-missing", detail)
+            }
+            LeaseRefusal::Unsupported => {
+                Self::new(StatusCode::FORBIDDEN, "lease-secret-missing", detail)
+            }
+            LeaseRefusal::Wrong(_) => {
+                Self::new(StatusCode::FORBIDDEN, "lease-secret-invalid", detail)
+            }
+            LeaseRefusal::NotHeld(_) => Self::conflict("lease-not-held", detail),
+            LeaseRefusal::Load(error) => error.into(),
+        }
+    }
+}
