@@ -4,9 +4,11 @@
 //! attempts of a message that fails are spread by backoff and jitter until it is dead.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use noetl_model::{Message, NoticeKind};
 use noetl_store::{AttemptOutcome, Failure, OutboxConsumer, OutboxRow, StoreError, Take, backoff};
 use tokio::task::JoinSet;
@@ -85,8 +87,8 @@ struct ReceiverState {
     running: usize,
     /// The number of attempts in a row that got no answer.
     failures: u32,
-    /// The receiver is not tried before this time; the reason.
-    avoided: Option<(Instant, String)>,
+    /// The receiver is not tried before this time.
+    avoided: Option<Instant>,
 }
 
 struct NoticeSender {
@@ -107,15 +109,16 @@ impl NoticeSender {
         let rows = self.app.store().take(take).await?;
         let count = rows.len();
         let mut busy = Vec::new();
+        let mut avoided: HashMap<Instant, Vec<i64>> = HashMap::new();
         for row in rows {
             let Message::Notification { target, .. } = &row.message else { continue };
             let (receiver, kind) = (target.receiver(), target.kind());
             let state = self.receivers.entry(receiver.clone()).or_default();
-            if let Some((until, reason)) = &state.avoided
-                && Instant::now() < *until
+            if let Some(until) = state.avoided
+                && Instant::now() < until
             {
-                let failure = NoticeFailure::temporary(reason.clone());
-                self.failed(&row, kind, failure).await?;
+                // Nobody has tried to reach the receiver, so this is no attempt.
+                avoided.entry(until).or_default().push(row.id);
             } else if state.running >= AT_ONCE_PER_RECEIVER_MAX {
                 busy.push(row.id);
             } else {
@@ -126,15 +129,24 @@ impl NoticeSender {
         if !busy.is_empty() {
             self.app.store().postpone(&busy, BUSY_DELAY).await?;
         }
+        for (until, ids) in avoided {
+            let delay = until.saturating_duration_since(Instant::now());
+            self.app.store().postpone(&ids, delay.max(PACE)).await?;
+        }
         Ok(count)
     }
 
     fn begin(&mut self, row: OutboxRow, receiver: String, kind: NoticeKind) {
         let (app, transport) = (self.app.clone(), Arc::clone(&self.transport));
         self.running.spawn(async move {
-            let sent = match tokio::time::timeout(DEADLINE, attempt(&app, &*transport, &row)).await
-            {
-                Ok(sent) => sent,
+            // A panic ends this attempt, and must not leave its receiver busy for ever.
+            let attempt = AssertUnwindSafe(attempt(&app, &*transport, &row)).catch_unwind();
+            let sent = match tokio::time::timeout(DEADLINE, attempt).await {
+                Ok(Ok(sent)) => sent,
+                Ok(Err(_)) => {
+                    tracing::error!(id = row.id, receiver, "sending a notification panicked");
+                    Err(NoticeFailure::temporary("sending the notification panicked".to_owned()))
+                }
                 Err(_) => Err(NoticeFailure::unreachable(format!(
                     "{receiver} has not answered within {} s",
                     DEADLINE.as_secs()
@@ -148,7 +160,8 @@ impl NoticeSender {
         let EndedAttempt { row, receiver, kind, sent } = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                tracing::error!(%error, "sending a notification panicked");
+                // No attempt is cancelled, and a panic is caught.
+                tracing::error!(%error, "an attempt to send a notification is lost");
                 return;
             }
         };
@@ -180,10 +193,9 @@ impl NoticeSender {
         let state = self.receivers.entry(receiver.to_owned()).or_default();
         state.running = state.running.saturating_sub(1);
         match sent {
-            Err(NoticeFailure { reason, kind: NoticeFailureKind::Unreachable }) => {
+            Err(NoticeFailure { reason: _, kind: NoticeFailureKind::Unreachable }) => {
                 state.failures = state.failures.saturating_add(1);
-                let until = Instant::now() + backoff(state.failures, AVOID_MAX);
-                state.avoided = Some((until, reason.clone()));
+                state.avoided = Some(Instant::now() + backoff(state.failures, AVOID_MAX));
             }
             Ok(())
             | Err(NoticeFailure {
