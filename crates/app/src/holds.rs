@@ -1,7 +1,7 @@
 //! Pauses of executions, playbooks and pools, and limits with their queues.
 
 use noetl_api::wire::{LimitDetail, LimitList, LimitView, PauseList, PauseView, SlotView};
-use noetl_control::{MailboxAnswer, PauseCaller, PausePlaybookError, SubmitError};
+use noetl_control::{MailboxAnswer, PauseCaller, SetPauseError, SubmitError};
 use noetl_engine::Refusal;
 use noetl_model::{ExecutionId, LimitAmount, LimitName, Pool, Timestamp};
 use noetl_store::{LimitFigures, PauseRow, SlotRow, StoreError};
@@ -27,6 +27,8 @@ pub enum PauseError {
     ReasonTooLong,
     #[error("there is no playbook {0}")]
     UnknownPlaybook(String),
+    #[error("{0}")]
+    TooMany(String),
     #[error(transparent)]
     Refused(Refusal),
     #[error(transparent)]
@@ -35,11 +37,12 @@ pub enum PauseError {
     Store(#[from] StoreError),
 }
 
-impl From<PausePlaybookError> for PauseError {
-    fn from(error: PausePlaybookError) -> Self {
+impl From<SetPauseError> for PauseError {
+    fn from(error: SetPauseError) -> Self {
         match error {
-            PausePlaybookError::Store(error) => Self::Store(error),
-            PausePlaybookError::Submit(error) => Self::Submit(error),
+            SetPauseError::TooMany => Self::TooMany(error.to_string()),
+            SetPauseError::Store(error) => Self::Store(error),
+            SetPauseError::Submit(error) => Self::Submit(error),
         }
     }
 }
@@ -98,8 +101,13 @@ impl App {
     }
 
     /// Resumes a pool. Returns false if it was not paused.
-    pub async fn resume_pool(&self, pool: &Pool) -> Result<bool, PauseError> {
-        Ok(self.control().resume_pool(pool).await?)
+    pub async fn resume_pool(&self, pool: &Pool, caller: PauseCaller) -> Result<bool, PauseError> {
+        let PauseCaller { actor, reason } = checked(caller)?;
+        let was_paused = self.control().resume_pool(pool).await?;
+        if was_paused {
+            tracing::info!(%pool, actor, reason, "pool resumed");
+        }
+        Ok(was_paused)
     }
 
     /// Lists the paused playbooks and pools.

@@ -261,7 +261,9 @@ impl Intake {
         let sent = signal_by_key(row, signal, Some(once));
         match self.control.signal_by_key(sent).await {
             Ok(_) => Ok(MessageOutcome::Signalled),
-            Err(error @ SendSignalError::Body(_)) => Err(IntakeFault::Message(error.to_string())),
+            Err(error @ (SendSignalError::Body(_) | SendSignalError::TooManyOfKey(..))) => {
+                Err(IntakeFault::Message(error.to_string()))
+            }
             Err(error) => Err(IntakeFault::Passing(passing(row, error))),
         }
     }
@@ -350,7 +352,9 @@ fn passing(row: &SubscriptionRow, error: SendSignalError) -> StartError {
     StartError::Submit(match error {
         SendSignalError::Submit(error) => error,
         SendSignalError::Store(error) => SubmitError::Load(LoadError::of_store(row.id, error)),
-        SendSignalError::TooMany | SendSignalError::Body(_) => SubmitError::Busy(row.id),
+        SendSignalError::TooMany | SendSignalError::TooManyOfKey(..) | SendSignalError::Body(_) => {
+            SubmitError::Busy(row.id)
+        }
     })
 }
 

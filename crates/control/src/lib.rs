@@ -47,8 +47,9 @@ pub use submit::mailbox::{MAILBOX_MAX, MailboxAnswer};
 pub use work::claim::ClaimAnswer;
 pub use work::durations::{DURATION_BOUNDS, DurationHistogram, DurationTable};
 pub use work::keyed_signal::{
-    KEPT_SIGNALS_MAX, KEYED_BODY_MAX, SIGNAL_KEPT, SIGNAL_KEPT_MAX, SignalByKey,
+    KEPT_SIGNALS_MAX, KEPT_SIGNALS_OF_KEY_MAX, KEYED_BODY_MAX, SIGNAL_KEPT, SIGNAL_KEPT_MAX,
+    SignalByKey,
 };
 pub use work::outcomes::OutcomeCounts;
-pub use work::pauses::{PauseCaller, PausePlaybookError};
+pub use work::pauses::{PAUSES_MAX, PauseCaller, SetPauseError};
 pub use work::signal::{SendSignalError, SentSignal};

@@ -13,6 +13,7 @@ mod idle_workers;
 mod interleavings;
 mod leases;
 mod life;
+mod limits;
 mod notifying;
 mod parked;
 mod races;

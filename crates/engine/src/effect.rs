@@ -14,7 +14,7 @@ use noetl_model::{
 
 use crate::Execution;
 use crate::approval::APPROVAL_INDEX_KEY;
-use crate::state::{CacheableOutput, CommandHolder, LimitSlot, Pipeline};
+use crate::state::{CacheableOutput, CommandHolder, Pipeline};
 
 /// A change outside the execution's own state, written in the event's transaction.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,13 +68,14 @@ pub fn effects_of(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
     match &recorded.event {
         Event::CommandIssued { .. } => issued(before, recorded),
         Event::CommandClaimed { command, attempt, worker, lease_until, after: _ } => {
-            vec![Effect::Lease {
+            let lease = Effect::Lease {
                 command: *command,
                 attempt: *attempt,
                 worker: worker.clone(),
                 // A duration, not an end: the store compares leases with its own clock.
                 lease: lease_until.since(recorded.at),
-            }]
+            };
+            [lease].into_iter().chain(begun(before, *command)).collect()
         }
         Event::CommandCompleted { command, .. } => {
             let dequeued = [Effect::Dequeue { command: *command }].into_iter();
@@ -264,7 +265,19 @@ fn child_started(before: &Execution, command: CommandId, child: ExecutionId) -> 
         let (actor, reason) = (pause.actor.clone(), pause.reason.clone());
         Effect::Send(Message::PauseChild { child, actor, reason })
     });
-    [Effect::Park { command }].into_iter().chain(pause).collect()
+    [Effect::Park { command }].into_iter().chain(pause).chain(begun(before, command)).collect()
+}
+
+/// Returns the release of a slot of a rate, which a command holds until it begins.
+fn begun(before: &Execution, command: CommandId) -> Option<Effect> {
+    let slot = before.counted_slot(Some(command))?;
+    let limit = slot.limit.name.clone();
+    match slot.limit.amount {
+        LimitAmount::Rate { .. } => {
+            Some(Effect::Send(Message::ReleaseSlot { command: Some(command), limit }))
+        }
+        LimitAmount::Slots { .. } => None,
+    }
 }
 
 /// Returns the effects of an event of a pause or a slot; other events have none here.
@@ -279,26 +292,23 @@ fn hold_changed(before: &Execution, recorded: &Recorded) -> Vec<Effect> {
     if let Event::SlotRequested { command, limit, on_conflict } = event {
         // A repeated request keeps its place.
         let at = before.slot(*command).map_or(recorded.at, |slot| slot.asked_at);
-        let add = command.map(|command| {
-            let entry = slot_entry(command, &limit.name);
-            Effect::Index(IndexChange::Add { entry, at })
-        });
-        let request = slot_request(before, *command, limit, (*on_conflict, at));
-        return [request].into_iter().chain(add).collect();
+        let entry = slot_entry(*command, &limit.name);
+        let add = Effect::Index(IndexChange::Add { entry, at });
+        return vec![slot_request(before, *command, limit, (*on_conflict, at)), add];
     }
-    if let Event::SlotGranted { command: Some(command), limit } = event {
+    if let Event::SlotGranted { command, limit } = event {
         let entry = slot_entry(*command, limit);
         let mut effects = vec![Effect::Index(IndexChange::Remove { entry })];
-        if before.paused.is_none() {
-            effects.extend(unparked(before, *command));
+        if let Some(command) = command.filter(|_| before.paused.is_none()) {
+            effects.extend(unparked(before, command));
         }
         return effects;
     }
     Vec::new()
 }
 
-/// Returns the requests for the slots that an execution awaits: its log has lost events, and a rate
-/// does not keep a request that it has granted.
+/// Returns the requests for the slots that an execution awaits: its log has lost events, and its limits
+/// may have lost requests.
 fn lost_requests(before: &Execution) -> Vec<Effect> {
     let awaited = before.slots().filter(|(_, slot)| slot.granted_at.is_none());
     awaited
@@ -308,9 +318,9 @@ fn lost_requests(before: &Execution) -> Vec<Effect> {
         .collect()
 }
 
-/// Returns the index entry of a command that waits for a slot. A start that waits has a timer instead.
-fn slot_entry(command: CommandId, limit: &LimitName) -> IndexEntry {
-    IndexEntry::new(IndexKind::AwaitedSlot, limit.as_str(), Some(command))
+/// Returns the index entry of a command, or of the execution itself, that waits for a slot.
+fn slot_entry(command: Option<CommandId>, limit: &LimitName) -> IndexEntry {
+    IndexEntry::new(IndexKind::AwaitedSlot, limit.as_str(), command)
 }
 
 fn slot_request(
@@ -371,19 +381,12 @@ fn unparked(before: &Execution, command: CommandId) -> Vec<Effect> {
     vec![Effect::Unpark { command }, Effect::Send(Message::CommandUnparked { command, pool })]
 }
 
-/// Returns the release of a slot, or the withdrawal of its request. A grant of a rate is used up.
+/// Returns the release of a slot, or the withdrawal of its request.
 fn released(before: &Execution, command: Option<CommandId>) -> impl Iterator<Item = Effect> {
-    let slot = before.slot(command);
-    let message =
-        slot.and_then(|LimitSlot { limit, granted_at, .. }| match (limit.amount, granted_at) {
-            (LimitAmount::Rate { .. }, Some(_)) => None,
-            (LimitAmount::Slots { .. }, _) | (LimitAmount::Rate { .. }, None) => {
-                let limit = limit.name.clone();
-                Some(Effect::Send(Message::ReleaseSlot { command, limit }))
-            }
-        });
-    let awaited = slot.filter(|slot| slot.granted_at.is_none()).zip(command);
-    let entry = awaited.map(|(slot, command)| {
+    let slot = before.counted_slot(command);
+    let message = slot
+        .map(|slot| Effect::Send(Message::ReleaseSlot { command, limit: slot.limit.name.clone() }));
+    let entry = slot.filter(|slot| slot.granted_at.is_none()).map(|slot| {
         let entry = slot_entry(command, &slot.limit.name);
         Effect::Index(IndexChange::Remove { entry })
     });

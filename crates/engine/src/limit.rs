@@ -1,7 +1,9 @@
 //! The rule of limits: which requests for slots are granted now.
 //!
 //! Requests are granted in the order of the queue, and none before the one ahead of it. A rate is a
-//! bucket of `burst` grants that fills evenly: `full_at` is the time at which it is full again.
+//! bucket of `burst` grants that fills evenly: `full_at` is the time at which it is full again. A grant
+//! that no command has begun with counts against the bucket, beyond what begins in a second: commands
+//! that could not begin for a while do not begin all at once.
 
 use noetl_model::{LimitAmount, LimitDecision, LimitState, OnConflict, SlotDecision, Timestamp};
 
@@ -35,21 +37,37 @@ fn grant_free(state: &LimitState, max: u64) -> LimitDecision {
     LimitDecision { requests, end, full_at: state.full_at, next_at: None }
 }
 
+/// The time whose grants may wait for their commands to begin before the rate grants less.
+const BEGIN_WITHIN_US: i64 = 1_000_000;
+
 fn grant_rate(state: &LimitState, burst: u64) -> LimitDecision {
     let interval = state.amount.interval().unwrap_or_default();
     let interval = i64::try_from(interval.as_micros()).unwrap_or(i64::MAX).max(1);
-    let capacity = interval.saturating_mul(i64::try_from(burst).unwrap_or(i64::MAX));
+    let burst = i64::try_from(burst).unwrap_or(i64::MAX);
+    let capacity = interval.saturating_mul(burst);
     let now = state.now.as_micros();
+    let ahead = BEGIN_WITHIN_US / interval;
+    let not_begun = i64::try_from(state.holders).unwrap_or(i64::MAX);
+    let used = not_begun.saturating_sub(ahead).clamp(0, burst).saturating_mul(interval);
+    // A look that comes late does not make the rate slower, as long as requests wait.
+    let late = state.due_at.map_or(0, |due_at| now.saturating_sub(due_at.as_micros()));
+    let empty_at = now.saturating_sub(late.clamp(0, interval)).saturating_add(used);
     // A clock that was set back must not close the limit for longer than a whole burst.
-    let mut full_at = state.full_at.as_micros().clamp(now, now.saturating_add(capacity));
+    let full_max = now.saturating_add(capacity);
+    let mut full_at = state.full_at.as_micros().clamp(empty_at.min(full_max), full_max);
+    let mut room = burst.saturating_add(ahead).saturating_sub(not_begun);
     let mut next_at = None;
     let requests = state.queue.iter().map(|_| {
         let after = full_at.saturating_add(interval);
         if after.saturating_sub(now) <= capacity {
             full_at = after;
+            room = room.saturating_sub(1);
             return SlotDecision::Granted;
         }
-        next_at.get_or_insert(Timestamp::from_micros(after.saturating_sub(capacity)));
+        // Without room it is not time that is needed, but a command that begins.
+        if room > 0 {
+            next_at.get_or_insert(Timestamp::from_micros(after.saturating_sub(capacity)));
+        }
         SlotDecision::Waits
     });
     let requests = requests.collect();
@@ -80,7 +98,8 @@ mod tests {
         expected: (&str, u64),
     ) {
         let (amount, queue) = (LimitAmount::Slots { max }, queue.to_vec());
-        let state = LimitState { amount, holders, ending, queue, full_at: NOW, now: NOW };
+        let (full_at, due_at) = (NOW, None);
+        let state = LimitState { amount, holders, ending, queue, full_at, due_at, now: NOW };
         let decision = grant_slots(&state);
         assert_eq!((words(&decision).as_str(), decision.end), expected, "{state:?}");
         assert_eq!(decision.next_at, None);
@@ -113,7 +132,8 @@ mod tests {
         let amount = LimitAmount::Rate { count, per_ms: 1000, burst };
         let full_at = Timestamp::from_millis(1_000_000 + full_in_ms);
         let queue = vec![OnConflict::Queue; queue];
-        let state = LimitState { amount, holders: 9, ending: 0, queue, full_at, now: NOW };
+        let (holders, ending, due_at) = (0, 0, None);
+        let state = LimitState { amount, holders, ending, queue, full_at, due_at, now: NOW };
         let decision = grant_slots(&state);
         let next_ms = decision.next_at.map_or(0, |at| (at.as_micros() - NOW.as_micros()) / 1000);
         assert_eq!((words(&decision).as_str(), next_ms), expected, "{state:?}");
@@ -132,21 +152,72 @@ mod tests {
         check_rate((50, 1), 3_600_000, 1, ("w", 20));
     }
 
+    fn is_granted(decision: &LimitDecision) -> usize {
+        decision.requests.iter().filter(|it| **it == SlotDecision::Granted).count()
+    }
+
+    /// Looks at a limit for a minute as often as it asks for it, each time late. Returns the number of
+    /// grants. Commands begin at once.
+    fn granted_in_a_minute(amount: LimitAmount, mut late_ms: impl FnMut() -> u64) -> usize {
+        let (mut now, mut full_at, mut due_at, mut granted) = (NOW, NOW, None, 0);
+        let end = NOW.after(Duration::from_secs(60));
+        while now < end {
+            let queue = vec![OnConflict::Queue; 100];
+            let state = LimitState { amount, holders: 0, ending: 0, queue, full_at, due_at, now };
+            let decision = grant_slots(&state);
+            granted += is_granted(&decision);
+            (full_at, due_at) = (decision.full_at, decision.next_at);
+            now = due_at.expect("some wait").after(Duration::from_millis(late_ms()));
+        }
+        granted
+    }
+
     #[test]
     fn a_rate_is_kept_over_a_minute_although_it_is_looked_at_late() {
         let amount = LimitAmount::Rate { count: 50, per_ms: 1000, burst: 5 };
-        let (mut now, mut full_at, mut granted) = (NOW, NOW, 0);
-        let end = NOW.after(Duration::from_secs(60));
         let mut late = 0;
-        while now < end {
-            let queue = vec![OnConflict::Queue; 100];
-            let state = LimitState { amount, holders: 0, ending: 0, queue, full_at, now };
-            let decision = grant_slots(&state);
-            granted += decision.requests.iter().filter(|it| **it == SlotDecision::Granted).count();
-            full_at = decision.full_at;
+        let granted = granted_in_a_minute(amount, || {
             late = (late + 7) % 60;
-            now = decision.next_at.expect("some wait").after(Duration::from_millis(late));
-        }
+            late
+        });
         assert!((2950..=3010).contains(&granted), "{granted}");
+        for count in [1, 9, 19] {
+            let amount = LimitAmount::Rate { count, per_ms: 1000, burst: 1 };
+            let expected = f64::from(count) * 60.0;
+            let granted = granted_in_a_minute(amount, || 5);
+            let error = (f64::from(u32::try_from(granted).expect("few")) - expected) / expected;
+            assert!(error.abs() <= 0.02, "{count}: {granted}");
+        }
+    }
+
+    #[test]
+    fn a_rate_grants_no_more_while_no_command_begins() {
+        for (count, per_ms, burst, most) in
+            [(5, 1000, 1, 6), (50, 1000, 5, 55), (1, 60_000, 1, 1), (1, 60_000, 3, 3)]
+        {
+            let amount = LimitAmount::Rate { count, per_ms, burst };
+            let (mut holders, mut full_at, mut now) = (0, NOW, NOW);
+            let mut look = |holders: u64, now| {
+                let (ending, queue) = (0, vec![OnConflict::Queue; 100]);
+                let state =
+                    LimitState { amount, holders, ending, queue, full_at, due_at: None, now };
+                let decision = grant_slots(&state);
+                full_at = decision.full_at;
+                (u64::try_from(is_granted(&decision)).expect("few"), decision.next_at)
+            };
+            loop {
+                let (granted, next_at) = look(holders, now);
+                holders += granted;
+                let Some(next_at) = next_at else { break };
+                now = next_at;
+            }
+            assert_eq!(holders, most, "{amount}");
+            // All begin at once after an hour: the next grants come at the rate.
+            now = now.after(Duration::from_secs(3600));
+            assert_eq!(look(holders, now), (0, None), "{amount}");
+            let (granted, next_at) = look(0, now);
+            let next_at = next_at.expect("time is needed").since(now);
+            assert_eq!((granted, Some(next_at)), (0, amount.interval()), "{amount}");
+        }
     }
 }

@@ -27,8 +27,8 @@ pub enum IndexKind {
     /// A command whose output can be reused, by its cache key. The entry stays as long as the
     /// execution.
     CachedOutput,
-    /// A command that waits for a slot of a limit, by the name of the limit. The entry is removed when
-    /// the slot is granted or the command ends.
+    /// A command that waits for a slot of a limit, or an execution if there is none, by the name of
+    /// the limit. The entry is removed when the slot is granted or the command or execution ends.
     AwaitedSlot,
     /// A word of a label's value, of the error message or of the reason of a cancellation, at the status
     /// of the execution. The entry stays as long as the execution.

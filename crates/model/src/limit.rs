@@ -172,7 +172,7 @@ impl OnConflict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitState {
     pub amount: LimitAmount,
-    /// The number of slots that are held.
+    /// The number of slots that are held. A slot of a rate is held until its command begins.
     pub holders: u64,
     /// The number of holders that were told to end.
     pub ending: u64,
@@ -180,6 +180,8 @@ pub struct LimitState {
     pub queue: Vec<OnConflict>,
     /// For a rate, the time at which all grants of a burst are available again.
     pub full_at: Timestamp,
+    /// The time at which the first request was to be granted, if it waits only for that time.
+    pub due_at: Option<Timestamp>,
     pub now: Timestamp,
 }
 

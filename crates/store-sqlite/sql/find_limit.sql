@@ -7,7 +7,6 @@ SELECT
         WHERE
             slot.limit_name = slot_limit.limit_name
             AND slot.granted_at IS NOT NULL
-            AND NOT slot_limit.is_rate
     ) AS holders,
     (
         SELECT count(*) FROM slot

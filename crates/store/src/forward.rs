@@ -45,7 +45,7 @@ macro_rules! each_port {
                 Write across shared extend(held: &[Held], lease: Duration) -> Vec<HeldAnswer>;
                 Write across shared renew(worker: &WorkerId, lease: Duration) -> u64;
                 Write across shared release(worker: &WorkerId) -> u64;
-                Read across shared exhausted(attempts: u32, limit: usize) -> Vec<Held>;
+                Read across shared exhausted(attempts: u32, skip: usize, limit: usize) -> Vec<Held>;
                 Read across shared ready_pools() -> Vec<Pool>;
                 Read across shared ready_count(pool: &Pool) -> u64;
                 Read across shared oldest_ready(pool: &Pool) -> Option<Timestamp>;
@@ -191,10 +191,15 @@ macro_rules! each_port {
                     limit: usize
                 ) -> Vec<StoredSignal>;
                 Read cluster shared open_signals(after: i64, limit: usize) -> Vec<StoredSignal>;
-                Write cluster shared assign_signal(id: i64, target: SignalTarget) -> bool;
+                Hook cluster shared assign_signal(id: i64, target: SignalTarget) -> bool;
                 Write cluster shared release_signal(id: i64, target: SignalTarget) -> bool;
-                Write cluster shared settle_signal(id: i64, target: SignalTarget) -> bool;
+                Hook cluster shared settle_signal(
+                    id: i64,
+                    target: SignalTarget,
+                    expires_at: Timestamp
+                ) -> bool;
                 Read cluster shared count_signals(max: u64) -> u64;
+                Read cluster shared count_signals_of(index_key: &IndexKey, max: u64) -> u64;
                 Maintenance cluster shared forget_signals(before: Timestamp, limit: usize) -> u64;
             }
             sync {}
@@ -204,13 +209,13 @@ macro_rules! each_port {
                 Write cluster shared put_pause(pause: &PauseRow) -> PauseRow;
                 Write cluster shared settle_pause(pause: &PauseRow) -> bool;
                 Write cluster shared remove_pause(kind: PausedKind, name: &str) -> bool;
-                Read cluster shared pauses() -> Vec<PauseRow>;
+                Hook cluster shared pauses(after: Option<&PauseRow>, limit: usize) -> Vec<PauseRow>;
             }
             sync {}
         }
         SlotLimits {
             async {
-                Write cluster shared change_limit(change: &LimitChange, rule: GrantRule) -> LimitOutcome;
+                Hook cluster shared change_limit(changes: &LimitChanges, rule: GrantRule) -> LimitOutcome;
                 Write cluster shared acknowledge_slots(slots: &[SlotKey]) -> ();
                 Read cluster shared due_limits(limit: usize) -> Vec<LimitName>;
                 Read cluster shared next_limit() -> Option<Timestamp>;

@@ -1,6 +1,6 @@
 //! Rows and pages of the index of executions.
 
-use noetl_model::{CommandId, ExecutionId, IndexEntry, IndexKey, Timestamp};
+use noetl_model::{CommandId, ExecutionId, IndexEntry, IndexKey, IndexKind, Timestamp};
 
 use crate::PAGE_MAX;
 
@@ -19,11 +19,13 @@ impl IndexRow {
         IndexPlace { execution: self.execution, command: self.entry.command }
     }
 
-    /// Returns the place of the row among the open entries of its kind; `None` if it has no command.
+    /// Returns the place of the row among the open entries of its kind; `None` if it is not about
+    /// something that waits.
     pub fn open_place(&self) -> Option<OpenIndexPlace> {
-        let IndexEntry { kind: _, key, command } = &self.entry;
-        let (execution, command) = (self.execution, (*command)?);
-        Some(OpenIndexPlace { at: self.at, execution, command, key: key.clone() })
+        let IndexEntry { kind, key, command } = &self.entry;
+        let (execution, command) = (self.execution, *command);
+        let waits = command.is_some() || *kind == IndexKind::AwaitedSlot;
+        waits.then(|| OpenIndexPlace { at: self.at, execution, command, key: key.clone() })
     }
 }
 
@@ -39,7 +41,8 @@ pub struct IndexPlace {
 pub struct OpenIndexPlace {
     pub at: Timestamp,
     pub execution: ExecutionId,
-    pub command: CommandId,
+    /// The command that waits; `None` for the execution itself.
+    pub command: Option<CommandId>,
     pub key: IndexKey,
 }
 

@@ -57,7 +57,8 @@ pub use index::{IndexOrder, IndexPage, IndexPlace, IndexRow, OpenIndexPlace};
 pub use key::{KEEP_MAX, KeptKey, KeyHolder, StartKey};
 pub use layout::{ConnectionFigures, Tables, WRITE_CHECK_LEN};
 pub use limit::{
-    LIMIT_QUEUE_MAX, LimitChange, LimitFigures, LimitOutcome, SlotKey, SlotRequest, SlotRow,
+    LIMIT_QUEUE_MAX, LimitChange, LimitChanges, LimitFigures, LimitOutcome, SlotKey, SlotRequest,
+    SlotRow,
 };
 pub use memory::{MemoryBackup, MemoryStore};
 pub use noetl_model::Held;

@@ -1,5 +1,7 @@
 //! Limits that executions share, their slots and the requests for them.
 
+use std::collections::BTreeMap;
+
 use noetl_model::{
     CatalogId, CommandId, ExecutionId, LimitAmount, LimitDefinition, LimitName, OnConflict,
     Priority, Timestamp,
@@ -30,6 +32,13 @@ pub struct SlotRequest {
     pub asked_at: Timestamp,
 }
 
+impl SlotRequest {
+    pub fn key(&self) -> SlotKey {
+        let (limit, execution, command) = (self.limit.name.clone(), self.execution, self.command);
+        SlotKey { limit, execution, command }
+    }
+}
+
 /// A change to a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LimitChange {
@@ -37,16 +46,64 @@ pub enum LimitChange {
     Request(SlotRequest),
     /// Releases a slot or withdraws a request. Releasing a missing one is allowed.
     Release(SlotKey),
-    /// Only grants what can be granted.
-    Look(LimitName),
 }
 
-impl LimitChange {
+/// Changes to one limit. Without any, what can be granted is granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitChanges {
+    limit: LimitName,
+    requests: Vec<SlotRequest>,
+    releases: Vec<SlotKey>,
+}
+
+impl LimitChanges {
+    /// Returns no changes: the limit is only looked at.
+    pub fn none(limit: LimitName) -> Self {
+        Self { limit, requests: Vec::new(), releases: Vec::new() }
+    }
+
+    /// Returns the releases of slots of a limit.
+    pub fn released(limit: LimitName, slots: Vec<SlotKey>) -> Self {
+        Self { releases: slots, ..Self::none(limit) }
+    }
+
+    /// Groups changes by their limits.
+    pub fn grouped(changes: impl IntoIterator<Item = LimitChange>) -> Vec<Self> {
+        let mut groups: BTreeMap<LimitName, Self> = BTreeMap::new();
+        for change in changes {
+            let Self { limit, requests, releases } = Self::from(change);
+            let group = groups.entry(limit).or_insert_with_key(|limit| Self::none(limit.clone()));
+            group.requests.extend(requests);
+            group.releases.extend(releases);
+        }
+        groups.into_values().collect()
+    }
+
     pub fn limit(&self) -> &LimitName {
-        match self {
-            LimitChange::Request(request) => &request.limit.name,
-            LimitChange::Release(key) => &key.limit,
-            LimitChange::Look(limit) => limit,
+        &self.limit
+    }
+
+    /// Returns the requests; they are added before slots are released.
+    pub fn requests(&self) -> &[SlotRequest] {
+        &self.requests
+    }
+
+    pub fn releases(&self) -> &[SlotKey] {
+        &self.releases
+    }
+}
+
+impl From<LimitChange> for LimitChanges {
+    fn from(change: LimitChange) -> Self {
+        match change {
+            LimitChange::Request(request) => {
+                let limit = request.limit.name.clone();
+                Self { requests: vec![request], ..Self::none(limit) }
+            }
+            LimitChange::Release(key) => {
+                let limit = key.limit.clone();
+                Self { releases: vec![key], ..Self::none(limit) }
+            }
         }
     }
 }
@@ -74,6 +131,8 @@ pub struct LimitOutcome {
     pub ending: Vec<SlotKey>,
     /// The number of holders, with those that were granted.
     pub holders: u64,
+    /// True if the queue may hold requests that were not decided.
+    pub is_cut: bool,
     /// The time at which further requests can be granted.
     pub next_at: Option<Timestamp>,
 }

@@ -93,7 +93,12 @@ pub trait WorkQueue: Send + Sync {
     async fn release(&self, worker: &WorkerId) -> Result<u64, StoreError>;
 
     /// Returns commands whose lease has expired and which were leased at least `attempts` times.
-    async fn exhausted(&self, attempts: u32, limit: usize) -> Result<Vec<Held>, StoreError>;
+    async fn exhausted(
+        &self,
+        attempts: u32,
+        skip: usize,
+        limit: usize,
+    ) -> Result<Vec<Held>, StoreError>;
 
     /// Returns the pools with a command that can be leased now, at most `PAGE_MAX`.
     async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError>;
@@ -158,8 +163,8 @@ pub trait Executions: Send + Sync {
         page: IndexPage,
     ) -> Result<Vec<IndexRow>, StoreError>;
 
-    /// Returns the index entries of a kind that have a command, which are open waits, oldest first,
-    /// at most `limit` (and at most `PAGE_MAX`).
+    /// Returns the index entries of a kind that are open waits, oldest first, at most `limit` (and at
+    /// most `PAGE_MAX`): those with a command, and executions that wait for their own slot.
     async fn open_index(
         &self,
         kind: IndexKind,
@@ -510,11 +515,20 @@ pub trait SentSignals: Send + Sync {
     /// Keeps a signal again that is assigned to this wait. Returns false if it is not.
     async fn release_signal(&self, id: i64, target: SignalTarget) -> Result<bool, StoreError>;
 
-    /// Marks a signal as delivered that is assigned to this wait. Returns false if it is not.
-    async fn settle_signal(&self, id: i64, target: SignalTarget) -> Result<bool, StoreError>;
+    /// Marks a signal as delivered that is assigned to this wait, and lets it expire at a time unless
+    /// it expires before. Returns false if it is not assigned to the wait.
+    async fn settle_signal(
+        &self,
+        id: i64,
+        target: SignalTarget,
+        expires_at: Timestamp,
+    ) -> Result<bool, StoreError>;
 
     /// Returns the number of signals that are not delivered, counting at most `max`.
     async fn count_signals(&self, max: u64) -> Result<u64, StoreError>;
+
+    /// Returns the number of signals for an index key that are not delivered, counting at most `max`.
+    async fn count_signals_of(&self, index_key: &IndexKey, max: u64) -> Result<u64, StoreError>;
 
     /// Deletes signals that expired before an instant, at most `limit`, except those that are being
     /// delivered. Returns their number.

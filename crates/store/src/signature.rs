@@ -15,7 +15,7 @@ pub use crate::{
     CredentialKey, EntryState, EraseAnswer, EventSpan, ExecutionFilter, FailedMark, FailedMessage,
     Failure, FeedCursor, FeedDelivery, FeedPage, FeedPoint, Held, HeldAnswer, HistogramBar,
     HistogramSpan, Horizon, ImportFold, ImportedExecution, IndexPage, IndexRow, KeepMark,
-    KeepReason, KeychainEntry, LeasedCommand, LimitChange, LimitFigures, LimitOutcome,
+    KeepReason, KeychainEntry, LeasedCommand, LimitChanges, LimitFigures, LimitOutcome,
     ListedMessage, LogLimits, LogRead, NamedFeed, NamedResult, NewPlaybook, Object, ObjectKey,
     OpenIndexPlace, OpenWork, OutboxListing, OutboxRow, Page, PauseRow, PausedKind, ProjectedEvent,
     ReadyCommand, RegisteredVersion, ReplayBound, ReplayMark, ResultRef, Rewrap, Runtime,

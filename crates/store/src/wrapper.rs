@@ -51,6 +51,51 @@ pub trait Wrapper: Send + Sync {
         async move { self.call(Access::Write, self.inner().save(execution, snapshot)).await }
     }
 
+    fn change_limit(
+        &self,
+        changes: &LimitChanges,
+        rule: GrantRule,
+    ) -> impl Future<Output = Result<LimitOutcome, StoreError>> + Send
+    where
+        Self::Inner: SlotLimits,
+    {
+        async move { self.call(Access::Write, self.inner().change_limit(changes, rule)).await }
+    }
+
+    fn pauses(
+        &self,
+        after: Option<&PauseRow>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<PauseRow>, StoreError>> + Send
+    where
+        Self::Inner: Pauses,
+    {
+        async move { self.call(Access::Read, self.inner().pauses(after, limit)).await }
+    }
+
+    fn assign_signal(
+        &self,
+        id: i64,
+        target: SignalTarget,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send
+    where
+        Self::Inner: SentSignals,
+    {
+        async move { self.call(Access::Write, self.inner().assign_signal(id, target)).await }
+    }
+
+    fn settle_signal(
+        &self,
+        id: i64,
+        target: SignalTarget,
+        expires_at: Timestamp,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send
+    where
+        Self::Inner: SentSignals,
+    {
+        async move { self.call(Access::Write, self.inner().settle_signal(id, target, expires_at)).await }
+    }
+
     fn clock(&self) -> Arc<dyn Clock>
     where
         Self::Inner: WorkQueue,

@@ -46,12 +46,14 @@ impl App {
                 self.store().open_index(IndexKind::Approval, after.as_ref(), PAGE_MAX).await?;
             let is_last = rows.len() < PAGE_MAX;
             for row in rows {
-                let Some(place) = row.open_place() else { continue };
+                let (Some(place), Some(command)) = (row.open_place(), row.entry.command) else {
+                    continue;
+                };
                 if approvals.len() == limit || read == READ_MAX {
                     return Ok(OpenApprovals { approvals, next: after.as_ref().map(cursor) });
                 }
                 read += 1;
-                let view = self.waiting_approval(place.execution, place.command).await;
+                let view = self.waiting_approval(place.execution, command).await;
                 after = Some(place);
                 approvals.extend(view.filter(|view| admits(view, query.approver.as_deref())));
             }
@@ -113,7 +115,8 @@ fn admits(view: &ApprovalView, approver: Option<&str>) -> bool {
 
 /// Writes a place as a cursor.
 fn cursor(place: &OpenIndexPlace) -> String {
-    format!("{}.{}.{}", place.at.as_micros(), place.execution.0, place.command.0)
+    let command = place.command.map_or(0, |command| command.0);
+    format!("{}.{}.{command}", place.at.as_micros(), place.execution.0)
 }
 
 /// Reads a cursor; `None` if it is not one, which lists from the beginning.
@@ -123,7 +126,7 @@ fn place_of(cursor: &str) -> Option<OpenIndexPlace> {
     Some(OpenIndexPlace {
         at: Timestamp::from_micros(next()?.parse().ok()?),
         execution: ExecutionId(next()?.parse().ok()?),
-        command: CommandId(next()?.parse().ok()?),
+        command: Some(CommandId(next()?.parse().ok()?)),
         key: IndexKey::new(noetl_engine::APPROVAL_INDEX_KEY),
     })
 }

@@ -53,7 +53,8 @@ impl App {
 
 /// Writes a place as a cursor.
 fn cursor(place: &OpenIndexPlace) -> String {
-    let (at, execution, command) = (place.at.as_micros(), place.execution.0, place.command.0);
+    let command = place.command.map_or(0, |command| command.0);
+    let (at, execution) = (place.at.as_micros(), place.execution.0);
     format!("{at}.{execution}.{command}.{}", place.key)
 }
 
@@ -64,7 +65,7 @@ fn place_of(cursor: &str) -> Option<OpenIndexPlace> {
     Some(OpenIndexPlace {
         at: Timestamp::from_micros(next()?.parse().ok()?),
         execution: ExecutionId(next()?.parse().ok()?),
-        command: CommandId(next()?.parse().ok()?),
+        command: Some(CommandId(next()?.parse().ok()?)),
         key: IndexKey::new(next()?),
     })
 }

@@ -103,7 +103,7 @@ impl Holds for Session {
             }
             (HoldTarget::Pool(name), HoldAction::Resume) => {
                 let pool = pool_of(name).map_err(Failure::bad_input)?;
-                let was_paused = app.resume_pool(&pool).await.map_err(failed)?;
+                let was_paused = app.resume_pool(&pool, caller).await.map_err(failed)?;
                 Ok(if was_paused {
                     format!("pool {name} is resumed")
                 } else {

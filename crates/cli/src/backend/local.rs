@@ -396,9 +396,9 @@ fn signal_failure(error: SignalError) -> Failure {
         SignalError::SenderTooLong
         | SignalError::KeptTooLong
         | SignalError::Refused(_)
-        | SignalError::Send(SendSignalError::Body(_) | SendSignalError::TooMany) => {
-            Failure::bad_input(error)
-        }
+        | SignalError::Send(
+            SendSignalError::Body(_) | SendSignalError::TooMany | SendSignalError::TooManyOfKey(..),
+        ) => Failure::bad_input(error),
         SignalError::Send(SendSignalError::Submit(_) | SendSignalError::Store(_)) => {
             Failure::broken(error)
         }

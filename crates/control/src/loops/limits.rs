@@ -1,21 +1,23 @@
 //! Limits: slots that commands and executions need before they start.
 //!
-//! A request and a release arrive as messages of the outbox. The store changes a limit in one
-//! transaction, and the holders are told afterwards. A slot therefore exists from before its holder
-//! knows of it until after the holder's end is committed: a limit is never exceeded. A grant that
+//! Requests and releases arrive as messages of the outbox. A request that its execution does not await
+//! any more is dropped. The store changes a limit in one transaction, and the holders are told
+//! afterwards. A slot therefore exists from before its holder knows of it until after the end of the
+//! holder, or for a rate the claim of its command, is committed: no more hold slots than the limit
+//! allows. A grant that
 //! its holder does not acknowledge is told again, and a slot whose holder does not need it is
 //! released: no slot is lost. A request that the limit does not know, such as after a restore of a
 //! database, is made again by the log: no command waits for ever.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::join_all;
 use noetl_engine::{Input, Refusal, grant_slots};
 use noetl_model::{Cutoff, IndexKind, Timestamp};
 use noetl_store::{
-    IndexRow, LimitChange, LimitOutcome, OpenIndexPlace, PAGE_MAX, SlotKey, SlotRequest, SlotRow,
-    StoreError,
+    IndexRow, LimitChange, LimitChanges, LimitOutcome, OpenIndexPlace, PAGE_MAX, SlotKey,
+    SlotRequest, SlotRow, StoreError,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -91,7 +93,7 @@ impl Control {
         let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= self.parts.stamps.now());
         if is_due(store.next_limit().await?) {
             for limit in store.due_limits(PAGE_MAX).await? {
-                self.change_limit(LimitChange::Look(limit)).await?;
+                self.change_limit(LimitChanges::none(limit)).await?;
             }
         }
         let now = Instant::now();
@@ -112,28 +114,28 @@ impl Control {
     }
 
     /// Changes a limit, and tells the holders of the consequences.
-    pub(crate) async fn change_limit(&self, change: LimitChange) -> Result<(), StoreError> {
-        let mut changes = VecDeque::from([change]);
-        while let Some(change) = changes.pop_front() {
-            let limit = change.limit().clone();
-            let outcome = self.parts.store.change_limit(&change, grant_slots).await?;
+    pub(crate) async fn change_limit(&self, changes: LimitChanges) -> Result<(), StoreError> {
+        let limit = changes.limit().clone();
+        let mut changes = changes;
+        loop {
+            let outcome = self.parts.store.change_limit(&changes, grant_slots).await?;
             if outcome.next_at.is_some() {
                 self.parts.wakes.limits.notify_one();
             }
-            let is_all = outcome.granted.is_empty() && outcome.denied.is_empty();
+            let is_changed = !outcome.granted.is_empty() || !outcome.denied.is_empty();
+            // Each further look takes requests from the queue, so this ends.
+            let looks_again = is_changed && outcome.is_cut;
             let not_needed = self.tell_of(outcome).await?;
-            changes.extend(not_needed.into_iter().map(LimitChange::Release));
-            if !is_all && changes.is_empty() && !matches!(change, LimitChange::Look(_)) {
-                // The queue may hold more than is decided at once.
-                changes.push_back(LimitChange::Look(limit));
+            if not_needed.is_empty() && !looks_again {
+                return Ok(());
             }
+            changes = LimitChanges::released(limit.clone(), not_needed);
         }
-        Ok(())
     }
 
     /// Tells executions of the consequences of a change. Returns the slots that are not needed.
     async fn tell_of(&self, outcome: LimitOutcome) -> Result<Vec<SlotKey>, StoreError> {
-        let LimitOutcome { granted, denied, ending, holders, next_at: _ } = outcome;
+        let LimitOutcome { granted, denied, ending, holders, next_at: _, is_cut: _ } = outcome;
         let answers = join_all(granted.iter().map(|key| self.tell_granted(key))).await;
         let (mut told, mut not_needed) = (Vec::new(), Vec::new());
         for (key, answer) in granted.into_iter().zip(answers) {
@@ -147,7 +149,7 @@ impl Control {
             let limit = key.limit.clone();
             let input = Input::SlotDenied { limit, holders };
             if let Err(error) = known(self.submit(key.execution, input).await.map(|_| ())) {
-                // The execution asks again when its timer fires.
+                // A request that its limit does not know is made again.
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, execution = %key.execution, "denial of a slot not told");
             }
@@ -209,8 +211,9 @@ impl Control {
             ending: ending.into_iter().map(|row| row.key).collect(),
             ..LimitOutcome::default()
         };
-        for key in self.tell_of(outcome).await? {
-            self.change_limit(LimitChange::Release(key)).await?;
+        let not_needed = self.tell_of(outcome).await?;
+        for changes in LimitChanges::grouped(not_needed.into_iter().map(LimitChange::Release)) {
+            self.change_limit(changes).await?;
         }
         Ok(())
     }
@@ -235,7 +238,7 @@ impl Control {
                 }
                 SlotUse::NotNeeded => {
                     tracing::info!(limit = %key.limit, execution = %key.execution, "slot released");
-                    self.change_limit(LimitChange::Release(key)).await?;
+                    self.change_limit(LimitChange::Release(key).into()).await?;
                 }
             }
         }
@@ -262,7 +265,7 @@ impl Control {
             match self.awaited_request(&key).await {
                 Ok(Some(request)) => {
                     tracing::info!(limit = %key.limit, execution = %key.execution, "slot asked for again");
-                    self.change_limit(LimitChange::Request(request)).await?;
+                    self.change_limit(LimitChange::Request(request).into()).await?;
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -274,8 +277,12 @@ impl Control {
         Ok(next)
     }
 
-    /// Returns the request of a command that still waits for its slot, by the log.
-    async fn awaited_request(&self, key: &SlotKey) -> Result<Option<SlotRequest>, LoadError> {
+    /// Returns the request of a command, or of the execution itself, that still waits for its slot, by
+    /// the log.
+    pub(crate) async fn awaited_request(
+        &self,
+        key: &SlotKey,
+    ) -> Result<Option<SlotRequest>, LoadError> {
         let state = match self.state(key.execution, Cutoff::Latest).await {
             Ok(state) => state,
             Err(LoadError::NotFound(_)) => return Ok(None),
@@ -297,11 +304,13 @@ impl Control {
     /// Returns the use that the holder of a slot has for it, by the log.
     async fn use_of_slot(&self, key: &SlotKey) -> SlotUse {
         match self.state(key.execution, Cutoff::Latest).await {
-            Ok(state) => match state.slot(key.command).filter(|it| it.limit.name == key.limit) {
-                Some(slot) if slot.granted_at.is_none() => SlotUse::Awaited,
-                Some(_) => SlotUse::Held,
-                None => SlotUse::NotNeeded,
-            },
+            Ok(state) => {
+                match state.counted_slot(key.command).filter(|it| it.limit.name == key.limit) {
+                    Some(slot) if slot.granted_at.is_none() => SlotUse::Awaited,
+                    Some(_) => SlotUse::Held,
+                    None => SlotUse::NotNeeded,
+                }
+            }
             Err(LoadError::NotFound(_)) => SlotUse::NotNeeded,
             Err(_) => SlotUse::Unknown,
         }

@@ -4,19 +4,21 @@
 //!
 //! Invariant: without the bus only notifications wait; everything else continues.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
+use futures::FutureExt as _;
 use futures::future::join_all;
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use noetl_bus::{BusError, Hint, Notification, NotificationReason};
 use noetl_engine::{CommandResult, Input, PauseRequest, signal_index_key};
 use noetl_model::{
-    CommandName, ErrorKind, ExecutionId, ExecutionStatus, Message, PauseScope, Payload, Pool,
-    ToolError,
+    CommandId, CommandName, ErrorKind, ExecutionId, ExecutionStatus, LimitName, Message,
+    PauseScope, Payload, Pool, ToolError,
 };
 use noetl_store::{
-    AttemptOutcome, Failure, LimitChange, OutboxConsumer, OutboxRow, SlotKey, SlotRequest,
+    AttemptOutcome, Failure, LimitChange, LimitChanges, OutboxConsumer, OutboxRow, SlotKey,
     StoreError, Take,
 };
 use serde_json::json;
@@ -53,7 +55,7 @@ enum SendError {
 
 /// The result of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum DeliveryResult {
+pub(crate) enum DeliveryResult {
     Sent,
     /// The message cannot be sent, for this reason.
     Failed(String),
@@ -128,26 +130,42 @@ impl Control {
             self.parts.bus.publish(Hint::CommandReady { pool }).await;
         }
         let notifies = pools.into_iter().any(is_notified);
-        let deliveries = join_all(rows.iter().map(|row| self.deliver(row))).await;
-        if deliveries.contains(&DeliveryResult::BusDown) {
-            outage.begin();
-        } else if notifies {
+        let (of_limits, others): (Vec<&OutboxRow>, Vec<&OutboxRow>) =
+            rows.iter().partition(|row| slot_of(row).is_some());
+        let deliveries = FuturesUnordered::new();
+        for rows in by_limit(of_limits) {
+            deliveries.push(self.deliver_to_limit(rows).boxed());
+        }
+        for row in others {
+            deliveries.push(async move { vec![(row.id, self.deliver(row).await)] }.boxed());
+        }
+        // A message that takes long must not keep the others from being settled: they would be sent
+        // again.
+        let mut deliveries = deliveries.ready_chunks(RELAY_MAX);
+        let (mut is_down, mut settled) = (false, Ok(()));
+        while let Some(ended) = deliveries.next().await {
+            let ended: Vec<(i64, DeliveryResult)> = ended.into_iter().flatten().collect();
+            if ended.iter().any(|(_, result)| *result == DeliveryResult::BusDown) {
+                is_down = true;
+                outage.begin();
+            }
+            let stored = self.settle(ended, outage).await;
+            settled = settled.and(stored);
+        }
+        if notifies && !is_down {
             outage.end();
         }
-        self.settle(&rows, deliveries, outage).await?;
-        Ok(count)
+        settled.map(|()| count)
     }
 
     /// Stores the results of deliveries.
     async fn settle(
         &self,
-        rows: &[OutboxRow],
-        deliveries: Vec<DeliveryResult>,
+        deliveries: Vec<(i64, DeliveryResult)>,
         outage: &Outage,
     ) -> Result<(), StoreError> {
         let (mut sent, mut failed, mut postponed) = (Vec::new(), Vec::new(), Vec::new());
-        for (row, delivery) in rows.iter().zip(deliveries) {
-            let id = row.id;
+        for (id, delivery) in deliveries {
             match delivery {
                 DeliveryResult::Sent => sent.push(id),
                 DeliveryResult::Failed(error) => {
@@ -178,29 +196,69 @@ impl Control {
     }
 
     async fn deliver(&self, row: &OutboxRow) -> DeliveryResult {
-        let retries = ExponentialBuilder::new()
-            .with_min_delay(RETRY_DELAY)
-            .with_max_times(RETRIES_MAX)
-            .with_jitter()
-            .with_jitter_seed(row.id.unsigned_abs());
-        let mut delays = retries.build();
+        let (id, execution) = (row.id, row.execution);
+        let mut delays = retry_delays(id);
         loop {
-            match self.send(row).await {
+            let failed = match self.send(row).await {
                 Ok(()) => return DeliveryResult::Sent,
-                Err(SendError::Bus(BusError::Unavailable(error))) => {
-                    let error: &dyn std::error::Error = &*error;
-                    tracing::debug!(error, id = row.id, "the bus is out of reach");
-                    return DeliveryResult::BusDown;
+                Err(error) => error,
+            };
+            match not_sent(id, execution, failed, delays.next()) {
+                NotSent::Retry(delay) => tokio::time::sleep(delay).await,
+                NotSent::Final(result) => return result,
+            }
+        }
+    }
+
+    /// Delivers messages to one limit, as one change of the limit.
+    pub(crate) async fn deliver_to_limit(
+        &self,
+        rows: Vec<&OutboxRow>,
+    ) -> Vec<(i64, DeliveryResult)> {
+        let asked = join_all(rows.iter().map(|row| self.limit_change(row))).await;
+        let (mut results, mut pending, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, asked) in rows.into_iter().zip(asked) {
+            match asked {
+                Ok(Some(change)) => {
+                    changes.push(change);
+                    pending.push(row);
                 }
-                Err(SendError::Submit(error)) if error.is_transient() => {
-                    let Some(delay) = delays.next() else { return DeliveryResult::Postponed };
-                    tokio::time::sleep(delay).await;
+                Ok(None) => results.push((row.id, DeliveryResult::Sent)),
+                Err(error) => match not_sent(row.id, row.execution, error, None) {
+                    NotSent::Retry(_) => results.push((row.id, DeliveryResult::Postponed)),
+                    NotSent::Final(result) => results.push((row.id, result)),
+                },
+            }
+        }
+        let Some(first) = pending.first() else { return results };
+        let mut result = DeliveryResult::Sent;
+        let mut delays = retry_delays(first.id);
+        for changes in LimitChanges::grouped(changes) {
+            while let Err(error) = self.change_limit(changes.clone()).await {
+                let error = LoadError::of_store(first.execution, error).into();
+                match not_sent(first.id, first.execution, SendError::Submit(error), delays.next()) {
+                    NotSent::Retry(delay) => tokio::time::sleep(delay).await,
+                    NotSent::Final(failed) => {
+                        result = failed;
+                        break;
+                    }
                 }
-                Err(error @ (SendError::Bus(BusError::Refused(_)) | SendError::Submit(_))) => {
-                    let said = in_full(&error);
-                    tracing::warn!(error = said, execution = %row.execution, id = row.id, "message undeliverable");
-                    return DeliveryResult::Failed(said);
-                }
+            }
+        }
+        results.extend(pending.iter().map(|row| (row.id, result.clone())));
+        results
+    }
+
+    /// Returns the change that a message asks of a limit; `None` if the execution does not await the
+    /// slot any more. A message may come again after the slot was released.
+    async fn limit_change(&self, row: &OutboxRow) -> Result<Option<LimitChange>, SendError> {
+        let Some(slot) = slot_of(row) else { return Ok(None) };
+        match slot {
+            SlotMessage::Release(key) => Ok(Some(LimitChange::Release(key))),
+            SlotMessage::Request(key) => {
+                let request = self.awaited_request(&key).await;
+                let request = request.map_err(|error| SendError::Submit(error.into()))?;
+                Ok(request.map(LimitChange::Request))
             }
         }
     }
@@ -245,37 +303,86 @@ impl Control {
                 let input = Input::Resume(below(actor.as_ref(), reason.as_ref()));
                 known(self.submit(*child, input).await.map(|_| ())).map_err(SendError::Submit)
             }
-            Message::RequestSlot { command, limit, on_conflict, priority, defined_by, at } => {
-                let request = SlotRequest {
-                    limit: limit.clone(),
-                    defined_by: *defined_by,
-                    execution: sender,
-                    command: *command,
-                    priority: *priority,
-                    on_conflict: *on_conflict,
-                    asked_at: *at,
-                };
-                self.send_to_limit(sender, LimitChange::Request(request)).await
-            }
-            Message::ReleaseSlot { command, limit } => {
-                let (limit, command) = (limit.clone(), *command);
-                let key = SlotKey { limit, execution: sender, command };
-                self.send_to_limit(sender, LimitChange::Release(key)).await
-            }
+            // Messages to limits are sent together.
+            Message::RequestSlot { .. } | Message::ReleaseSlot { .. } => Ok(()),
             // The store hands these to the sender of notifications only.
             Message::Notification { .. } => Ok(()),
         }
     }
 }
 
-impl Control {
-    async fn send_to_limit(
-        &self,
-        sender: ExecutionId,
-        change: LimitChange,
-    ) -> Result<(), SendError> {
-        let changed = self.change_limit(change).await;
-        changed.map_err(|error| SendError::Submit(LoadError::of_store(sender, error).into()))
+/// A message to a limit.
+enum SlotMessage {
+    Request(SlotKey),
+    Release(SlotKey),
+}
+
+/// Returns the slot that a message to a limit is about; `None` for other messages.
+fn slot_of(row: &OutboxRow) -> Option<SlotMessage> {
+    let key = |limit: &LimitName, command: &Option<CommandId>| {
+        let (limit, execution, command) = (limit.clone(), row.execution, *command);
+        SlotKey { limit, execution, command }
+    };
+    match &row.message {
+        Message::RequestSlot { command, limit, .. } => {
+            Some(SlotMessage::Request(key(&limit.name, command)))
+        }
+        Message::ReleaseSlot { command, limit } => Some(SlotMessage::Release(key(limit, command))),
+        Message::CommandReady { .. }
+        | Message::CommandUnparked { .. }
+        | Message::CommandCancelled { .. }
+        | Message::ChildEnded { .. }
+        | Message::CancelChild { .. }
+        | Message::CancelLinked { .. }
+        | Message::SignalAwaited { .. }
+        | Message::PauseChild { .. }
+        | Message::ResumeChild { .. }
+        | Message::Notification { .. } => None,
+    }
+}
+
+/// Groups messages by their limits.
+fn by_limit(rows: Vec<&OutboxRow>) -> impl Iterator<Item = Vec<&OutboxRow>> {
+    let mut groups: BTreeMap<LimitName, Vec<&OutboxRow>> = BTreeMap::new();
+    for row in rows {
+        if let Some(SlotMessage::Request(key) | SlotMessage::Release(key)) = slot_of(row) {
+            groups.entry(key.limit).or_default().push(row);
+        }
+    }
+    groups.into_values()
+}
+
+/// The consequence of a failed attempt to send a message.
+enum NotSent {
+    Retry(Duration),
+    Final(DeliveryResult),
+}
+
+fn retry_delays(id: i64) -> impl Iterator<Item = Duration> {
+    let retries = ExponentialBuilder::new()
+        .with_min_delay(RETRY_DELAY)
+        .with_max_times(RETRIES_MAX)
+        .with_jitter()
+        .with_jitter_seed(id.unsigned_abs());
+    retries.build()
+}
+
+/// Returns the consequence of a failed attempt; without a delay there is no further one now.
+fn not_sent(id: i64, execution: ExecutionId, error: SendError, delay: Option<Duration>) -> NotSent {
+    match error {
+        SendError::Bus(BusError::Unavailable(error)) => {
+            let error: &dyn std::error::Error = &*error;
+            tracing::debug!(error, id, "the bus is out of reach");
+            NotSent::Final(DeliveryResult::BusDown)
+        }
+        SendError::Submit(error) if error.is_transient() => {
+            delay.map_or(NotSent::Final(DeliveryResult::Postponed), NotSent::Retry)
+        }
+        error @ (SendError::Bus(BusError::Refused(_)) | SendError::Submit(_)) => {
+            let said = in_full(&error);
+            tracing::warn!(error = said, %execution, id, "message undeliverable");
+            NotSent::Final(DeliveryResult::Failed(said))
+        }
     }
 }
 

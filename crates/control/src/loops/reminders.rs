@@ -6,7 +6,7 @@
 //! first claim wins. Where an external program publishes the notifications, the reminder is put into
 //! the outbox, unless the program has not published the previous notification yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use noetl_bus::{BusError, Notification, NotificationReason, Reach};
@@ -31,6 +31,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(300);
 #[derive(Debug, Default)]
 struct Watch {
     commands: BTreeMap<ReadyKey, WatchedCommand>,
+    /// The pools that were paused, whose workers were not notified of what became ready: commands that
+    /// are seen for the first time are announced at once, until few are ready.
+    resumed: BTreeSet<Pool>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,11 +54,14 @@ impl Watch {
     ) -> Vec<(ReadyCommand, u32)> {
         let mut commands = BTreeMap::new();
         let mut overdue = Vec::new();
+        let mut counts: BTreeMap<Pool, usize> = BTreeMap::new();
         for row in ready {
+            *counts.entry(row.pool.clone()).or_default() += 1;
             let key = (row.execution, row.command, row.attempt);
             let mut watched = self.commands.get(&key).copied().unwrap_or_else(|| {
                 // A command whose worker was lost has not been announced again.
-                let patience = if row.attempt == Attempt(0) { patience } else { Duration::ZERO };
+                let is_known = row.attempt == Attempt(0) && !self.resumed.contains(&row.pool);
+                let patience = if is_known { patience } else { Duration::ZERO };
                 WatchedCommand { due: now + patience, count: 0 }
             });
             if watched.due <= now {
@@ -67,6 +73,7 @@ impl Watch {
             commands.insert(key, watched);
         }
         self.commands = commands;
+        self.resumed.retain(|pool| counts.get(pool).is_none_or(|count| *count >= WATCHED_MAX));
         overdue
     }
 }
@@ -96,6 +103,10 @@ impl Control {
     async fn remind(&self, watch: &mut Watch) -> Result<(), StoreError> {
         let mut ready = Vec::new();
         for pool in self.parts.store.ready_pools().await?.iter().filter(|pool| is_notified(pool)) {
+            if self.is_pool_paused(pool).await? {
+                watch.resumed.insert(pool.clone());
+                continue;
+            }
             ready.extend(self.parts.store.ready(pool, None, WATCHED_MAX).await?);
         }
         let patience = self.parts.settings.remind_after;
@@ -240,6 +251,20 @@ mod tests {
     #[tokio::test]
     async fn a_lost_command_is_announced_at_once() {
         check(&row(1, 1), &[0, 30, 90, 210, 450, 750]);
+    }
+
+    #[tokio::test]
+    async fn commands_of_a_resumed_pool_are_announced_at_once_until_few_are_ready() {
+        let (mut watch, now) = (Watch::default(), Instant::now());
+        let rows = |commands: std::ops::Range<u64>| commands.map(|it| row(it, 0)).collect();
+        let mut announced =
+            |watch: &mut Watch, rows: Vec<ReadyCommand>| watch.look(rows, now, PATIENCE).len();
+        watch.resumed.insert(Pool::shared());
+        assert_eq!(announced(&mut watch, Vec::new()), 0, "it is paused");
+        assert_eq!(announced(&mut watch, rows(0..256)), 256);
+        assert_eq!(announced(&mut watch, rows(100..356)), 100);
+        assert_eq!(announced(&mut watch, rows(356..400)), 44);
+        assert_eq!(announced(&mut watch, rows(400..440)), 0);
     }
 
     #[tokio::test]

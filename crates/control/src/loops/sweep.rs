@@ -16,6 +16,10 @@ use crate::{Control, LoadError, MailboxAnswer};
 /// The largest number of rows per sweep; the next sweep handles the rest.
 const SWEEP_MAX: usize = 256;
 
+/// The largest number of pages of expired leases per sweep that are looked through for commands that
+/// must not run again.
+const EXPIRED_PAGES_MAX: usize = 40;
+
 /// The commands that were ready at the last check although workers waited, by pool, and if their
 /// executions were notified.
 #[derive(Debug, Default)]
@@ -79,7 +83,7 @@ impl Control {
 
     async fn end_exhausted(&self) -> Result<(), StoreError> {
         let attempts_max = self.parts.settings.attempts_max;
-        let exhausted = self.parts.store.exhausted(attempts_max, SWEEP_MAX).await?;
+        let exhausted = self.parts.store.exhausted(attempts_max, 0, SWEEP_MAX).await?;
         join_all(exhausted.into_iter().map(|held| self.end_lost(held))).await;
         Ok(())
     }
@@ -90,24 +94,35 @@ impl Control {
         &self,
         repeatable: &mut BTreeSet<ReadyKey>,
     ) -> Result<(), StoreError> {
-        let expired = self.parts.store.exhausted(1, PAGE_MAX).await?;
         let known = std::mem::take(repeatable);
-        for held in expired {
-            let Held { execution, command, attempt } = held;
-            let key = (execution, command, attempt);
-            if known.contains(&key) {
-                repeatable.insert(key);
-                continue;
-            }
-            match self.is_unrepeatable(execution, command).await {
-                Ok(true) => self.end_lost(held).await,
-                Ok(false) => {
+        // The leases that stay are skipped; the others leave the list.
+        let mut skip = 0;
+        for _ in 0..EXPIRED_PAGES_MAX {
+            let expired = self.parts.store.exhausted(1, skip, PAGE_MAX).await?;
+            let is_last = expired.len() < PAGE_MAX;
+            for held in expired {
+                let Held { execution, command, attempt } = held;
+                let key = (execution, command, attempt);
+                if known.contains(&key) {
                     repeatable.insert(key);
+                    skip += 1;
+                    continue;
                 }
-                Err(error) => {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, %execution, %command, "expired lease not looked at");
+                match self.is_unrepeatable(execution, command).await {
+                    Ok(true) => self.end_lost(held).await,
+                    Ok(false) => {
+                        repeatable.insert(key);
+                        skip += 1;
+                    }
+                    Err(error) => {
+                        let error: &dyn std::error::Error = &error;
+                        tracing::warn!(error, %execution, %command, "expired lease not looked at");
+                        skip += 1;
+                    }
                 }
+            }
+            if is_last {
+                break;
             }
         }
         Ok(())

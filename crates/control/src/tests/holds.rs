@@ -195,7 +195,7 @@ async fn a_request_that_its_limit_has_lost_is_made_again_after_a_restart() {
         server.stop().await;
         for row in queue {
             let lost = LimitChange::Release(row.key);
-            world.store.change_limit(&lost, grant_slots).await.expect("an answer");
+            world.store.change_limit(&lost.into(), grant_slots).await.expect("an answer");
         }
         let server = world.running();
         assert_eq!(work(&server.control, execution).await, ExecutionStatus::Completed);
@@ -280,7 +280,7 @@ async fn a_paused_playbook_pauses_its_executions_and_new_ones_do_not_begin() {
 const CARRIED_ON: Duration = Duration::from_secs(31);
 
 async fn progress(world: &World) -> Option<PauseProgress> {
-    let pauses = world.store.pauses().await.expect("an answer");
+    let pauses = world.store.pauses(None, 10).await.expect("an answer");
     pauses.first().map(|row| row.progress)
 }
 

@@ -258,6 +258,23 @@ async fn a_step_that_runs_at_most_once_fails_with_its_worker_although_no_other_a
     plane.stop().await;
 }
 
+/// No worker takes the commands of the other execution, whose leases have expired before.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_runs_at_most_once_fails_behind_many_expired_leases() {
+    let plane = World::new().running();
+    let wide = "workflow: [{step: start, tool: {kind: noop},
+        loop: {in: 600, iterator: it, spec: {mode: parallel, max_in_flight: 600}}}]\n";
+    register(&plane.control, wide).await;
+    start(&plane.control).await;
+    let mut leased = 0;
+    while leased < 600 {
+        leased += lease(&plane.control, "a", 100).await.len();
+    }
+    let (execution, _) = one_unrepeatable(&plane).await;
+    check_lost_once(&plane, execution).await;
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_step_that_runs_at_most_once_is_not_leased_to_a_second_worker() {
     let plane = World::new().running();

@@ -277,6 +277,42 @@ async fn a_later_signal_of_a_key_never_overtakes_an_earlier_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_delivered_signal_is_forgotten_soon_unless_its_request_can_be_repeated() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    register(control, KEYED).await;
+    let later = world.clock.now().after(Duration::from_secs(365 * 86_400));
+    for (once, seconds, left) in [(None, 30, 0), (Some("1"), 30, 1), (Some("2"), 3700, 0)] {
+        let target = waits_for(control, "k").await;
+        let signal = SignalByKey { once: once.map(str::to_owned), ..sent("k", 1) };
+        assert_eq!(control.signal_by_key(signal).await.expect("an answer"), Some(target));
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        let stored = world.store.forget_signals(later, 10).await.expect("an answer");
+        assert_eq!(stored, left, "{once:?} after {seconds} s");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_no_step_waits_for_does_not_keep_signals_from_the_others() {
+    let world = World::new();
+    let plane = world.running();
+    let control = &plane.control;
+    for number in 0..crate::KEPT_SIGNALS_OF_KEY_MAX {
+        let number = i32::try_from(number).expect("few");
+        assert_eq!(
+            control.signal_by_key(sent("misspelt", number)).await.expect("it is kept"),
+            None
+        );
+    }
+    let refused = control.signal_by_key(sent("misspelt", 0)).await;
+    assert!(matches!(refused, Err(crate::SendSignalError::TooManyOfKey(..))), "{refused:?}");
+    assert_eq!(control.signal_by_key(sent("other", 1)).await.expect("it is kept"), None);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_signal_whose_execution_is_gone_is_kept_for_the_next_wait() {
     let world = World::new();
     let plane = world.running();

@@ -37,6 +37,15 @@ use crate::{Control, MailboxAnswer, SubmitError};
 pub const KEYED_BODY_MAX: usize = 256 * 1024;
 /// The largest number of signals that no wait has taken.
 pub const KEPT_SIGNALS_MAX: u64 = 100_000;
+/// The largest number of signals of one name and key that no wait has taken.
+pub const KEPT_SIGNALS_OF_KEY_MAX: u64 = 1000;
+/// The time for which a delivered signal is kept, so that every server that delivers it learns of it.
+const DELIVERED_KEPT: Duration = Duration::from_secs(10);
+/// The time for which a delivered signal with an idempotency key is kept, which a repeated request
+/// finds.
+const DELIVERED_ONCE_KEPT: Duration = Duration::from_secs(3600);
+/// The largest number of pages of expired signals that one look deletes.
+const FORGOTTEN_PAGES_MAX: usize = 200;
 /// The time for which a signal is kept unless its request says otherwise.
 pub const SIGNAL_KEPT: Duration = Duration::from_secs(7 * 86_400);
 /// The longest time for which a signal is kept.
@@ -94,6 +103,10 @@ impl Control {
         }
         let now = self.parts.stamps.now();
         let index_key = signal_index_key(&name, Some(&key));
+        let max = KEPT_SIGNALS_OF_KEY_MAX;
+        if store.count_signals_of(&index_key, max).await? >= max {
+            return Err(SendSignalError::TooManyOfKey(name, key));
+        }
         let once = once.map(|once| format!("{index_key}\n{once}"));
         let stored = store
             .add_signal(&StoredSignal {
@@ -240,7 +253,12 @@ impl Control {
             Err(error) => return Err(error),
         };
         if is_taken {
-            store.settle_signal(stored.id, target).await.map_err(unavailable)?;
+            let kept_for = match stored.once {
+                Some(_) => DELIVERED_ONCE_KEPT,
+                None => DELIVERED_KEPT,
+            };
+            let expires_at = self.parts.stamps.now().after(kept_for);
+            store.settle_signal(stored.id, target, expires_at).await.map_err(unavailable)?;
             return Ok(Delivered::Taken);
         }
         store.release_signal(stored.id, target).await.map_err(unavailable)?;
@@ -284,7 +302,12 @@ impl Control {
                 }
             })
             .await;
-        store.forget_signals(now, PAGE_MAX).await.map_err(unavailable)?;
+        for _ in 0..FORGOTTEN_PAGES_MAX {
+            let forgotten = store.forget_signals(now, PAGE_MAX).await.map_err(unavailable)?;
+            if usize::try_from(forgotten).is_ok_and(|forgotten| forgotten < PAGE_MAX) {
+                break;
+            }
+        }
         let kept = store.count_signals(KEPT_SIGNALS_MAX).await.map_err(unavailable)?;
         self.parts.signals_full.store(kept >= KEPT_SIGNALS_MAX, Ordering::Relaxed);
         Ok(next)

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::stream::{self, StreamExt as _};
 use noetl_bus::Hint;
 use noetl_engine::{Input, PauseRequest};
 use noetl_model::{ExecutionId, ExecutionStatus, PauseScope, Pool, StartPause};
@@ -31,6 +32,10 @@ const NOTICED_AFTER: Duration = Duration::from_secs(1);
 const ANSWERED_AFTER: Duration = Duration::from_millis(1200);
 /// The time between two looks for pauses and resumptions that a server has not finished.
 const CARRIED_ON_EVERY: Duration = Duration::from_secs(30);
+/// The largest number of playbooks and pools that are paused.
+pub const PAUSES_MAX: usize = 5000;
+/// The number of executions of a playbook that are told of its pause or resumption at the same time.
+const TOLD_AT_ONCE: usize = 64;
 /// The largest number of changes of one pause by others that one request follows.
 const CHANGES_MAX: usize = 16;
 
@@ -50,9 +55,15 @@ pub struct PauseCaller {
     pub reason: Option<String>,
 }
 
-/// The reason why a playbook was not paused or resumed on all of its executions.
+/// The reason why a playbook or a pool was not paused, or a playbook not resumed on all of its
+/// executions.
 #[derive(Debug, thiserror::Error)]
-pub enum PausePlaybookError {
+pub enum SetPauseError {
+    #[error(
+        "{PAUSES_MAX} playbooks and pools (PAUSES_MAX) are paused; resume some before another one is \
+         paused"
+    )]
+    TooMany,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -82,7 +93,16 @@ impl Control {
 
     /// Returns the pauses of playbooks and pools.
     pub async fn pauses(&self) -> Result<Vec<PauseRow>, StoreError> {
-        self.parts.store.pauses().await
+        let mut rows: Vec<PauseRow> = Vec::new();
+        for _ in 0..=PAUSES_MAX / PAGE_MAX {
+            let page = self.parts.store.pauses(rows.last(), PAGE_MAX).await?;
+            let is_last = page.len() < PAGE_MAX;
+            rows.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        Ok(rows)
     }
 
     /// Pauses a pool: once this returns, no server leases its commands.
@@ -90,7 +110,7 @@ impl Control {
         &self,
         pool: &Pool,
         caller: PauseCaller,
-    ) -> Result<PauseRow, StoreError> {
+    ) -> Result<PauseRow, SetPauseError> {
         let (kind, progress) = (PausedKind::Pool, PauseProgress::Paused);
         let row = self.put_pause((kind, progress), pool.as_str(), caller).await?;
         tokio::time::sleep(ANSWERED_AFTER).await;
@@ -115,7 +135,7 @@ impl Control {
         &self,
         path: &str,
         caller: PauseCaller,
-    ) -> Result<u64, PausePlaybookError> {
+    ) -> Result<u64, SetPauseError> {
         let (kind, progress) = (PausedKind::Playbook, PauseProgress::Pausing);
         self.put_pause((kind, progress), path, caller).await?;
         tokio::time::sleep(ANSWERED_AFTER).await;
@@ -128,7 +148,7 @@ impl Control {
         &self,
         path: &str,
         caller: PauseCaller,
-    ) -> Result<Option<u64>, PausePlaybookError> {
+    ) -> Result<Option<u64>, SetPauseError> {
         let Some(row) = self.stored_pause(path).await? else { return Ok(None) };
         let PauseCaller { actor: resumed_by, reason: resume_reason } = caller;
         let progress = PauseProgress::Resuming;
@@ -141,7 +161,7 @@ impl Control {
 
     /// Pauses or resumes the executions of a playbook as its stored pause says, again if it changes
     /// meanwhile. Returns the number of executions that run.
-    async fn apply_playbook_pause(&self, path: &str) -> Result<u64, PausePlaybookError> {
+    async fn apply_playbook_pause(&self, path: &str) -> Result<u64, SetPauseError> {
         let mut told = 0;
         let mut are_stopped = None;
         for _ in 0..CHANGES_MAX {
@@ -167,7 +187,7 @@ impl Control {
     }
 
     async fn stored_pause(&self, path: &str) -> Result<Option<PauseRow>, StoreError> {
-        let mut known = self.parts.store.pauses().await?.into_iter();
+        let mut known = self.pauses().await?.into_iter();
         Ok(known.find(|it| it.kind == PausedKind::Playbook && it.name == path))
     }
 
@@ -184,7 +204,7 @@ impl Control {
     }
 
     async fn carried_on_pauses(&self) -> Result<(), StoreError> {
-        for row in self.parts.store.pauses().await? {
+        for row in self.pauses().await? {
             let is_settled = row.progress == PauseProgress::Paused;
             if row.kind != PausedKind::Playbook || is_settled {
                 continue;
@@ -198,7 +218,7 @@ impl Control {
     }
 
     /// Gives an input to every running execution of a playbook. Returns their number.
-    async fn tell_all(&self, path: &str, input: &Input) -> Result<u64, PausePlaybookError> {
+    async fn tell_all(&self, path: &str, input: &Input) -> Result<u64, SetPauseError> {
         let filter = ExecutionFilter {
             status: Some(ExecutionStatus::Running),
             path: Some(PathFilter::Whole(path.to_owned())),
@@ -211,15 +231,18 @@ impl Control {
             let found = self.parts.store.list(&filter, page).await?;
             let Some(last) = found.last() else { return Ok(told) };
             before = Some(last.execution);
-            for summary in &found {
-                let answer = self.submit(summary.execution, input.clone()).await;
+            let running: Vec<ExecutionId> = found.iter().map(|summary| summary.execution).collect();
+            let tell =
+                |execution| async move { (execution, self.submit(execution, input.clone()).await) };
+            let answers = stream::iter(running).map(tell).buffer_unordered(TOLD_AT_ONCE);
+            let mut answers = std::pin::pin!(answers);
+            while let Some((execution, answer)) = answers.next().await {
                 match known(answer.map(|_| ())) {
                     Ok(()) => told += 1,
                     Err(error) if error.is_transient() => return Err(error.into()),
                     // An execution that cannot be loaded must not keep the others from it.
                     Err(error) => {
-                        let (error, execution): (&dyn std::error::Error, _) =
-                            (&error, summary.execution);
+                        let error: &dyn std::error::Error = &error;
                         tracing::warn!(error, %execution, path, "execution not paused or resumed");
                     }
                 }
@@ -232,7 +255,12 @@ impl Control {
         (kind, progress): (PausedKind, PauseProgress),
         name: &str,
         caller: PauseCaller,
-    ) -> Result<PauseRow, StoreError> {
+    ) -> Result<PauseRow, SetPauseError> {
+        let known = self.pauses().await?;
+        let is_known = known.iter().any(|row| row.kind == kind && row.name == name);
+        if known.len() >= PAUSES_MAX && !is_known {
+            return Err(SetPauseError::TooMany);
+        }
         let row = PauseRow {
             kind,
             name: name.to_owned(),
@@ -290,7 +318,7 @@ impl Control {
         }
         // The time before the read, so that the answer is not older than it seems.
         let read_at = Instant::now();
-        let rows = self.parts.store.pauses().await?;
+        let rows = self.pauses().await?;
         let rows = rows.into_iter().map(|row| ((row.kind, row.name.clone()), row));
         let rows = Arc::new(rows.collect::<KnownPauses>());
         let mut cache = self.parts.pauses.known.lock().expect("nothing panics with it");

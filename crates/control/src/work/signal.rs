@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use noetl_engine::{Input, Signal};
-use noetl_model::{Actor, ExecutionId, PAYLOAD_MAX, SignalName, ToolError};
+use noetl_model::{Actor, ExecutionId, PAYLOAD_MAX, SignalKey, SignalName, ToolError};
 use serde_json::Value;
 
 use noetl_store::StoreError;
 
-use super::keyed_signal::KEPT_SIGNALS_MAX;
+use super::keyed_signal::{KEPT_SIGNALS_MAX, KEPT_SIGNALS_OF_KEY_MAX};
 use super::report::kept;
 use crate::submit::mailbox::{OfferedValues, Submission};
 use crate::{Control, MailboxAnswer, SubmitError};
@@ -36,6 +36,11 @@ pub enum SendSignalError {
          signal is kept"
     )]
     TooMany,
+    #[error(
+        "{KEPT_SIGNALS_OF_KEY_MAX} signals `{0}` with the key `{1}` (KEPT_SIGNALS_OF_KEY_MAX) wait for a \
+         step that takes them; no further one is kept"
+    )]
+    TooManyOfKey(SignalName, SignalKey),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]

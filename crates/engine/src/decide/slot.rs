@@ -17,8 +17,9 @@ use super::halt::Halt;
 use super::refused;
 use crate::{Decision, Refusal};
 
-/// The interval at which an execution that has not begun asks for its slot again.
-const HELD_START_CHECK: Duration = Duration::from_secs(600);
+/// The interval at which an execution that has not begun asks for its slot again. It is long because
+/// each time adds events; a lost request is found sooner by the index entry of the execution.
+const HELD_START_CHECK: Duration = Duration::from_secs(30 * 86_400);
 
 /// Records that a limit has granted a slot.
 pub(super) fn granted(

@@ -1,10 +1,10 @@
 //! The questions that decisions and views ask a state.
 
 use noetl_model::{
-    Attempt, CommandId, Digest, ErrorMode, ExecutionId, ExecutionStatus, Labels, NoticeOrigin,
-    Origin, Parent, Payload, PlaybookRef, Pool, Priority, RunId, ScopeTarget, Seq, SignalKey,
-    SignalName, StepName, StepStatus, Summary, TaskAddress, TimerId, TimerPurpose, Timestamp,
-    WaitCondition,
+    Attempt, CommandId, Digest, ErrorMode, ExecutionId, ExecutionStatus, Labels, LimitAmount,
+    NoticeOrigin, Origin, Parent, Payload, PlaybookRef, Pool, Priority, RunId, ScopeTarget, Seq,
+    SignalKey, SignalName, StepName, StepStatus, Summary, TaskAddress, TimerId, TimerPurpose,
+    Timestamp, WaitCondition,
 };
 use serde_json::Value;
 
@@ -69,7 +69,20 @@ impl Execution {
         }
     }
 
-    /// Returns every slot that is awaited or held, with its command; `None` for the execution.
+    /// Returns the slot that a command, or the execution itself, awaits or holds. A slot of a rate is
+    /// held until the command begins.
+    pub fn counted_slot(&self, command: Option<CommandId>) -> Option<&LimitSlot> {
+        let slot = self.slot(command)?;
+        match (slot.limit.amount, slot.granted_at) {
+            (LimitAmount::Slots { .. }, _) | (LimitAmount::Rate { .. }, None) => Some(slot),
+            (LimitAmount::Rate { .. }, Some(_)) => {
+                let open = command.and_then(|command| self.commands.get(&command))?;
+                (open.holder == CommandHolder::Nobody).then_some(slot)
+            }
+        }
+    }
+
+    /// Returns every slot that is awaited or was granted, with its command; `None` for the execution.
     pub fn slots(&self) -> impl Iterator<Item = (Option<CommandId>, &LimitSlot)> {
         let own = self.own_slot.iter().map(|slot| (None, slot));
         own.chain(self.slots.iter().map(|(command, slot)| (Some(*command), slot)))

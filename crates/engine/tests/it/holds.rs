@@ -195,6 +195,39 @@ fn a_command_with_a_limit_is_parked_until_its_slot_is_granted_and_releases_it_at
 }
 
 #[test]
+fn a_command_of_a_rate_releases_its_slot_once_when_it_begins_or_ends_without_having_begun() {
+    let mut story = story(&LIMITED.replace("max: 1", "rate: 5"));
+    let grant = |command| Input::SlotGranted { command: Some(command), limit: crm() };
+    let [first, second] = [CommandId(0), CommandId(1)];
+    story.tell(&grant(first)).expect("a grant");
+    story.tell(&grant(second)).expect("a grant");
+    let released = |story: &Story| {
+        let released = |it: &&Message| matches!(it, Message::ReleaseSlot { .. });
+        story.messages.iter().filter(released).count()
+    };
+    story.tell(&claim(first)).expect("a claim");
+    assert_eq!(
+        story.messages.last(),
+        Some(&Message::ReleaseSlot { command: Some(first), limit: crm() })
+    );
+    assert_eq!(story.state.counted_slot(Some(first)), None);
+    assert!(story.state.counted_slot(Some(second)).is_some());
+    let again = Input::Claim {
+        command: first,
+        attempt: Attempt(2),
+        worker: WorkerId::new("v"),
+        lease: std::time::Duration::from_secs(30),
+        after: None,
+    };
+    story.tell(&again).expect("its worker was lost");
+    story.report(first, 2, "v", Outcome::completed(json!({}))).expect("a report");
+    assert_eq!(released(&story), 1);
+    let (reason, below) = ("enough".to_owned(), ChildExecutions::Cancelled);
+    story.tell(&Input::Cancel { reason, below, actor: None }).expect("a cancellation");
+    assert_eq!(released(&story), 3, "one that has not begun, and one that waits");
+}
+
+#[test]
 fn an_execution_with_a_limit_begins_with_its_slot_and_releases_it_at_its_end() {
     let mut story = story(&SINGLE.replace("CONFLICT", "queue"));
     let limit = LimitName::of_playbook("jobs/single", Some("acme"));

@@ -39,6 +39,37 @@ impl RequestCaller {
     }
 }
 
+/// The sender of a request, whose name is marked as unverified if the request has a token without a
+/// name.
+pub(crate) struct MarkedCaller {
+    caller: RequestCaller,
+    has_token: bool,
+}
+
+impl MarkedCaller {
+    /// Returns the name of the caller. The name in a body counts only for a caller that has none
+    /// otherwise.
+    pub(crate) fn name_or(self, stated: Option<String>) -> Option<String> {
+        let (name, is_stated) = self.caller.name_or(stated);
+        let name = name.filter(|name| !name.trim().is_empty())?;
+        Some(if is_stated && self.has_token { format!("{name} {UNVERIFIED}") } else { name })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MarkedCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let has_token = has_token(parts);
+        let caller = RequestCaller::from_request_parts(parts, state).await?;
+        Ok(Self { caller, has_token })
+    }
+}
+
+fn has_token(parts: &Parts) -> bool {
+    parts.extensions.get::<Admitted>().is_some_and(|sender| sender.token.is_some())
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for RequestCaller {
     type Rejection = ApiError;
 
@@ -64,8 +95,7 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestActor {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let has_token =
-            parts.extensions.get::<Admitted>().is_some_and(|sender| sender.token.is_some());
+        let has_token = has_token(parts);
         Ok(Self(match RequestCaller::from_request_parts(parts, state).await? {
             RequestCaller::Named(name) => Some(name),
             RequestCaller::Stated(name) if has_token => Some(unverified(&name)?),

@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::request::actor::RequestCaller;
+use crate::request::actor::MarkedCaller;
 use crate::request::extract::{Body, InPath, InQuery, MaybeBody};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -32,9 +32,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(show_limit))
 }
 
-fn pauser(caller: RequestCaller, actor: Option<String>, reason: Option<String>) -> PauseCaller {
-    let (actor, _) = caller.name_or(actor);
-    PauseCaller { actor, reason }
+fn pauser(caller: MarkedCaller, actor: Option<String>, reason: Option<String>) -> PauseCaller {
+    PauseCaller { actor: caller.name_or(actor), reason }
 }
 
 fn answer(status: &str, message: String) -> Json<PauseAnswer> {
@@ -55,7 +54,7 @@ fn answer(status: &str, message: String) -> Json<PauseAnswer> {
 async fn pause_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    caller: RequestCaller,
+    caller: MarkedCaller,
     MaybeBody(PauseBody { actor, reason }): MaybeBody<PauseBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
     state.app().pause_execution(id.into(), pauser(caller, actor, reason)).await?;
@@ -75,7 +74,7 @@ async fn pause_execution(
 async fn resume_execution(
     State(state): State<AppState>,
     InPath(id): InPath<AnyId>,
-    caller: RequestCaller,
+    caller: MarkedCaller,
     MaybeBody(PauseBody { actor, reason }): MaybeBody<PauseBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
     state.app().resume_execution(id.into(), pauser(caller, actor, reason)).await?;
@@ -90,7 +89,7 @@ async fn resume_execution(
 )]
 async fn pause_playbook(
     State(state): State<AppState>,
-    caller: RequestCaller,
+    caller: MarkedCaller,
     Body(PausePlaybookBody { path, actor, reason }): Body<PausePlaybookBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
     let running = state.app().pause_playbook(&path, pauser(caller, actor, reason)).await?;
@@ -104,7 +103,7 @@ async fn pause_playbook(
 )]
 async fn resume_playbook(
     State(state): State<AppState>,
-    caller: RequestCaller,
+    caller: MarkedCaller,
     Body(PausePlaybookBody { path, actor, reason }): Body<PausePlaybookBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
     let running = state.app().resume_playbook(&path, pauser(caller, actor, reason)).await?;
@@ -129,7 +128,7 @@ async fn resume_playbook(
 async fn pause_pool(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
-    caller: RequestCaller,
+    caller: MarkedCaller,
     MaybeBody(PauseBody { actor, reason }): MaybeBody<PauseBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
     let pool =
@@ -140,16 +139,23 @@ async fn pause_pool(
 
 /// Resumes a pool.
 #[utoipa::path(
-    post, path = "/api/pools/{name}/resume", tag = "workers", params(("name" = String, Path)),
+    post, path = "/api/pools/{name}/resume", tag = "workers",
+    params(
+        ("name" = String, Path),
+        ("X-Noetl-Actor" = Option<String>, Header, description = "The name of the caller"),
+    ),
+    request_body = Option<PauseBody>,
     responses((status = 200, body = PauseAnswer))
 )]
 async fn resume_pool(
     State(state): State<AppState>,
     InPath(name): InPath<String>,
+    caller: MarkedCaller,
+    MaybeBody(PauseBody { actor, reason }): MaybeBody<PauseBody>,
 ) -> Result<Json<PauseAnswer>, ApiError> {
     let pool =
         pool_of(&name).map_err(|error| ApiError::invalid("invalid-pool", error.to_string()))?;
-    Ok(if state.app().resume_pool(&pool).await? {
+    Ok(if state.app().resume_pool(&pool, pauser(caller, actor, reason)).await? {
         answer("resumed", format!("pool {name} is resumed"))
     } else {
         answer("running", format!("pool {name} was not paused"))
@@ -211,6 +217,7 @@ impl From<PauseError> for ApiError {
             PauseError::ActorTooLong => Self::invalid("actor-too-long", detail),
             PauseError::ReasonTooLong => Self::invalid("reason-too-long", detail),
             PauseError::UnknownPlaybook(_) => Self::not_found("unknown-playbook", detail),
+            PauseError::TooMany(_) => Self::conflict("too-many-pauses", detail),
             PauseError::Refused(refusal) => refusal.into(),
             PauseError::Submit(error) => error.into(),
             PauseError::Store(error) => error.into(),

@@ -79,7 +79,7 @@ async fn the_name_of_a_token_is_that_of_a_pause() {
     let server = guarded();
     let body = json!({ "actor": "ada" });
     let path = "/api/pools/gpu/pause";
-    for (token, expected) in [("of-bob", "bob"), ("of-nobody", "ada")] {
+    for (token, expected) in [("of-bob", "bob"), ("of-nobody", "ada (unverified)")] {
         let paused = post_as_ada(&server, token, path, body.clone()).await;
         assert!(paused.status.is_success(), "{}", paused.body);
         let listed = get(&server, "/api/pauses").await;

@@ -78,11 +78,13 @@ impl Shards {
     pub(crate) async fn exhausted(
         &self,
         attempts: u32,
+        skip: usize,
         limit: usize,
     ) -> Result<Vec<Held>, StoreError> {
+        let end = skip.saturating_add(limit.min(PAGE_MAX));
         let exhausted =
-            self.answering(|shard| sql::exhausted_with_times(shard, attempts, limit)).await?;
-        Ok(merged(exhausted, limit))
+            self.answering(|shard| sql::exhausted_with_times(shard, attempts, 0, end)).await?;
+        Ok(merged(exhausted, end).into_iter().skip(skip).collect())
     }
 
     pub(crate) async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {

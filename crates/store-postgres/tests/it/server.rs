@@ -74,7 +74,7 @@ async fn the_clock_of_the_database_counts_by_default() {
     // The test clock is in January 2026, which is in the past for the database's clock.
     let store = PgStore::connect(database.settings(), TimeSource::Database).await.unwrap();
     assert_eq!(store.ready_count(&pool).await.unwrap(), 1);
-    assert_eq!(store.exhausted(1, 10).await.unwrap().len(), 1);
+    assert_eq!(store.exhausted(1, 0, 10).await.unwrap().len(), 1);
     assert_eq!(store.renew(&worker, Duration::from_secs(3600)).await.unwrap(), 1);
     assert_eq!(store.ready_count(&pool).await.unwrap(), 0);
     assert_eq!(store.release(&worker).await.unwrap(), 1);

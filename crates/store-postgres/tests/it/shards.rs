@@ -102,7 +102,7 @@ async fn commands_wait_in_one_line_across_shards() {
     let first = subject.store.ready(&Pool::shared(), Some(ExecutionId(1)), 2).await.unwrap();
     assert_eq!(first.iter().map(|row| row.execution.0).collect::<Vec<_>>(), [2, 7]);
     // The lease that was not extended expires first.
-    let exhausted = subject.store.exhausted(1, 10).await.unwrap();
+    let exhausted = subject.store.exhausted(1, 0, 10).await.unwrap();
     assert_eq!(exhausted.iter().map(|held| held.execution.0).collect::<Vec<_>>(), [1, 2, 7]);
 }
 

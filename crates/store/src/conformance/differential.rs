@@ -245,7 +245,7 @@ async fn answers(subject: &Subject, deed: &Deed, batch: &[Append]) -> String {
     let now = subject.clock.now();
     seen.push(format!("{:?}", subject.ready().await));
     seen.push(format!("{:?}", subject.ready_in(&Pool::new("other")).await));
-    seen.push(format!("{:?}", store.exhausted(2, 10).await));
+    seen.push(format!("{:?}", store.exhausted(2, 0, 10).await));
     seen.push(format!("{:?} {:?}", store.due(now, 10).await, store.next_due().await));
     seen.push(format!("{} {:?}", subject.owed().await, store.stalled(at(1), 10).await));
     for (kind, key) in [(IndexKind::Label, "a"), (IndexKind::Signal, "a"), (IndexKind::Signal, "b")]

@@ -156,6 +156,26 @@ pub async fn open_entries_of_a_kind_are_listed_oldest_first(subject: Subject) {
     assert_eq!(subject.open_index(IndexKind::Label, 10).await, []);
 }
 
+pub async fn executions_that_wait_for_their_own_slot_are_open_entries(subject: Subject) {
+    let awaited = |key, command| IndexEntry::new(IndexKind::AwaitedSlot, key, command);
+    let command = Some(CommandId(0));
+    let first = vec![added(awaited("crm", command), 7), added(awaited("playbook:p", None), 7)];
+    subject.indexing(start(A), first).await;
+    subject.indexing(start(B), vec![added(awaited("playbook:p", None), 3)]).await;
+    let row = |execution, key, command, second| IndexRow {
+        execution,
+        entry: awaited(key, command),
+        at: at(second),
+    };
+    let expected =
+        [row(B, "playbook:p", None, 3), row(A, "playbook:p", None, 7), row(A, "crm", command, 7)];
+    for limit in [1, 2, 10] {
+        assert_eq!(subject.open_index(IndexKind::AwaitedSlot, limit).await, expected, "{limit}");
+    }
+    subject.indexing(after(B, 1), vec![removed(awaited("playbook:p", None))]).await;
+    assert_eq!(subject.open_index(IndexKind::AwaitedSlot, 10).await, expected[1..]);
+}
+
 pub async fn changes_of_one_batch_follow_each_other(subject: Subject) {
     let back = vec![
         removed(signal("one", 1)),

@@ -7,7 +7,10 @@ use noetl_model::{
 
 use super::Subject;
 use super::given::{A, B, C, at};
-use crate::{LimitChange, LimitOutcome, PauseProgress, PauseRow, PausedKind, SlotKey, SlotRequest};
+use crate::{
+    LIMIT_QUEUE_MAX, LimitChange, LimitChanges, LimitOutcome, PauseProgress, PauseRow, PausedKind,
+    SlotKey, SlotRequest,
+};
 
 const SAYS: &str = "the store answers";
 
@@ -59,11 +62,11 @@ fn key(execution: ExecutionId, command: u64) -> SlotKey {
 
 async fn ask(subject: &Subject, request: SlotRequest) -> LimitOutcome {
     let change = LimitChange::Request(request);
-    subject.store.change_limit(&change, rule).await.expect(SAYS)
+    subject.store.change_limit(&change.into(), rule).await.expect(SAYS)
 }
 
 async fn release(subject: &Subject, key: SlotKey) -> LimitOutcome {
-    subject.store.change_limit(&LimitChange::Release(key), rule).await.expect(SAYS)
+    subject.store.change_limit(&LimitChange::Release(key).into(), rule).await.expect(SAYS)
 }
 
 pub async fn slots_are_granted_by_the_rule_and_free_again_when_they_are_released(subject: Subject) {
@@ -102,7 +105,8 @@ pub async fn slots_are_granted_by_the_rule_and_free_again_when_they_are_released
     assert_eq!(release(&subject, key(C, 3)).await.granted, [key(B, 2)]);
     let holders = subject.store.slot_holders(&crm(), 10).await.expect(SAYS);
     assert_eq!(holders.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), [key(B, 2)]);
-    let none = subject.store.change_limit(&LimitChange::Look("no".parse().expect("")), rule).await;
+    let none = LimitChanges::none("no".parse().expect("a name"));
+    let none = subject.store.change_limit(&none, rule).await;
     assert_eq!(none.expect(SAYS), LimitOutcome::default());
 }
 
@@ -141,7 +145,7 @@ pub async fn a_grant_is_unanswered_until_it_is_acknowledged(subject: Subject) {
     let outcome = ask(&subject, SlotRequest { on_conflict, ..request(C, 3, 2) }).await;
     assert_eq!((outcome.ending, outcome.holders), (vec![key(A, 1)], 2));
     assert_eq!(unanswered(at(1)).await.len(), 2);
-    let again = LimitChange::Look(crm());
+    let again = LimitChanges::none(crm());
     let again = subject.store.change_limit(&again, rule).await.expect(SAYS);
     assert_eq!(again.ending, [], "it was told");
 }
@@ -167,16 +171,26 @@ pub async fn a_rate_is_due_again_by_the_clock_of_the_store(subject: Subject) {
     assert_eq!(subject.store.next_limit().await.expect(SAYS), None);
     assert_eq!(ask(&subject, rate(A, 1)).await.granted, [key(A, 1)]);
     let waits = ask(&subject, rate(B, 2)).await;
-    assert_eq!((waits.granted.len(), waits.next_at, waits.holders), (0, Some(at(1)), 0));
+    assert_eq!((waits.granted.len(), waits.next_at, waits.holders), (0, Some(at(1)), 1));
     assert_eq!(subject.store.next_limit().await.expect(SAYS), Some(at(1)));
     assert_eq!(subject.store.due_limits(10).await.expect(SAYS), []);
     subject.at(1);
     assert_eq!(subject.store.due_limits(10).await.expect(SAYS), [crm()]);
-    let looked = subject.store.change_limit(&LimitChange::Look(crm()), rule).await.expect(SAYS);
+    // The rule sees the grants that are not released, and the time for which the first waits.
+    let looks = LimitChanges::none(crm());
+    let seen = |state: &LimitState| {
+        assert_eq!((state.holders, state.due_at), (1, Some(at(1))));
+        rule(state)
+    };
+    let looked = subject.store.change_limit(&looks, seen).await.expect(SAYS);
     assert_eq!(looked.granted, [key(B, 2)]);
     assert_eq!(subject.store.due_limits(10).await.expect(SAYS), []);
     subject.store.acknowledge_slots(&[key(A, 1), key(B, 2)]).await.expect(SAYS);
-    assert_eq!(subject.store.held_slots(None, 10).await.expect(SAYS), [], "nobody holds a grant");
+    let figures = subject.store.limit(&crm()).await.expect(SAYS).expect("it is there");
+    assert_eq!(figures.holders, 2, "a grant is held until it is released");
+    release(&subject, key(A, 1)).await;
+    let held = subject.store.held_slots(None, 10).await.expect(SAYS);
+    assert_eq!(held.into_iter().map(|row| row.key).collect::<Vec<_>>(), [key(B, 2)]);
 }
 
 pub async fn an_idle_limit_of_a_playbook_is_forgotten_and_a_named_one_is_listed(subject: Subject) {
@@ -215,6 +229,26 @@ pub async fn concurrent_requests_are_never_granted_more_than_there_is(subject: S
     assert_eq!((figures.holders, figures.queued), (3, 17));
 }
 
+pub async fn many_changes_of_a_limit_are_one(subject: Subject) {
+    let changes = (0..=LIMIT_QUEUE_MAX).map(|number| {
+        let number = u64::try_from(number).expect("few");
+        LimitChange::Request(request(A, number, 500))
+    });
+    let newer = SlotRequest { defined_by: CatalogId(9), ..request(B, 500, 150) };
+    let gone = LimitChange::Release(key(A, 3));
+    let others = [gone, LimitChange::Request(newer), LimitChange::Release(key(C, 1))];
+    let grouped = LimitChanges::grouped(changes.chain(others));
+    let [all] = grouped.try_into().expect("one limit");
+    let outcome = subject.store.change_limit(&all, rule).await.expect(SAYS);
+    assert_eq!((outcome.granted.len(), outcome.is_cut), (LIMIT_QUEUE_MAX, true));
+    assert!(!outcome.granted.contains(&key(A, 3)), "it was withdrawn");
+    let rest = LimitChanges::none(crm());
+    let outcome = subject.store.change_limit(&rest, rule).await.expect(SAYS);
+    assert_eq!((outcome.granted, outcome.is_cut), (vec![key(B, 500)], false));
+    let figures = subject.store.limit(&crm()).await.expect(SAYS).expect("it is there");
+    assert_eq!(figures.amount, LimitAmount::Slots { max: 150 }, "the newest version counts");
+}
+
 pub async fn a_pause_is_kept_with_its_caller_until_it_is_removed(subject: Subject) {
     let pause = |name: &str, progress, actor: &str, second| PauseRow {
         kind: PausedKind::Pool,
@@ -239,11 +273,17 @@ pub async fn a_pause_is_kept_with_its_caller_until_it_is_removed(subject: Subjec
     assert_eq!(put(again.clone()).await, again);
     let playbook = PauseRow { kind: PausedKind::Playbook, actor: None, ..again.clone() };
     put(playbook.clone()).await;
-    assert_eq!(subject.store.pauses().await.expect(SAYS), [playbook, again]);
+    assert_eq!(
+        subject.store.pauses(None, 10).await.expect(SAYS),
+        [playbook.clone(), again.clone()]
+    );
+    let page = subject.store.pauses(None, 1).await.expect(SAYS);
+    assert_eq!(page, [playbook]);
+    assert_eq!(subject.store.pauses(page.last(), 1).await.expect(SAYS), [again]);
     let remove = async |kind| subject.store.remove_pause(kind, "gpu").await.expect(SAYS);
     assert!(remove(PausedKind::Pool).await);
     assert!(!remove(PausedKind::Pool).await);
-    assert_eq!(subject.store.pauses().await.expect(SAYS).len(), 1);
+    assert_eq!(subject.store.pauses(None, 10).await.expect(SAYS).len(), 1);
 }
 
 pub async fn a_pause_is_settled_once_and_only_as_it_was_read(subject: Subject) {
@@ -259,7 +299,7 @@ pub async fn a_pause_is_settled_once_and_only_as_it_was_read(subject: Subject) {
     };
     let put = async |row: &PauseRow| subject.store.put_pause(row).await.expect(SAYS);
     let settle = async |row: &PauseRow| subject.store.settle_pause(row).await.expect(SAYS);
-    let pauses = async || subject.store.pauses().await.expect(SAYS);
+    let pauses = async || subject.store.pauses(None, 10).await.expect(SAYS);
     let begun = pause(PauseProgress::Pausing, 1);
     assert!(!settle(&begun).await, "there is none");
     put(&begun).await;

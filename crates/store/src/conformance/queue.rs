@@ -150,7 +150,7 @@ pub async fn parked_commands_are_never_ready(subject: Subject) {
     assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
     subject.at(1000);
     assert_eq!(subject.ready().await, []);
-    assert_eq!(subject.store.exhausted(0, 10).await.expect("the store lists leases"), []);
+    assert_eq!(subject.store.exhausted(0, 0, 10).await.expect("the store lists leases"), []);
     assert_eq!(subject.extend(held(A, 2, 1), LEASE).await, HeldAnswer::Superseded);
     let worker = WorkerId::new("worker-1");
     assert_eq!(subject.store.renew(&worker, LEASE).await.expect("the store renews"), 0);
@@ -269,12 +269,14 @@ pub async fn exhausted_lists_only_expired_leases_with_enough_attempts(subject: S
     assert_eq!(subject.append(Append { queue, ..start(B) }).await, Ok(()));
     subject.at(30);
     let exhausted = async |attempts, limit| {
-        subject.store.exhausted(attempts, limit).await.expect("the store lists leases")
+        subject.store.exhausted(attempts, 0, limit).await.expect("the store lists leases")
     };
     assert_eq!(exhausted(2, 10).await, [held(A, 1, 2)]);
     assert_eq!(exhausted(1, 10).await, [held(B, 1, 1), held(A, 1, 2)]);
     assert_eq!(exhausted(1, 1).await, [held(B, 1, 1)]);
     assert_eq!(exhausted(3, 10).await, []);
+    let second = subject.store.exhausted(1, 1, 10).await.expect("the store lists leases");
+    assert_eq!(second, [held(A, 1, 2)]);
 }
 
 pub async fn ready_goes_round_the_executions_of_a_pool(subject: Subject) {

@@ -60,6 +60,11 @@ pub async fn signals_of_a_key_are_kept_in_the_order_in_which_they_were_stored(su
     assert_eq!(first, [signal(3, "a", None)]);
     assert_eq!(subject.store.count_signals(9).await.expect("the store counts"), 5);
     assert_eq!(subject.store.count_signals(2).await.expect("the store counts"), 2);
+    for (key, max, count) in [("a", 9, 4), ("a", 3, 3), ("b", 9, 1), ("c", 9, 0)] {
+        let key = IndexKey::new(format!("payment {key}"));
+        let counted = subject.store.count_signals_of(&key, max).await.expect("the store counts");
+        assert_eq!(counted, count, "{key} {max}");
+    }
 }
 
 pub async fn a_deduplication_key_stores_one_signal(subject: Subject) {
@@ -81,17 +86,18 @@ pub async fn a_signal_is_assigned_once_and_settled_or_released(subject: Subject)
     let assigned = SignalState::Assigned(one);
     assert_eq!(open(&subject, i64::MIN, 9).await, [(1, assigned), (2, SignalState::Kept)]);
     assert!(!store.release_signal(1, other).await.expect("the store releases"));
-    assert!(!store.settle_signal(1, other).await.expect("the store settles"));
+    assert!(!store.settle_signal(1, other, at(900)).await.expect("the store settles"));
     assert!(store.release_signal(1, one).await.expect("the store releases"));
     assert!(store.assign_signal(1, other).await.expect("the store assigns"));
-    assert!(store.settle_signal(1, other).await.expect("the store settles"));
+    assert!(store.settle_signal(1, other, at(900)).await.expect("the store settles"));
     assert_eq!(undelivered(&subject, "a").await, [2]);
-    assert!(!store.settle_signal(1, other).await.expect("the store settles"));
+    assert!(!store.settle_signal(1, other, at(900)).await.expect("the store settles"));
     assert!(!store.assign_signal(1, one).await.expect("the store assigns"));
     assert_eq!(open(&subject, i64::MIN, 9).await, [(2, SignalState::Kept)]);
     assert_eq!(open(&subject, 2, 9).await, []);
     let found = async |id| store.find_signal(id).await.expect("the store finds a signal");
-    assert_eq!(found(1).await.map(|it| it.state), Some(SignalState::Delivered(other)));
+    let settled = found(1).await.map(|it| (it.state, it.expires_at));
+    assert_eq!(settled, Some((SignalState::Delivered(other), at(100))), "it does not live longer");
     assert_eq!(found(2).await, Some(signal(2, "a", Some("2"))));
     assert_eq!(found(3).await, None);
     let known = added(&subject, &signal(5, "a", Some("1"))).await;
@@ -106,10 +112,11 @@ pub async fn expired_signals_are_forgotten_unless_they_are_being_delivered(subje
     added(&subject, &StoredSignal { expires_at: at(300), ..signal(5, "a", None) }).await;
     store.assign_signal(1, target(10, 0)).await.expect("the store assigns");
     store.assign_signal(2, target(10, 1)).await.expect("the store assigns");
-    store.settle_signal(2, target(10, 1)).await.expect("the store settles");
-    assert_eq!(store.forget_signals(at(100), 9).await.expect("the store forgets"), 0);
+    store.settle_signal(2, target(10, 1), at(50)).await.expect("the store settles");
+    assert_eq!(store.forget_signals(at(50), 9).await.expect("the store forgets"), 0);
+    assert_eq!(store.forget_signals(at(100), 9).await.expect("the store forgets"), 1, "delivered");
     assert_eq!(store.forget_signals(at(200), 1).await.expect("the store forgets"), 1);
-    assert_eq!(store.forget_signals(at(200), 9).await.expect("the store forgets"), 2);
+    assert_eq!(store.forget_signals(at(200), 9).await.expect("the store forgets"), 1);
     let left: Vec<i64> = open(&subject, i64::MIN, 9).await.iter().map(|(id, _)| *id).collect();
     assert_eq!(left, [1, 5]);
 }

@@ -9,7 +9,7 @@ use noetl_model::{
 
 use super::MemoryStore;
 use crate::{
-    LIMIT_QUEUE_MAX, LimitChange, LimitFigures, LimitOutcome, PAGE_MAX, PauseProgress, PauseRow,
+    LIMIT_QUEUE_MAX, LimitChanges, LimitFigures, LimitOutcome, PAGE_MAX, PauseProgress, PauseRow,
     PausedKind, SlotKey, SlotRow, StoreError,
 };
 
@@ -34,10 +34,6 @@ struct MemorySlot {
 }
 
 impl MemoryLimit {
-    fn is_rate(&self) -> bool {
-        matches!(self.amount, LimitAmount::Rate { .. })
-    }
-
     fn held(&self) -> Vec<&SlotRow> {
         let rows = self.slots.values().map(|slot| &slot.row);
         let mut held: Vec<&SlotRow> = rows.filter(|row| row.granted_at.is_some()).collect();
@@ -58,7 +54,7 @@ impl MemoryLimit {
         LimitFigures {
             name: name.clone(),
             amount: self.amount,
-            holders: if self.is_rate() { 0 } else { count(self.held().len()) },
+            holders: count(self.held().len()),
             queued: count(queue.len()),
             oldest_at: queue.iter().map(|row| row.asked_at).min(),
         }
@@ -68,12 +64,14 @@ impl MemoryLimit {
         let head: Vec<SlotRow> = self.queue().into_iter().take(LIMIT_QUEUE_MAX).cloned().collect();
         let held: Vec<SlotRow> = self.held().into_iter().cloned().collect();
         let count = |rows: usize| u64::try_from(rows).unwrap_or(u64::MAX);
-        let holders = if self.is_rate() { 0 } else { count(held.len()) };
+        let holders = count(held.len());
         let ending = count(held.iter().filter(|row| row.is_ending).count());
         let queue = head.iter().map(|row| row.on_conflict).collect();
-        let (amount, full_at) = (self.amount, self.full_at);
-        let decision = rule(&LimitState { amount, holders, ending, queue, full_at, now });
-        let mut outcome = LimitOutcome { next_at: decision.next_at, ..LimitOutcome::default() };
+        let (amount, full_at, due_at) = (self.amount, self.full_at, self.next_at);
+        let decision = rule(&LimitState { amount, holders, ending, queue, full_at, due_at, now });
+        let is_cut = head.len() == LIMIT_QUEUE_MAX;
+        let mut outcome =
+            LimitOutcome { next_at: decision.next_at, is_cut, ..LimitOutcome::default() };
         for (row, decided) in head.into_iter().zip(&decision.requests) {
             match decided {
                 SlotDecision::Granted => {
@@ -103,8 +101,8 @@ impl MemoryLimit {
 }
 
 impl LimitTable {
-    fn change(&mut self, change: &LimitChange, rule: GrantRule, now: Timestamp) -> LimitOutcome {
-        if let LimitChange::Request(request) = change {
+    fn change(&mut self, changes: &LimitChanges, rule: GrantRule, now: Timestamp) -> LimitOutcome {
+        for request in changes.requests() {
             let limit = self.limits.entry(request.limit.name.clone()).or_insert(MemoryLimit {
                 amount: request.limit.amount,
                 defined_by: request.defined_by,
@@ -115,8 +113,7 @@ impl LimitTable {
             if limit.defined_by < request.defined_by {
                 (limit.amount, limit.defined_by) = (request.limit.amount, request.defined_by);
             }
-            let (execution, command) = (request.execution, request.command);
-            let key = SlotKey { limit: request.limit.name.clone(), execution, command };
+            let key = request.key();
             let row = SlotRow {
                 key: key.clone(),
                 priority: request.priority,
@@ -127,9 +124,9 @@ impl LimitTable {
             };
             limit.slots.entry(key).or_insert(MemorySlot { row, is_answered: false });
         }
-        let name = change.limit();
+        let name = changes.limit();
         let Some(limit) = self.limits.get_mut(name) else { return LimitOutcome::default() };
-        if let LimitChange::Release(key) = change {
+        for key in changes.releases() {
             limit.slots.remove(key);
         }
         let outcome = limit.apply(rule, now);
@@ -182,28 +179,32 @@ impl MemoryStore {
         Ok(self.lock().pauses.remove(&(kind, name.to_owned())).is_some())
     }
 
-    pub(crate) async fn pauses(&self) -> Result<Vec<PauseRow>, StoreError> {
-        Ok(self.lock().pauses.values().take(PAGE_MAX).cloned().collect())
+    pub(crate) async fn pauses(
+        &self,
+        after: Option<&PauseRow>,
+        limit: usize,
+    ) -> Result<Vec<PauseRow>, StoreError> {
+        let after = after.map(|row| (row.kind, row.name.clone()));
+        let tables = self.lock();
+        let rows =
+            tables.pauses.iter().filter(|(key, _)| after.as_ref().is_none_or(|it| *key > it));
+        Ok(rows.map(|(_, row)| row.clone()).take(limit.min(PAGE_MAX)).collect())
     }
 
     pub(crate) async fn change_limit(
         &self,
-        change: &LimitChange,
+        changes: &LimitChanges,
         rule: GrantRule,
     ) -> Result<LimitOutcome, StoreError> {
         let now = self.clock.now();
-        Ok(self.lock().limits.change(change, rule, now))
+        Ok(self.lock().limits.change(changes, rule, now))
     }
 
     pub(crate) async fn acknowledge_slots(&self, slots: &[SlotKey]) -> Result<(), StoreError> {
         let mut tables = self.lock();
         for key in slots {
             let Some(limit) = tables.limits.limits.get_mut(&key.limit) else { continue };
-            let is_used = limit.is_rate()
-                && limit.slots.get(key).is_some_and(|slot| slot.row.granted_at.is_some());
-            if is_used {
-                limit.slots.remove(key);
-            } else if let Some(slot) = limit.slots.get_mut(key) {
+            if let Some(slot) = limit.slots.get_mut(key) {
                 slot.is_answered = true;
             }
         }

@@ -271,11 +271,12 @@ impl MemoryStore {
     pub(crate) async fn exhausted(
         &self,
         attempts: u32,
+        skip: usize,
         limit: usize,
     ) -> Result<Vec<Held>, StoreError> {
         let expired = self.lock().commands.expired(self.clock.now());
         let exhausted = expired.into_iter().filter(|held| held.attempt.0 >= attempts);
-        Ok(exhausted.take(limit.min(PAGE_MAX)).collect())
+        Ok(exhausted.skip(skip).take(limit.min(PAGE_MAX)).collect())
     }
 
     pub(crate) async fn ready_pools(&self) -> Result<Vec<Pool>, StoreError> {

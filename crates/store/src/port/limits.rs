@@ -19,25 +19,29 @@ pub trait Pauses: Send + Sync {
     /// Deletes a pause. Returns false if there was no such pause.
     async fn remove_pause(&self, kind: PausedKind, name: &str) -> Result<bool, StoreError>;
 
-    /// Lists the pauses, ordered by kind and name, at most `PAGE_MAX`.
-    async fn pauses(&self) -> Result<Vec<PauseRow>, StoreError>;
+    /// Lists the pauses after one, ordered by kind and name, at most `limit` (and at most
+    /// `PAGE_MAX`).
+    async fn pauses(
+        &self,
+        after: Option<&PauseRow>,
+        limit: usize,
+    ) -> Result<Vec<PauseRow>, StoreError>;
 }
 
 /// Limits that executions share, with their holders and queues.
 #[async_trait]
 pub trait SlotLimits: Send + Sync {
     /// Changes a limit, and grants, denies and ends slots as `rule` decides, in one transaction that
-    /// excludes all other changes of this limit. The rule sees the first [`LIMIT_QUEUE_MAX`]
-    /// requests: by priority, then in the order they were asked for. The amount of a limit is that
-    /// of the newest playbook version that has asked for it. A grant of a rate is held by nobody.
+    /// excludes all other changes of this limit. Requests are added before slots are released. The
+    /// rule sees the first [`LIMIT_QUEUE_MAX`] requests: by priority, then in the order they were
+    /// asked for. The amount of a limit is that of the newest playbook version that has asked for it.
     async fn change_limit(
         &self,
-        change: &LimitChange,
+        changes: &LimitChanges,
         rule: GrantRule,
     ) -> Result<LimitOutcome, StoreError>;
 
-    /// Records that holders know of their grant, or that they were told to end. Deletes grants of
-    /// rates, which nobody holds.
+    /// Records that holders know of their grant, or that they were told to end.
     async fn acknowledge_slots(&self, slots: &[SlotKey]) -> Result<(), StoreError>;
 
     /// Returns limits that can grant again by the store's clock, longest due first.

@@ -40,7 +40,7 @@ pub async fn open_index<D: SqlDatabase>(
 ) -> Result<Vec<IndexRow>, StoreError> {
     let (at, execution, command, key) = match after {
         Some(OpenIndexPlace { at, execution, command, key }) => {
-            (*at, execution.0, index_command(Some(*command)), key.as_str())
+            (*at, execution.0, index_command(*command), key.as_str())
         }
         None => (Timestamp::from_micros(0), i64::MIN, i64::MIN, ""),
     };

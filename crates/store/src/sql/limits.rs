@@ -11,7 +11,7 @@ use super::{
 use crate::from_row::{self, Columns, corrupt};
 use crate::to_row::{at_most, stored, to_json};
 use crate::{
-    LIMIT_QUEUE_MAX, LimitChange, LimitFigures, LimitOutcome, PAGE_MAX, PauseProgress, PauseRow,
+    LIMIT_QUEUE_MAX, LimitChanges, LimitFigures, LimitOutcome, PAGE_MAX, PauseProgress, PauseRow,
     PausedKind, SlotKey, SlotRequest, SlotRow, StoreError,
 };
 
@@ -57,8 +57,16 @@ pub async fn remove_pause<D: SqlDatabase>(
     is_written(database, &database.sql().remove_pause, &arguments).await
 }
 
-pub async fn pauses<D: SqlDatabase>(database: &D) -> Result<Vec<PauseRow>, StoreError> {
-    let arguments = [at_most(PAGE_MAX, PAGE_MAX).into()];
+pub async fn pauses<D: SqlDatabase>(
+    database: &D,
+    after: Option<&PauseRow>,
+    limit: usize,
+) -> Result<Vec<PauseRow>, StoreError> {
+    let arguments = [
+        after.map_or("", |row| row.kind.as_str()).into(),
+        after.map_or("", |row| row.name.as_str()).into(),
+        at_most(limit, PAGE_MAX).into(),
+    ];
     all_of(database, &database.sql().list_pauses, &arguments, pause_row).await
 }
 
@@ -78,14 +86,16 @@ fn pause_row(row: &impl Columns) -> Result<PauseRow, StoreError> {
 
 pub async fn change_limit<D: SqlDatabase>(
     database: &D,
-    change: &LimitChange,
+    changes: &LimitChanges,
     rule: GrantRule,
 ) -> Result<LimitOutcome, StoreError> {
     let sql = database.sql();
-    let name = change.limit();
+    let name = changes.limit();
     let mut transaction = database.begin(TransactionKind::Durable).await?;
-    if let LimitChange::Request(request) = change {
-        transaction.rows(&sql.put_limit, &limit_arguments(request)).await?;
+    let requests = changes.requests();
+    let newest = requests.iter().rev().max_by_key(|request| request.defined_by);
+    if let Some(newest) = newest {
+        transaction.rows(&sql.put_limit, &limit_arguments(newest)).await?;
     }
     // Other changes of this limit wait here.
     let locked =
@@ -96,14 +106,12 @@ pub async fn change_limit<D: SqlDatabase>(
     };
     let amount: LimitAmount = limit.json("amount", || format!("limit {name}"))?;
     let (full_at, now) = (limit.instant("full_at")?, limit.instant("now")?);
-    match change {
-        LimitChange::Request(request) => {
-            transaction.rows(&sql.put_slot, &slot_arguments(request)).await?;
-        }
-        LimitChange::Release(key) => {
-            transaction.rows(&sql.remove_slots, &[key_rows(std::slice::from_ref(key))]).await?;
-        }
-        LimitChange::Look(_) => {}
+    let due_at = limit.maybe_instant("next_at")?;
+    if !requests.is_empty() {
+        transaction.rows(&sql.put_slots, &[request_rows(requests)]).await?;
+    }
+    if !changes.releases().is_empty() {
+        transaction.rows(&sql.remove_slots, &[key_rows(changes.releases())]).await?;
     }
     let counted = transaction.rows(&sql.count_slots, &[name.as_str().into()]).await?;
     let counted = counted.first();
@@ -114,7 +122,7 @@ pub async fn change_limit<D: SqlDatabase>(
         transaction.rows(&sql.list_queued_slots, &[name.as_str().into(), head.into()]).await?;
     let head: Vec<SlotRow> = head.iter().map(slot_row).collect::<Result<_, _>>()?;
     let queue = head.iter().map(|row| row.on_conflict).collect();
-    let state = LimitState { amount, holders, ending, queue, full_at, now };
+    let state = LimitState { amount, holders, ending, queue, full_at, due_at, now };
     let outcome = decided(&mut transaction, sql, name, &state, head, rule).await?;
     transaction.commit().await?;
     Ok(outcome)
@@ -130,7 +138,8 @@ async fn decided<T: SqlTransaction<Row: Columns>>(
     rule: GrantRule,
 ) -> Result<LimitOutcome, StoreError> {
     let decision = rule(state);
-    let mut outcome = LimitOutcome { next_at: decision.next_at, ..LimitOutcome::default() };
+    let is_cut = head.len() == LIMIT_QUEUE_MAX;
+    let mut outcome = LimitOutcome { next_at: decision.next_at, is_cut, ..LimitOutcome::default() };
     for (row, decided) in head.into_iter().zip(&decision.requests) {
         match decided {
             SlotDecision::Granted => outcome.granted.push(row.key),
@@ -168,15 +177,16 @@ fn limit_arguments(request: &SlotRequest) -> [SqlArgument<'_>; 4] {
     ]
 }
 
-fn slot_arguments(request: &SlotRequest) -> [SqlArgument<'_>; 6] {
-    [
-        request.limit.name.as_str().into(),
-        request.execution.into(),
-        number_of(request.command).into(),
-        i64::from(request.priority.level()).into(),
-        request.on_conflict.as_str().into(),
-        request.asked_at.into(),
-    ]
+fn request_rows(requests: &[SlotRequest]) -> SqlArgument<'_> {
+    let level = |it: &SlotRequest| i64::from(it.priority.level());
+    SqlArgument::Rows(vec![
+        SqlColumn::Texts(requests.iter().map(|it| Some(it.limit.name.as_str().into())).collect()),
+        SqlColumn::Integers(requests.iter().map(|it| it.execution.0).collect()),
+        SqlColumn::Integers(requests.iter().map(|it| number_of(it.command)).collect()),
+        SqlColumn::Integers(requests.iter().map(level).collect()),
+        SqlColumn::Texts(requests.iter().map(|it| Some(it.on_conflict.as_str().into())).collect()),
+        SqlColumn::Instants(requests.iter().map(|it| it.asked_at).collect()),
+    ])
 }
 
 fn number_of(command: Option<CommandId>) -> i64 {
@@ -222,10 +232,8 @@ pub async fn acknowledge_slots<D: SqlDatabase>(
     if slots.is_empty() {
         return Ok(());
     }
-    let sql = database.sql();
     let mut transaction = database.begin(TransactionKind::Lazy).await?;
-    transaction.rows(&sql.remove_used_grants, &[key_rows(slots)]).await?;
-    transaction.rows(&sql.acknowledge_slots, &[key_rows(slots)]).await?;
+    transaction.rows(&database.sql().acknowledge_slots, &[key_rows(slots)]).await?;
     transaction.commit().await
 }
 

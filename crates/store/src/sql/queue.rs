@@ -115,9 +115,10 @@ pub async fn release<D: SqlDatabase>(database: &D, worker: &WorkerId) -> Result<
 pub async fn exhausted<D: SqlDatabase>(
     database: &D,
     attempts: u32,
+    skip: usize,
     limit: usize,
 ) -> Result<Vec<Held>, StoreError> {
-    let exhausted = exhausted_with_times(database, attempts, limit).await?;
+    let exhausted = exhausted_with_times(database, attempts, skip, limit.min(PAGE_MAX)).await?;
     Ok(exhausted.into_iter().map(|(_, held)| held).collect())
 }
 
@@ -125,9 +126,15 @@ pub async fn exhausted<D: SqlDatabase>(
 pub async fn exhausted_with_times<D: SqlDatabase>(
     database: &D,
     attempts: u32,
+    skip: usize,
     limit: usize,
 ) -> Result<Vec<(Timestamp, Held)>, StoreError> {
-    let arguments = [SqlArgument::Now, attempts.into(), at_most(limit, PAGE_MAX).into()];
+    let arguments = [
+        SqlArgument::Now,
+        attempts.into(),
+        at_most(limit, usize::MAX).into(),
+        at_most(skip, usize::MAX).into(),
+    ];
     all_of(database, &database.sql().exhausted_leases, &arguments, |row| {
         Ok((row.instant("waiting_since")?, from_row::held(row)?))
     })

@@ -72,7 +72,8 @@ pub async fn assign_signal<D: SqlDatabase>(
     id: i64,
     target: SignalTarget,
 ) -> Result<bool, StoreError> {
-    moved(database, id, SignalState::Kept.as_str(), SignalState::Assigned(target)).await
+    let arguments = [id.into(), target.execution.0.into(), command_of(target).into()];
+    Ok(database.write(&database.sql().assign_signal, &arguments).await? > 0)
 }
 
 pub async fn release_signal<D: SqlDatabase>(
@@ -89,26 +90,12 @@ pub async fn settle_signal<D: SqlDatabase>(
     database: &D,
     id: i64,
     target: SignalTarget,
+    expires_at: Timestamp,
 ) -> Result<bool, StoreError> {
-    let from = SignalState::Assigned(target);
-    moved(database, id, from.as_str(), SignalState::Delivered(target)).await
-}
-
-async fn moved<D: SqlDatabase>(
-    database: &D,
-    id: i64,
-    from: &str,
-    to: SignalState,
-) -> Result<bool, StoreError> {
-    let Some(target) = to.target() else { return Ok(false) };
-    let arguments = [
-        id.into(),
-        from.into(),
-        to.as_str().into(),
-        target.execution.0.into(),
-        command_of(target).into(),
-    ];
-    Ok(database.write(&database.sql().move_signal, &arguments).await? > 0)
+    let statement = &database.sql().settle_signal;
+    let (execution, command) = (target.execution.0, command_of(target));
+    let arguments = [id.into(), execution.into(), command.into(), expires_at.into()];
+    Ok(database.write(statement, &arguments).await? > 0)
 }
 
 fn command_of(target: SignalTarget) -> i64 {
@@ -119,6 +106,18 @@ pub async fn count_signals<D: SqlDatabase>(database: &D, max: u64) -> Result<u64
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let statement = &database.sql().count_signals;
     let count = first_of(database, statement, &[max.into()], |row| row.integer("count")).await?;
+    Ok(u64::try_from(count.unwrap_or(0)).unwrap_or(0))
+}
+
+pub async fn count_signals_of<D: SqlDatabase>(
+    database: &D,
+    index_key: &IndexKey,
+    max: u64,
+) -> Result<u64, StoreError> {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let (statement, arguments) =
+        (&database.sql().count_signals_of, [index_key.as_str().into(), max.into()]);
+    let count = first_of(database, statement, &arguments, |row| row.integer("count")).await?;
     Ok(u64::try_from(count.unwrap_or(0)).unwrap_or(0))
 }
 

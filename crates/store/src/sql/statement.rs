@@ -53,6 +53,7 @@ macro_rules! each_statement {
             Read count_pending_messages;
             Read count_ready_commands;
             Read count_signals;
+            Read count_signals_of;
             Read count_waiting_executions;
             Write drop_messages;
             Read due_schedules;
@@ -144,7 +145,8 @@ macro_rules! each_statement {
             Write lock_messages;
             Read mark_failed_messages;
             Write move_bulk_job;
-            Write move_signal;
+            Write assign_signal;
+            Write settle_signal;
             Write move_feed;
             Lazy move_log_totals;
             Lookup newest_playbook;
@@ -231,11 +233,10 @@ macro_rules! each_statement {
             Read next_limit;
             Write put_limit;
             Write put_pause;
-            Write put_slot;
+            Write put_slots;
             Write remove_idle_limit;
             Write remove_pause;
             Write remove_slots;
-            Lazy remove_used_grants;
             Write cut_trail;
             Read find_trail_span;
             Write forget_trail;

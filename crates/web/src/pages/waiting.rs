@@ -193,9 +193,11 @@ impl From<SignalError> for PageError {
             SignalError::SenderTooLong
             | SignalError::KeptTooLong
             | SignalError::Refused(_)
-            | SignalError::Send(SendSignalError::Body(_) | SendSignalError::TooMany) => {
-                Self::Refused(error.to_string())
-            }
+            | SignalError::Send(
+                SendSignalError::Body(_)
+                | SendSignalError::TooMany
+                | SendSignalError::TooManyOfKey(..),
+            ) => Self::Refused(error.to_string()),
             SignalError::Send(SendSignalError::Store(error)) => error.into(),
             SignalError::Send(SendSignalError::Submit(error)) => error.into(),
         }

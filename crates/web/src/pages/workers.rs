@@ -32,7 +32,7 @@ pub(super) async fn act(page: PageRequest, form: SignedForm) -> PageResult {
             page.app().pause_pool(&pool, page.pause_caller()).await?;
         }
         "resume" => {
-            page.app().resume_pool(&pool).await?;
+            page.app().resume_pool(&pool, page.pause_caller()).await?;
         }
         other => return Err(PageError::Unreadable(format!("there is no action `{other}`"))),
     }

@@ -112,7 +112,7 @@ impl From<SignalError> for ApiError {
             SignalError::SenderTooLong => Self::invalid("sender-too-long", detail),
             SignalError::KeptTooLong => Self::invalid("kept-too-long", detail),
             SignalError::Refused(refusal) => refusal.into(),
-            SignalError::Send(SendSignalError::TooMany) => {
+            SignalError::Send(SendSignalError::TooMany | SendSignalError::TooManyOfKey(..)) => {
                 Self::conflict("too-many-signals", detail)
             }
             SignalError::Send(SendSignalError::Store(error)) => error.into(),

@@ -74,8 +74,14 @@ impl MemoryStore {
         &self,
         id: i64,
         target: SignalTarget,
+        expires_at: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(self.move_signal(id, SignalState::Assigned(target), SignalState::Delivered(target)))
+        let (from, to) = (SignalState::Assigned(target), SignalState::Delivered(target));
+        let is_moved = self.move_signal(id, from, to);
+        if is_moved && let Some(signal) = self.lock().records.signals.get_mut(&id) {
+            signal.expires_at = signal.expires_at.min(expires_at);
+        }
+        Ok(is_moved)
     }
 
     fn move_signal(&self, id: i64, from: SignalState, to: SignalState) -> bool {
@@ -93,6 +99,17 @@ impl MemoryStore {
         let tables = self.lock();
         let signals = tables.records.signals.values();
         let open = signals.filter(|it| !matches!(it.state, SignalState::Delivered(_))).count();
+        Ok(u64::try_from(open).unwrap_or(u64::MAX).min(max))
+    }
+
+    pub(crate) async fn count_signals_of(
+        &self,
+        index_key: &IndexKey,
+        max: u64,
+    ) -> Result<u64, StoreError> {
+        let tables = self.lock();
+        let of_key = tables.records.signals.values().filter(|it| it.index_key == *index_key);
+        let open = of_key.filter(|it| !matches!(it.state, SignalState::Delivered(_))).count();
         Ok(u64::try_from(open).unwrap_or(u64::MAX).min(max))
     }
 
