@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use noetl_control::{ForkAt, ForkError, ForkRequest, MailboxAnswer, PlaybookChoice, StartRequest};
 use noetl_engine::Refusal;
-use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, Seq};
+use noetl_model::{ErrorMode, ExecutionId, ExecutionStatus, Priority, Seq};
 use serde_json::{Map, Value};
 
 use crate::fleet::Fleet;
@@ -18,6 +18,7 @@ pub(crate) struct ExecutionRequest {
     pub(crate) path: String,
     pub(crate) payload: Map<String, Value>,
     pub(crate) error_mode: Option<ErrorMode>,
+    pub(crate) priority: Option<Priority>,
     /// The time of the request.
     pub(crate) at: Duration,
     pub(crate) planned_end: Option<PlannedEnd>,
@@ -68,11 +69,12 @@ impl SimulatedClient {
     }
 
     async fn start(&self) -> ExecutionId {
-        let ExecutionRequest { path, payload, error_mode, .. } = &self.request;
+        let ExecutionRequest { path, payload, error_mode, priority, .. } = &self.request;
         loop {
             let playbook = PlaybookChoice::Path { path: path.clone(), version: None };
             let mut request = StartRequest::new(playbook, payload.clone());
             request.input.error_mode = *error_mode;
+            request.input.priority = *priority;
             let started = self.fleet.ask(async |control| control.start(request).await).await;
             if let Some(Ok(execution)) = started {
                 return execution;

@@ -1,20 +1,20 @@
 //! The expected end of a request without faults, computed by the engine alone, including children.
 
-use noetl_control::SentSignal;
+use noetl_control::{SentSignal, SignalByKey};
 use noetl_engine::{
     ATTEMPTS_MAX, ChildCall, ChildRequest, CommandResult, CommandWait, DecisionArgs, EVENTS_MAX,
     Effort, Execution, Input, Loaded, RUNS_MAX, Signal, child_request,
 };
 use noetl_model::{
     CommandId, ErrorKind, ErrorMode, Event, ExecutionId, ExecutionStatus, Origin, Payload,
-    ToolError,
+    ToolError, WaitCondition,
 };
 use noetl_testkit::{Story, StoryOptions};
 use serde_json::{Map, Value};
 
 use crate::client::ExecutionRequest;
-use crate::playbooks::WorldPlan;
-use crate::signaller::{decision, signal};
+use crate::playbooks::{SHARED_SIGNAL, WorldPlan};
+use crate::signaller::{decision, shared_signal, signal};
 
 /// The end of an execution, as far as it does not depend on timing.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,13 +66,35 @@ fn tell(plan: &WorldPlan, path: &str, options: StoryOptions) -> ExpectedResult {
     }
 }
 
-/// Runs a story, and decides about its approvals, until nothing changes.
+/// Runs a story, decides about its approvals, and sends the signals that all playbooks share, until
+/// nothing changes.
 fn run(story: &mut Story) {
     loop {
         story.run();
-        let Some(command) = open_approval(&story.state) else { return };
-        story.tell(&Input::Decide(decision(command))).expect("the approval waits");
+        if let Some(command) = open_approval(&story.state) {
+            story.tell(&Input::Decide(decision(command))).expect("the approval waits");
+        } else if let Some(command) = shared_wait(&story.state) {
+            let SignalByKey { name, key, body, sender, actor, .. } = shared_signal(0);
+            let (body, to) = (Payload::inline(body), Some((command, key)));
+            let key = Some(format!("shared {command}"));
+            let signal = Signal { name, body, sender, key, to, actor };
+            story.tell(&Input::Signal(signal)).expect("the step waits");
+        } else {
+            return;
+        }
     }
+}
+
+/// Returns the first wait of an execution for a signal that all playbooks share.
+fn shared_wait(state: &Execution) -> Option<CommandId> {
+    let mut open = state.open_commands().map(|(command, ..)| command);
+    open.find(|command| {
+        let view = state.open_command(*command);
+        view.is_some_and(|view| {
+            let CommandWait::Condition { condition, .. } = view.waits_for else { return false };
+            matches!(condition, WaitCondition::Signal { name, .. } if name.as_str() == SHARED_SIGNAL)
+        })
+    })
 }
 
 /// Returns the first approval of an execution that waits.

@@ -75,18 +75,51 @@ impl Rates {
     }
 }
 
+/// A bug that is planted into the store, to check that the oracle finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlantedBug {
+    /// A limit grants one slot more than it has.
+    OneTooMany,
+    /// Requests for slots are lost.
+    LostRequest,
+    /// Releases of slots are lost.
+    LostRelease,
+    /// A delivered signal is kept for another wait.
+    SignalTwice,
+    /// No server sees that a playbook or a pool is paused.
+    PauseIgnored,
+    /// Some appends are answered and not written.
+    LostAppend,
+    /// The messages of some appends are lost.
+    LostMessages,
+}
+
+impl PlantedBug {
+    pub const ALL: &'static [PlantedBug] = &[
+        PlantedBug::OneTooMany,
+        PlantedBug::LostRequest,
+        PlantedBug::LostRelease,
+        PlantedBug::SignalTwice,
+        PlantedBug::PauseIgnored,
+        PlantedBug::LostAppend,
+        PlantedBug::LostMessages,
+    ];
+}
+
 /// The faults of one world.
 pub(crate) struct FaultPlan {
     pub(crate) rates: Rates,
+    pub(crate) planted: Option<PlantedBug>,
     end: Instant,
     rng: Mutex<Rng>,
     travels: AtomicU64,
 }
 
 impl FaultPlan {
-    pub(crate) fn drawn(mut rng: Rng, end: Instant) -> Self {
+    pub(crate) fn drawn(mut rng: Rng, end: Instant, planted: Option<PlantedBug>) -> Self {
         Self {
             rates: Rates::drawn(&mut rng),
+            planted,
             end,
             rng: Mutex::new(rng),
             travels: AtomicU64::new(0),
@@ -113,6 +146,11 @@ impl FaultPlan {
 
     pub(crate) fn index(&self, len: usize) -> usize {
         self.rng().index(len)
+    }
+
+    /// True if this bug is planted.
+    pub(crate) fn has(&self, bug: PlantedBug) -> bool {
+        self.planted == Some(bug)
     }
 
     pub(crate) fn chance(&self, percent: u64) -> bool {

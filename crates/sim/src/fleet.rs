@@ -143,6 +143,7 @@ impl Fleet {
                 let skew_ms = i64::try_from(skew_ms).expect("small");
                 furthest_ms = furthest_ms.max(skew_ms);
                 ledger.pages().clock_set_back |= skew_ms < now_ms;
+                ledger.pages().clock_set = true;
                 now_ms = skew_ms;
                 clock.set(skew_ms);
             }

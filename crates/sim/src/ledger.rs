@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
 use noetl_model::{
-    Attempt, CommandId, ExecutionId, ExecutionStatus, Lease, Outcome, ReportAnswer, Seq, Summary,
-    WorkerId,
+    Attempt, CommandId, Event, ExecutionId, ExecutionStatus, Lease, LimitName, Outcome,
+    ReportAnswer, Seq, Summary, WorkerId,
 };
 use noetl_store::{Append, AppendError, MemoryStore, Snapshot};
+use tokio::time::Instant;
 
 use crate::oracle::summaries;
 
@@ -51,6 +52,16 @@ pub(crate) struct LedgerRecords {
     pub(crate) restored: bool,
     /// True once the store's clock was set back: the times of two logs do not say which was first.
     pub(crate) clock_set_back: bool,
+    /// True once the store's clock was set.
+    pub(crate) clock_set: bool,
+    /// The slots that limits have granted, in order.
+    pub(crate) grants: Vec<(Instant, LimitName)>,
+    /// The claims of commands, in the order in which they were written.
+    pub(crate) claims: Vec<(Instant, ExecutionId, CommandId)>,
+    /// The times in which the shared pool was paused.
+    pub(crate) pool_pauses: Vec<(Instant, Instant)>,
+    /// The numbers of the shared signals that were assigned to waits, in order.
+    pub(crate) assigned: Vec<u64>,
     /// Violations found while the world was running.
     pub(crate) complaints: Vec<String>,
     /// The summary of an execution after an event, as shown until its next events.
@@ -91,6 +102,12 @@ impl LedgerRecords {
             if outcome.is_ok() {
                 let summary = append.summary.clone();
                 self.shown.insert((append.execution, summary.seq), summary);
+                let claims = append.events.iter().filter_map(|recorded| match &recorded.event {
+                    Event::CommandClaimed { command, .. } => Some(*command),
+                    _ => None,
+                });
+                let now = Instant::now();
+                self.claims.extend(claims.map(|command| (now, append.execution, command)));
             }
         }
     }

@@ -5,7 +5,8 @@
 //! backups and its clock is set; servers crash at any point and restart with another clock; workers
 //! crash, exceed their leases and repeat reports; jobs outlive the workers that started them, call
 //! back before they are awaited, and again and again; signals arrive before and after their waits, and
-//! again and again; clients cancel. After a while the faults stop;
+//! again and again; executions share limits, rates, outputs and signals; executions, playbooks and the
+//! pool of all workers are paused; clients cancel. After a while the faults stop;
 //! then every execution has to end, and [`run`] compares the result with the rules.
 //!
 //! Invariant: a world depends only on its seed, so a failure can be reproduced.
@@ -30,6 +31,7 @@ mod store;
 mod worker;
 mod world;
 
+pub use faults::PlantedBug;
 use noetl_model::{Digest, Recorded, Summary};
 use thiserror::Error;
 
@@ -59,6 +61,14 @@ pub struct WorldCounts {
     pub forks: u64,
     /// Slots of limits that were granted.
     pub grants: u64,
+    /// Commands that began at the rate that all playbooks share.
+    pub rated: u64,
+    /// Shared signals that were delivered.
+    pub shared: u64,
+    /// Commands that have reused an output.
+    pub reuses: u64,
+    /// Pauses of the pool of all workers.
+    pub pool_pauses: u64,
     /// Pauses of executions.
     pub pauses: u64,
     /// Restores of the store from a backup.
@@ -85,22 +95,30 @@ pub struct Violation {
 
 /// Runs a world and checks the rules.
 pub fn run(seed: u64) -> Result<WorldCounts, Violation> {
-    lived(seed).map(|(tally, _)| tally)
+    lived(seed, None).map(|(tally, _)| tally)
+}
+
+/// Runs a world whose store has a bug, and checks the rules.
+pub fn run_with_bug(seed: u64, bug: PlantedBug) -> Result<WorldCounts, Violation> {
+    lived(seed, Some(bug)).map(|(tally, _)| tally)
 }
 
 /// Runs a world and returns its executions, oldest first.
 pub fn histories(seed: u64) -> Result<Vec<ExecutionLog>, Violation> {
-    lived(seed).map(|(_, histories)| histories)
+    lived(seed, None).map(|(_, histories)| histories)
 }
 
-fn lived(seed: u64) -> Result<(WorldCounts, Vec<ExecutionLog>), Violation> {
+fn lived(
+    seed: u64,
+    planted: Option<PlantedBug>,
+) -> Result<(WorldCounts, Vec<ExecutionLog>), Violation> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime without input and output can be built");
     panics::notice();
-    let lived = runtime.block_on(world::live(seed));
+    let lived = runtime.block_on(world::live(seed, planted));
     let problem = match (panics::noticed(), lived) {
         (Some(panic), _) => panic,
         (None, Ok(lived)) => return Ok(lived),

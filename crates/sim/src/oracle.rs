@@ -1,5 +1,6 @@
 //! The oracle: the rules that must hold when a world has ended.
 
+mod holds;
 mod limits;
 mod log;
 mod past;
@@ -64,12 +65,24 @@ pub(crate) async fn examine(
     // The slots that a restore forgets are granted again. Holders are compared by the times of their logs.
     let is_comparable = !ended.pages.restored && !ended.pages.clock_set_back;
     let grants = if is_comparable { limits::check(&found)? } else { 0 };
+    let is_timed = !ended.pages.restored && !ended.pages.clock_set;
+    let rated = if is_timed { holds::rates(ended.pages, &found)? } else { 0 };
+    let shared = match ended.pages.restored {
+        true => 0,
+        false => {
+            holds::pool_pauses(ended.pages)?;
+            holds::shared_signals(ended.pages, &found)?
+        }
+    };
     // The outcome of a tool depends on its number of earlier runs, which a restore changes.
     let compared = match ended.pages.restored {
         true => 0,
         false => results::compare(ended, &found).await?,
     };
-    let tally = WorldCounts { forks: ended.pages.forks, grants, ..tally(&found, compared) };
+    let pool_pauses = u64::try_from(ended.pages.pool_pauses.len()).expect("few");
+    let counted = tally(&found, compared);
+    let forks = ended.pages.forks;
+    let tally = WorldCounts { forks, grants, rated, shared, pool_pauses, ..counted };
     let history = |StoredExecution { summary, log, account: _ }| ExecutionLog { summary, log };
     Ok((tally, found.into_values().map(history).collect()))
 }
@@ -128,6 +141,10 @@ fn tally(found: &BTreeMap<ExecutionId, StoredExecution>, compared: u64) -> World
         deaths: 0,
         forks: 0,
         grants: 0,
+        rated: 0,
+        shared: 0,
+        pool_pauses: 0,
+        reuses: count(|account| account.reuses),
         pauses: count(|account| account.pauses),
         restored: 0,
         losses: count(|account| account.losses),

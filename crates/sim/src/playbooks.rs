@@ -4,19 +4,31 @@ mod sketch;
 
 use std::time::Duration;
 
-use noetl_model::{ErrorMode, ExecutionStatus, SignalName};
+use noetl_model::{ErrorMode, ExecutionStatus, OnConflict, Priority, SignalName};
 use serde_json::json;
 
 use crate::client::{ExecutionRequest, ManualEnd, PlannedEnd, PlannedFork};
 use crate::rng::Rng;
-pub(crate) use sketch::ONCE;
-use sketch::PlaybookWriter;
+pub(crate) use sketch::{ONCE, SHARED_KEY, SHARED_SIGNAL};
+use sketch::{PlaybookWriter, SketchedConcurrency};
 
 /// The length of a value that is too large to be stored inline.
 const BLOB_LEN: usize = 17_000;
 
 /// The number of slots of the limit that all playbooks share.
 pub(crate) const CRM_MAX: u32 = 2;
+
+/// A rate per second.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SharedRate {
+    pub(crate) count: u32,
+    pub(crate) burst: u32,
+}
+
+/// The rate that all playbooks share.
+pub(crate) const SHARED_RATE: SharedRate = SharedRate { count: 2, burst: 1 };
+/// The name of its limit.
+pub(crate) const RATE_LIMIT: &str = "api";
 
 /// A playbook of a world.
 #[derive(Debug, Clone)]
@@ -29,6 +41,8 @@ pub(crate) struct GeneratedPlaybook {
     pub(crate) signals: Vec<SignalName>,
     /// The signals that its steps wait for with the id of their execution as the key.
     pub(crate) keyed: Vec<SignalName>,
+    /// True if steps wait for the signal that all playbooks share.
+    pub(crate) has_shared: bool,
 }
 
 /// The playbooks and requests of a world.
@@ -77,6 +91,7 @@ fn request(rng: &mut Rng, number: u64, path: String) -> ExecutionRequest {
         path,
         payload: payload.as_object().expect("a map").clone(),
         error_mode: rng.chance(20).then_some(ErrorMode::Lenient),
+        priority: rng.chance(30).then(|| *rng.pick(&[Priority::LOWEST, Priority::HIGHEST])),
         at: Duration::from_millis(rng.between(0..15_000)),
         planned_end,
         fork,
@@ -87,7 +102,16 @@ fn request(rng: &mut Rng, number: u64, path: String) -> ExecutionRequest {
 fn drawn(rng: &mut Rng, path: String, leaves: &[GeneratedPlaybook]) -> GeneratedPlaybook {
     let mut sketch = PlaybookWriter::new(leaves);
     let seconds = rng.chance(8).then(|| rng.between(1..30));
-    let executions = rng.chance(25).then(|| rng.between(1..3));
+    let executions = rng.chance(25).then(|| SketchedConcurrency {
+        limit: rng.between(1..3),
+        has_key: rng.chance(50),
+        // Clients end executions of roots and know how they end.
+        on_conflict: if leaves.is_empty() && rng.chance(50) {
+            *rng.pick(OnConflict::ALL)
+        } else {
+            OnConflict::Queue
+        },
+    });
     sketch.limits(seconds, executions);
     sketch.open();
     let count = rng.between(1..4);

@@ -13,7 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fleet::Fleet;
 use crate::oracle::summaries;
-use crate::playbooks::WorldPlan;
+use crate::playbooks::{SHARED_KEY, SHARED_SIGNAL, WorldPlan};
+
+/// The number of signals that are sent for each execution with waits that share a key.
+const SHARED_AT_ONCE: usize = 2;
 
 /// The number in the body of every signal.
 pub(crate) const SIGNAL_NUMBER: u64 = 3;
@@ -28,6 +31,7 @@ pub(crate) struct Signaller {
 impl Signaller {
     /// Sends signals until the world closes: a restore of the store can lose what was recorded.
     pub(crate) async fn run(self) {
+        let mut order = 0;
         while !self.closing.is_cancelled() {
             let pause = self.fleet.faults().millis(500..15_000);
             tokio::select! {
@@ -44,6 +48,13 @@ impl Signaller {
                 }
                 for name in &document.keyed {
                     self.send_by_key(summary.execution, name).await;
+                }
+                // As many as may wait, so that some are kept for waits that open later.
+                for _ in 0..if document.has_shared { SHARED_AT_ONCE } else { 0 } {
+                    order += 1;
+                    let sent = shared_signal(order);
+                    let send = async |control: Control| control.signal_by_key(sent).await.is_ok();
+                    self.fleet.ask(send).await;
                 }
             }
             self.decide().await;
@@ -82,6 +93,19 @@ impl Signaller {
             };
             self.fleet.ask(decide).await;
         }
+    }
+}
+
+/// Returns a signal that any execution may take. Each has another number, so none is sent twice.
+pub(crate) fn shared_signal(order: u64) -> SignalByKey {
+    SignalByKey {
+        name: SHARED_SIGNAL.parse().expect("a name"),
+        key: SHARED_KEY.parse().expect("a key"),
+        body: json!({ "n": SIGNAL_NUMBER, "order": order }),
+        sender: None,
+        actor: None,
+        once: None,
+        kept_for: None,
     }
 }
 

@@ -8,15 +8,17 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_model::{ExecutionId, Timestamp};
+use noetl_engine::grant_slots;
+use noetl_model::{ExecutionId, GrantRule, LimitAmount, LimitDecision, LimitState, Timestamp};
 use noetl_store::{
-    Access, Append, AppendError, Clock, ClockReading, EventLog as _, MemoryStore, RemoteClock,
-    Snapshot, StoreError, WorkQueue as _, Wrapper,
+    Access, Append, AppendError, Clock, ClockReading, EventLog as _, LimitChange, LimitChanges,
+    LimitOutcome, MemoryStore, PauseRow, Pauses as _, RemoteClock, SentSignals as _, SignalTarget,
+    SlotLimits as _, Snapshot, StoreError, WorkQueue as _, Wrapper,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::faults::FaultPlan;
+use crate::faults::{FaultPlan, PlantedBug};
 use crate::ledger::Ledger;
 
 /// The duration of a call that reaches its deadline.
@@ -94,8 +96,14 @@ impl Connection {
         for append in batch {
             if self.faults.strikes(self.faults.rates.conflict) {
                 outcomes.push(Err(AppendError::Conflict));
+            } else if self.faults.has(PlantedBug::LostAppend) && self.faults.chance(2) {
+                outcomes.push(Ok(()));
             } else {
-                let alone = std::slice::from_ref(append);
+                let mut append = append.clone();
+                if self.faults.has(PlantedBug::LostMessages) && self.faults.chance(5) {
+                    append.outbox.clear();
+                }
+                let alone = std::slice::from_ref(&append);
                 let outcome = self.store.append(alone).await?;
                 self.ledger.pages().written(alone, &outcome);
                 outcomes.extend(outcome);
@@ -121,6 +129,15 @@ impl Connection {
             }
         }));
     }
+}
+
+/// The rule of limits with one slot more.
+fn one_too_many(state: &LimitState) -> LimitDecision {
+    let amount = match state.amount {
+        LimitAmount::Slots { max } => LimitAmount::Slots { max: max + 1 },
+        amount @ LimitAmount::Rate { .. } => amount,
+    };
+    grant_slots(&LimitState { amount, ..state.clone() })
 }
 
 fn unavailable() -> StoreError {
@@ -170,6 +187,63 @@ impl Wrapper for Connection {
         }
         self.observe(now, asked);
         outcomes
+    }
+
+    async fn change_limit(
+        &self,
+        changes: &LimitChanges,
+        rule: GrantRule,
+    ) -> Result<LimitOutcome, StoreError> {
+        let requests = changes.requests().iter().cloned().map(LimitChange::Request);
+        let releases = changes.releases().iter().cloned().map(LimitChange::Release);
+        let written: Vec<LimitChange> = match self.faults.planted {
+            Some(PlantedBug::LostRequest) => releases.collect(),
+            Some(PlantedBug::LostRelease) => requests.collect(),
+            _ => requests.chain(releases).collect(),
+        };
+        let limit = changes.limit();
+        let changes = LimitChanges::grouped(written).pop();
+        let changes = changes.unwrap_or_else(|| LimitChanges::none(limit.clone()));
+        let rule = if self.faults.has(PlantedBug::OneTooMany) { one_too_many } else { rule };
+        let answer = async {
+            let outcome = self.store.change_limit(&changes, rule).await?;
+            let granted = outcome.granted.iter().map(|key| (Instant::now(), key.limit.clone()));
+            self.ledger.pages().grants.extend(granted);
+            Ok(outcome)
+        };
+        self.change(answer).await
+    }
+
+    async fn pauses(
+        &self,
+        after: Option<&PauseRow>,
+        limit: usize,
+    ) -> Result<Vec<PauseRow>, StoreError> {
+        let pauses = self.ask(self.store.pauses(after, limit)).await?;
+        Ok(if self.faults.has(PlantedBug::PauseIgnored) { Vec::new() } else { pauses })
+    }
+
+    async fn assign_signal(&self, id: i64, target: SignalTarget) -> Result<bool, StoreError> {
+        let answer = async {
+            let is_assigned = self.store.assign_signal(id, target).await?;
+            let stored = self.store.find_signal(id).await?;
+            let order = stored.and_then(|it| it.signal.body["order"].as_u64());
+            self.ledger.pages().assigned.extend(order.filter(|_| is_assigned));
+            Ok(is_assigned)
+        };
+        self.change(answer).await
+    }
+
+    async fn settle_signal(
+        &self,
+        id: i64,
+        target: SignalTarget,
+        expires_at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        if self.faults.has(PlantedBug::SignalTwice) {
+            return self.change(self.store.release_signal(id, target)).await;
+        }
+        self.change(self.store.settle_signal(id, target, expires_at)).await
     }
 
     async fn save(&self, execution: ExecutionId, snapshot: &Snapshot) -> Result<(), StoreError> {

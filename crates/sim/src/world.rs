@@ -8,7 +8,10 @@ use futures::future::join_all;
 use noetl_bus::LocalBus;
 use noetl_control::{Control, ControlSettings, NotificationSender};
 use noetl_model::IdGenerator;
-use noetl_store::{MemoryStore, Outbox as _, PAGE_MAX, SlotLimits as _, WorkQueue as _};
+use noetl_store::{
+    MemoryStore, Outbox as _, PAGE_MAX, SentSignals as _, SignalState, SlotLimits as _,
+    StoredSignal, WorkQueue as _,
+};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bus::FaultyBus;
 use crate::client::{ExecutionRequest, SimulatedClient};
 use crate::clock::SimulatedClock;
-use crate::faults::FaultPlan;
+use crate::faults::{FaultPlan, PlantedBug};
 use crate::fleet::{Fleet, SharedParts};
 use crate::ledger::Ledger;
 use crate::oracle::{self, EndedWorld};
@@ -38,9 +41,12 @@ const EVENTS_MAX: u64 = 1000;
 const RUNS_MAX: u64 = 1000;
 
 /// Runs the world of a seed. Returns a violated rule as the error.
-pub(crate) async fn live(seed: u64) -> Result<(WorldCounts, Vec<ExecutionLog>), String> {
+pub(crate) async fn live(
+    seed: u64,
+    planted: Option<PlantedBug>,
+) -> Result<(WorldCounts, Vec<ExecutionLog>), String> {
     let mut rng = Rng::new(seed);
-    let world = SimulatedWorld::made(&mut rng).await?;
+    let world = SimulatedWorld::made(&mut rng, planted).await?;
     let tasks = world.populate(&mut rng);
     let (deaths, restored) = world.settle(tasks).await?;
     let SimulatedWorld { store, observer, plan, ledger, .. } = &world;
@@ -71,10 +77,11 @@ struct WorldTasks {
     workers: Vec<JoinHandle<()>>,
     signaller: JoinHandle<()>,
     pauser: JoinHandle<()>,
+    pool_pauser: JoinHandle<()>,
 }
 
 impl SimulatedWorld {
-    async fn made(rng: &mut Rng) -> Result<Self, String> {
+    async fn made(rng: &mut Rng, planted: Option<PlantedBug>) -> Result<Self, String> {
         let clock = SimulatedClock::right(Instant::now());
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
         let observer = observer(&store, clock.clone());
@@ -84,7 +91,7 @@ impl SimulatedWorld {
             registered.map_err(|error| format!("{error:?} in\n{}", document.yaml))?;
         }
         let storm_end = Instant::now() + rng.millis(15_000..60_000);
-        let faults = Arc::new(FaultPlan::drawn(rng.fork(), storm_end));
+        let faults = Arc::new(FaultPlan::drawn(rng.fork(), storm_end, planted));
         let ledger = Arc::<Ledger>::default();
         let ground = SharedParts {
             ledger: Arc::clone(&ledger),
@@ -126,6 +133,8 @@ impl SimulatedWorld {
             closing: self.closing.clone(),
         };
         let pauser = Pauser {
+            plan: Arc::clone(&self.plan),
+            ledger: Arc::clone(&self.ledger),
             store: Arc::clone(&self.store),
             fleet: Arc::clone(&self.fleet),
             storm_end: self.storm_end,
@@ -137,6 +146,7 @@ impl SimulatedWorld {
             clients: self.plan.requests.iter().map(run_client).collect(),
             workers: (0..=rng.index(WORKERS_MAX)).map(run_worker).collect(),
             signaller: tokio::spawn(signaller.run()),
+            pool_pauser: tokio::spawn(pauser.clone().pause_pool()),
             pauser: tokio::spawn(pauser.run()),
         }
     }
@@ -160,6 +170,7 @@ impl SimulatedWorld {
         closed.map_err(|_| "a worker waits for an answer for ever".to_owned())?;
         tasks.signaller.await.expect("it does not panic");
         tasks.pauser.await.expect("it does not panic");
+        tasks.pool_pauser.await.expect("it does not panic");
         if self.fleet.stop(CLOSING_MAX).await {
             Ok(settled)
         } else {
@@ -221,6 +232,9 @@ async fn unended(store: &MemoryStore) -> String {
     for slot in held {
         told += &format!("\nheld: {slot:?}");
     }
+    for limit in store.limits(None, PAGE_MAX).await.expect("a store in memory answers") {
+        told += &format!("\n{limit:?}");
+    }
     told
 }
 
@@ -229,7 +243,12 @@ async fn at_rest(store: &MemoryStore) -> bool {
     let timer = store.next_due().await.expect("a store in memory answers");
     let all_ended =
         oracle::summaries(store).await.iter().all(|summary| summary.status.is_terminal());
-    // A slot that nobody needs is found by a check of its holder.
-    let held = store.held_slots(None, 1).await.expect("a store in memory answers");
-    all_ended && owed == 0 && timer.is_none() && held.is_empty()
+    // A slot or a request that nobody needs is found by a check of its holder, an assigned signal by
+    // the sweep of signals.
+    let limits = store.limits(None, PAGE_MAX).await.expect("a store in memory answers");
+    let is_free = limits.iter().all(|limit| limit.holders == 0 && limit.queued == 0);
+    let signals = store.open_signals(i64::MIN, PAGE_MAX).await.expect("a store in memory answers");
+    let is_assigned = |it: &StoredSignal| matches!(it.state, SignalState::Assigned(_));
+    let is_delivered = !signals.iter().any(is_assigned);
+    all_ended && owed == 0 && timer.is_none() && is_free && is_delivered
 }

@@ -52,7 +52,9 @@ fn slots(log: &[Recorded], maxima: &mut BTreeMap<LimitName, u32>) -> Vec<HeldSlo
             && let LimitAmount::Slots { max } = limit.amount
         {
             maxima.insert(limit.name.clone(), max);
-        } else if let Event::SlotGranted { command, limit } = &recorded.event {
+        } else if let Event::SlotGranted { command, limit } = &recorded.event
+            && maxima.contains_key(limit)
+        {
             open.insert(*command, (limit.clone(), at));
         } else if let Event::ExecutionForked { .. } = &recorded.event {
             open.clear();

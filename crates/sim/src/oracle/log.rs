@@ -53,6 +53,8 @@ pub(super) struct CommandAccount {
     pub(super) lost: u64,
     /// Recorded losses of events.
     pub(super) losses: u64,
+    /// Commands that have reused an output.
+    pub(super) reuses: u64,
     last_at: Option<Timestamp>,
     over: bool,
 }
@@ -90,7 +92,13 @@ impl CommandAccount {
         self.pauses += u64::from(matches!(event, Event::ExecutionPaused { .. }));
         self.superseded += u64::from(matches!(event, Event::AttemptSuperseded { .. }));
         match event {
-            Event::CommandIssued { command, tool, step, .. } => self.issued(*command, *tool, step),
+            Event::CommandIssued { command, tool, step, cache, .. } => {
+                if cache.as_ref().is_some_and(|cache| cache.reused.is_some()) {
+                    self.reuses += 1;
+                    self.without_worker.insert(*command);
+                }
+                self.issued(*command, *tool, step)
+            }
             Event::CommandClaimed { command, attempt, worker, .. } => {
                 self.claimed(*command, *attempt, worker)
             }

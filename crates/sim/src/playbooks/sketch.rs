@@ -5,9 +5,9 @@
 
 use std::fmt::{Arguments, Write as _};
 
-use noetl_model::SignalName;
+use noetl_model::{OnConflict, SignalName};
 
-use super::{CRM_MAX, GeneratedPlaybook};
+use super::{CRM_MAX, GeneratedPlaybook, RATE_LIMIT, SHARED_RATE, SharedRate};
 use crate::rng::Rng;
 
 /// A group of steps with one entry and one exit.
@@ -19,6 +19,12 @@ pub(super) enum PlaybookPart {
     Loop,
     /// A loop whose items need slots of a limit that all playbooks share.
     Limited,
+    /// A loop whose items begin at a rate that all playbooks share.
+    Rated,
+    /// A step whose output later executions reuse.
+    Cached,
+    /// A loop of waits for a signal with a key that all playbooks share.
+    SharedSignals,
     Pipeline,
     Flaky,
     Cycle,
@@ -35,12 +41,29 @@ pub(super) enum PlaybookPart {
     Children,
 }
 
+/// The signal that steps of all playbooks wait for with the same key.
+pub(crate) const SHARED_SIGNAL: &str = "shared";
+/// The key of [`SHARED_SIGNAL`].
+pub(crate) const SHARED_KEY: &str = "all";
+
+/// The number of executions of a playbook that run at a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SketchedConcurrency {
+    pub(super) limit: u64,
+    /// True if executions are counted by a value of their workload.
+    pub(super) has_key: bool,
+    pub(super) on_conflict: OnConflict,
+}
+
 /// The beginning of the names of steps that run at most once.
 pub(crate) const ONCE: &str = "once_";
 
 /// The parts that need no other playbook.
-const OWN_PARTS: [PlaybookPart; 17] = [
+const OWN_PARTS: [PlaybookPart; 20] = [
     PlaybookPart::Limited,
+    PlaybookPart::Rated,
+    PlaybookPart::Cached,
+    PlaybookPart::SharedSignals,
     PlaybookPart::Plain,
     PlaybookPart::FanOut,
     PlaybookPart::Choice,
@@ -64,6 +87,7 @@ pub(super) struct PlaybookWriter<'a> {
     timed: bool,
     signals: Vec<SignalName>,
     keyed: Vec<SignalName>,
+    has_shared: bool,
     /// The step whose number the next part starts from.
     last: String,
     leaves: &'a [GeneratedPlaybook],
@@ -77,16 +101,23 @@ impl<'a> PlaybookWriter<'a> {
             timed: false,
             signals: Vec::new(),
             keyed: Vec::new(),
+            has_shared: false,
             last: "start".into(),
             leaves,
         }
     }
 
     /// Limits the time of an execution, and the number of executions at a time.
-    pub(super) fn limits(&mut self, seconds: Option<u64>, executions: Option<u64>) {
+    pub(super) fn limits(&mut self, seconds: Option<u64>, executions: Option<SketchedConcurrency>) {
         self.timed |= seconds.is_some();
+        // An execution that does not wait for its slot does not come to its own end.
+        self.timed |= executions.is_some_and(|it| it.on_conflict != OnConflict::Queue);
         let timeout = seconds.map(|seconds| format!("timeout: {seconds}"));
-        let limit = executions.map(|limit| format!("concurrency: {{limit: {limit}}}"));
+        let limit = executions.map(|SketchedConcurrency { limit, has_key, on_conflict }| {
+            let key = if has_key { ", key: '{{ workload.n % 2 }}'" } else { "" };
+            let on_conflict = on_conflict.as_str();
+            format!("concurrency: {{limit: {limit}, on_conflict: {on_conflict}{key}}}")
+        });
         let spec: Vec<String> = timeout.into_iter().chain(limit).collect();
         if !spec.is_empty() {
             self.write(format_args!("executor: {{spec: {{{}}}}}", spec.join(", ")));
@@ -118,8 +149,8 @@ impl<'a> PlaybookWriter<'a> {
             "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: {path}, path: {path}}}\n{}",
             self.yaml
         );
-        let (timed, signals, keyed) = (self.timed, self.signals, self.keyed);
-        GeneratedPlaybook { path, yaml, timed, signals, keyed }
+        let Self { timed, signals, keyed, has_shared, .. } = self;
+        GeneratedPlaybook { path, yaml, timed, signals, keyed, has_shared }
     }
 
     /// Writes a part with the entry `name` that leads to `next`.
@@ -135,6 +166,14 @@ impl<'a> PlaybookWriter<'a> {
                 let limit = format!("\n    limit: {{name: crm, max: {CRM_MAX}}}");
                 self.repeat(rng, name, &exit, &limit);
             }
+            PlaybookPart::Rated => {
+                let SharedRate { count, burst } = SHARED_RATE;
+                let limit =
+                    format!("\n    limit: {{name: {RATE_LIMIT}, rate: {count}, burst: {burst}}}");
+                self.repeat(rng, name, &exit, &limit);
+            }
+            PlaybookPart::Cached => self.cached(name, &exit),
+            PlaybookPart::SharedSignals => self.shared_signals(rng, name, &exit),
             PlaybookPart::Pipeline => self.pipeline(rng, name, &exit),
             PlaybookPart::Flaky => self.flaky(rng, name, &exit),
             PlaybookPart::Cycle => self.cycle(rng, name, &exit),
@@ -151,12 +190,15 @@ impl<'a> PlaybookWriter<'a> {
             PlaybookPart::Children => self.children(rng, name, &exit),
         }
         let number = match part {
-            PlaybookPart::Plain | PlaybookPart::Flaky => format!("{name}.n"),
+            PlaybookPart::Plain | PlaybookPart::Flaky | PlaybookPart::Cached => format!("{name}.n"),
             PlaybookPart::FanOut => format!("{name}a.n + {name}b.n"),
             PlaybookPart::Choice | PlaybookPart::Handled => {
                 format!("({name}a.n | default(0)) + ({name}b.n | default(0))")
             }
-            PlaybookPart::Loop | PlaybookPart::Limited => format!("{last}.n + {name}r.n"),
+            PlaybookPart::Loop | PlaybookPart::Limited | PlaybookPart::Rated => {
+                format!("{last}.n + {name}r.n")
+            }
+            PlaybookPart::SharedSignals => format!("{last}.n + {name}.stats.completed"),
             PlaybookPart::Pipeline => format!("{last}.n + {name}.page"),
             PlaybookPart::Cycle => format!("{last}.n + ctx.{name}"),
             PlaybookPart::Broken | PlaybookPart::Timeout | PlaybookPart::Pause => {
@@ -335,6 +377,29 @@ impl<'a> PlaybookWriter<'a> {
             "  - {{step: {name}, tool: {{kind: wait, signal: {name}, key: '{key}'}}, next: {exit}}}"
         ));
         self.keyed.push(name.parse().expect("a name"));
+    }
+
+    /// Writes waits that other executions have too: each gets one of the signals.
+    fn shared_signals(&mut self, rng: &mut Rng, name: &str, exit: &str) {
+        let items = rng.between(1..4);
+        self.has_shared = true;
+        self.write(format_args!(
+            "  - step: {name}
+    loop: {{in: {items}, iterator: it, spec: {{mode: parallel}}}}
+    tool: {{kind: wait, signal: {SHARED_SIGNAL}, key: {SHARED_KEY}}}
+    next: {exit}"
+        ));
+    }
+
+    /// Writes a step whose output depends only on its key.
+    fn cached(&mut self, name: &str, exit: &str) {
+        let last = self.last.clone();
+        self.write(format_args!(
+            "  - step: {name}
+    cache: {{key: '{{{{ {last}.n }}}}', ttl: 1h}}
+    tool: {{kind: noop, result: {{n: '{{{{ {last}.n + 4 }}}}'}}}}
+    next: {exit}"
+        ));
     }
 
     /// Writes an approval whose form has a number.

@@ -5,10 +5,12 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use noetl_sim::{Violation, WorldCounts, run};
+use noetl_sim::{PlantedBug, Violation, WorldCounts, run, run_with_bug};
 
 /// The number of worlds in every test run.
 const SEEDS: u64 = 500;
+/// The number of worlds within which a planted bug must be found.
+const PLANTED_SEEDS: u64 = 50;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
@@ -66,6 +68,10 @@ fn every_execution_has_one_right_end_under_faults() {
         ("deaths of servers", sum(|tally| tally.deaths)),
         ("forks", sum(|tally| tally.forks)),
         ("grants", sum(|tally| tally.grants)),
+        ("commands that began at a rate", sum(|tally| tally.rated)),
+        ("shared signals", sum(|tally| tally.shared)),
+        ("outputs reused", sum(|tally| tally.reuses)),
+        ("pauses of the pool", sum(|tally| tally.pool_pauses)),
         ("pauses", sum(|tally| tally.pauses)),
         ("restores of the store", sum(|tally| tally.restored)),
         ("losses noticed", sum(|tally| tally.losses)),
@@ -74,6 +80,22 @@ fn every_execution_has_one_right_end_under_faults() {
     for (what, count) in seen {
         assert!(count > 0, "no {what}: these worlds are too quiet");
     }
+}
+
+/// The rules find every bug that is planted into the store, and so would find the same bug of a server.
+#[test]
+fn every_planted_bug_is_found_within_fifty_seeds() {
+    let found = |bug| (1..=PLANTED_SEEDS).find_map(|seed| run_with_bug(seed, bug).err());
+    thread::scope(|scope| {
+        let searches: Vec<_> =
+            PlantedBug::ALL.iter().map(|bug| (bug, scope.spawn(move || found(*bug)))).collect();
+        for (bug, search) in searches {
+            let violation = search.join().expect("a world does not panic");
+            let violation = violation.unwrap_or_else(|| panic!("{bug:?} is not found"));
+            let first = violation.problem.lines().next().unwrap_or_default();
+            println!("{bug:?}: seed {}: {first}", violation.seed);
+        }
+    });
 }
 
 #[test]
