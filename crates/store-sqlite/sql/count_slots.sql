@@ -2,5 +2,5 @@
 SELECT
     count(*) AS holders,
     count(*) FILTER (WHERE slot.is_ending) AS ending
-FROM slot
+FROM slot INDEXED BY slot_held
 WHERE slot.limit_name = ?1 AND slot.granted_at IS NOT NULL

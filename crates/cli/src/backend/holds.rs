@@ -55,6 +55,7 @@ fn failed(error: PauseError) -> Failure {
         PauseError::ActorTooLong
         | PauseError::ReasonTooLong
         | PauseError::UnknownPlaybook(_)
+        | PauseError::TooMany(_)
         | PauseError::Refused(_) => Failure::bad_input(error),
         PauseError::Submit(_) | PauseError::Store(_) => Failure::broken(error),
     }

@@ -77,9 +77,10 @@ fn execution_of(text: &str) -> Result<ExecutionId, PageError> {
 impl From<PauseError> for PageError {
     fn from(error: PauseError) -> Self {
         match error {
-            PauseError::ActorTooLong | PauseError::ReasonTooLong | PauseError::Refused(_) => {
-                Self::Refused(error.to_string())
-            }
+            PauseError::ActorTooLong
+            | PauseError::ReasonTooLong
+            | PauseError::TooMany(_)
+            | PauseError::Refused(_) => Self::Refused(error.to_string()),
             PauseError::UnknownPlaybook(_) => Self::NotFound(error.to_string()),
             PauseError::Submit(error) => error.into(),
             PauseError::Store(error) => error.into(),
