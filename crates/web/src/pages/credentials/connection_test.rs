@@ -1,8 +1,11 @@
 //! The test of a credential's connection: an execution of a small playbook, so that a worker makes the
 //! connection as it would for any step, and the page of the execution tells the result.
+//!
+//! Invariant: a started test sends its credential only where the administrator has said, also if somebody
+//! starts its playbook again.
 
 use noetl_control::{PlaybookChoice, StartRequest};
-use serde_json::{Map, Value};
+use serde_json::{Map, json};
 
 use crate::components::id::execution_address;
 use crate::error::PageError;
@@ -30,58 +33,63 @@ impl ConnectionTest {
         }
     }
 
-    const fn playbook(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
-            Self::Postgres => POSTGRES,
-            Self::Nats => NATS,
-            Self::Http => HTTP,
+            Self::Postgres => "postgres",
+            Self::Nats => "nats",
+            Self::Http => "http",
         }
     }
 }
 
-const POSTGRES: &str = "\
-apiVersion: noetl.io/v2
-kind: Playbook
-metadata: {name: postgres, path: connection_test/postgres}
-workload: {credential: \"\"}
-workflow:
-  - step: connect
-    tool:
-      kind: postgres
-      auth: \"{{ workload.credential }}\"
-      query: SELECT current_database() AS database, current_user AS role, version() AS version
-      timeout: 15s
-";
+/// The address of the test of an `http` credential if the visitor names none.
+const URL_USUAL: &str = "https://example.org/";
 
-const NATS: &str = "\
-apiVersion: noetl.io/v2
-kind: Playbook
-metadata: {name: nats, path: connection_test/nats}
-workload: {credential: \"\"}
-workflow:
-  - step: connect
-    tool:
-      kind: nats
-      auth: \"{{ workload.credential }}\"
-      operation: publish
-      subject: noetl.connection_test
-      data: hello
-      timeout: 15s
-";
+/// The credential of a test and, for `http`, the URL that it is sent to. They are part of the document
+/// and no workload: a document with a workload could be started again with another URL, by anybody who
+/// may start playbooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TestedConnection<'a> {
+    test: ConnectionTest,
+    credential: &'a str,
+    url: &'a str,
+}
 
-const HTTP: &str = "\
-apiVersion: noetl.io/v2
-kind: Playbook
-metadata: {name: http, path: connection_test/http}
-workload: {credential: \"\", url: \"https://example.org/\"}
-workflow:
-  - step: connect
-    tool:
-      kind: http
-      auth: \"{{ workload.credential }}\"
-      url: \"{{ workload.url }}\"
-      timeout: 15s
-";
+impl TestedConnection<'_> {
+    /// Returns the playbook; `None` if a name would be read as a template.
+    fn playbook(self) -> Option<String> {
+        let Self { test, credential, url } = self;
+        let is_template = |text: &str| ["{{", "{%", "{#"].iter().any(|it| text.contains(it));
+        if is_template(credential) || is_template(url) {
+            return None;
+        }
+        let tool = match test {
+            ConnectionTest::Postgres => json!({
+                "kind": "postgres",
+                "query": "SELECT current_database() AS database, current_user AS role, version() AS version",
+            }),
+            ConnectionTest::Nats => json!({
+                "kind": "nats",
+                "operation": "publish",
+                "subject": "noetl.connection_test",
+                "data": "hello",
+            }),
+            ConnectionTest::Http => json!({ "kind": "http", "url": url }),
+        };
+        let mut tool = tool;
+        tool["auth"] = json!(credential);
+        tool["timeout"] = json!("15s");
+        let name = test.name();
+        let document = json!({
+            "apiVersion": "noetl.io/v2",
+            "kind": "Playbook",
+            "metadata": { "name": name, "path": format!("connection_test/{name}") },
+            "workflow": [{ "step": "connect", "tool": tool }],
+        });
+        // JSON is YAML.
+        Some(serde_json::to_string_pretty(&document).expect("a document is JSON"))
+    }
+}
 
 /// Starts the test of a credential and shows its execution.
 pub(super) async fn test_connection(page: &PageRequest, form: &SignedForm) -> PageResult {
@@ -90,14 +98,13 @@ pub(super) async fn test_connection(page: &PageRequest, form: &SignedForm) -> Pa
     let test = ConnectionTest::of(&credential.kind).ok_or_else(|| {
         PageError::refused("credentials.no_test", vec![("type", credential.kind)])
     })?;
-    let registered = page.app().register(test.playbook()).await?;
-    let mut workload = Map::new();
-    workload.insert("credential".to_owned(), Value::from(name));
-    if let Some(url) = form.given("url") {
-        workload.insert("url".to_owned(), Value::from(url));
-    }
+    let url = form.given("url").unwrap_or(URL_USUAL);
+    let document = TestedConnection { test, credential: name, url }.playbook();
+    let document =
+        document.ok_or_else(|| PageError::refused("credentials.test_template", Vec::new()))?;
+    let registered = page.app().register(&document).await?;
     let playbook = PlaybookChoice::Id(registered.entry.catalog_id);
-    let started = page.app().start(StartRequest::new(playbook, workload)).await?;
+    let started = page.app().start(StartRequest::new(playbook, Map::new())).await?;
     Ok(see(&execution_address(started.execution)))
 }
 
@@ -105,13 +112,34 @@ pub(super) async fn test_connection(page: &PageRequest, form: &SignedForm) -> Pa
 mod tests {
     use super::*;
 
+    const ALL: [ConnectionTest; 3] =
+        [ConnectionTest::Postgres, ConnectionTest::Nats, ConnectionTest::Http];
+
+    fn tested<'a>(test: ConnectionTest, credential: &'a str, url: &'a str) -> TestedConnection<'a> {
+        TestedConnection { test, credential, url }
+    }
+
     #[test]
     fn the_playbooks_of_the_tests_are_valid() {
-        for test in [ConnectionTest::Postgres, ConnectionTest::Nats, ConnectionTest::Http] {
-            let checked = noetl_playbook::parse("test", test.playbook().as_bytes());
+        for test in ALL {
+            let document = tested(test, "a \"name\": {x}", URL_USUAL).playbook().unwrap();
+            let checked = noetl_playbook::parse("test", document.as_bytes());
             assert!(checked.is_ok(), "{test:?}: {checked:?}");
         }
         assert_eq!(ConnectionTest::of("Postgres"), Some(ConnectionTest::Postgres));
         assert_eq!(ConnectionTest::of("vault"), None);
+    }
+
+    #[test]
+    fn a_start_of_a_registered_test_chooses_neither_credential_nor_address() {
+        for test in ALL {
+            let document = tested(test, "prod_api", "https://api.example/").playbook().unwrap();
+            assert!(!document.contains("{{"), "{document}");
+            assert!(document.contains("\"auth\": \"prod_api\""), "{document}");
+        }
+        for hostile in ["{{ workload.x }}", "{% raw %}", "{# x"] {
+            assert_eq!(tested(ConnectionTest::Http, hostile, URL_USUAL).playbook(), None);
+            assert_eq!(tested(ConnectionTest::Http, "a", hostile).playbook(), None);
+        }
     }
 }
