@@ -18,7 +18,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::kinds::http::auth::{Auth, AuthHeader};
+use crate::kinds::http::auth::{Auth, AuthHeader, is_destination};
 use crate::protect::outgoing::{
     ConnectionSettings, Egress, HttpRequest, HttpResponse, Outgoing, Redirects, Unresolved, named,
 };
@@ -93,6 +93,12 @@ impl NoticeClient {
         if body.is_some() && !request.headers.contains_key(CONTENT_TYPE) {
             let json = HeaderValue::from_static("application/json");
             request.headers.insert(CONTENT_TYPE, json);
+        }
+        let has_other_host = |fields: &&Map<String, Value>| !is_destination(fields, &request.url);
+        if credential.filter(has_other_host).is_some() {
+            return Err(Undelivered::Refused(
+                "the credential names another host than `url`, and is sent only there".to_owned(),
+            ));
         }
         if let Some((name, value)) = credential.map(authentication).transpose()?.flatten() {
             request.headers.insert(name, value);

@@ -5,16 +5,21 @@ use base64::engine::general_purpose::STANDARD;
 use noetl_model::ToolError;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
+use url::Url;
 
 use super::oauth::{ClientCredentials, SecretPlace};
 use crate::protect::credentials::{
-    ALIAS_WORDS, CredentialResolver, alias_within, keep_destination,
+    ALIAS_WORDS, CredentialResolver, alias_within, fixed_destination, keep_destination,
 };
 use crate::run::call::Call;
 use crate::run::keys::{ToolConfig, scalar_text};
 
 /// The spellings of the address that a client secret is sent to.
 const TOKEN_URLS: &[&str] = &["token_url", "token_uri", "token_endpoint"];
+/// The keys of a credential that name the address it is for.
+const URLS: &[&str] = &["url", "base_url", "endpoint"];
+/// The keys of a credential that name the host it is for.
+const HOSTS: &[&str] = &["host", "hostname"];
 const API_KEY_HEADER: &str = "X-API-Key";
 
 /// The credential types with which a token is requested (OAuth2 client credentials).
@@ -53,13 +58,17 @@ impl Auth {
         match keys.find(&["auth", "credential"]) {
             None => Ok(Auth::Header(AuthHeader::None)),
             Some((_, Value::String(alias))) => {
-                Self::of(keys, &credentials.resolve(call, alias).await?)
+                let fields = credentials.resolve(call, alias).await?;
+                check_destination(keys, &fields)?;
+                Self::of(keys, &fields)
             }
             Some((_, Value::Object(said))) => match alias_within(said) {
                 None => Self::of(keys, said),
                 Some(alias) => {
                     let mut fields = credentials.resolve(call, alias).await?;
+                    check_destination(keys, &fields)?;
                     keep_destination(keys, TOKEN_URLS, (&fields, said))?;
+                    keep_type(keys, &fields, said)?;
                     let said = said.iter().filter(|(key, value)| {
                         !ALIAS_WORDS.contains(&key.as_str()) && !value.is_null()
                     });
@@ -103,6 +112,71 @@ impl Auth {
         };
         Ok(Auth::Header(header))
     }
+}
+
+/// Checks that a request goes to the host that its stored credential names, if it names one.
+pub(crate) fn check_destination(
+    keys: ToolConfig<'_>,
+    stored: &Map<String, Value>,
+) -> Result<(), ToolError> {
+    let Some(text) = keys.text(&["url", "endpoint"])? else { return Ok(()) };
+    // A URL that cannot be read is reported by the request itself, which is not sent.
+    let Ok(url) = Url::parse(text.trim()) else { return Ok(()) };
+    match is_destination(stored, &url) {
+        true => Ok(()),
+        false => Err(fixed_destination(keys, "url")),
+    }
+}
+
+/// True if a credential names no host, or the one of a URL.
+pub(crate) fn is_destination(stored: &Map<String, Value>, url: &Url) -> bool {
+    let field = |name: &str| stored.get(name).and_then(scalar_text);
+    let is_origin =
+        |text: String| Url::parse(text.trim()).is_ok_and(|named| named.origin() == url.origin());
+    if !URLS.iter().filter_map(|name| field(name)).all(is_origin) {
+        return false;
+    }
+    let host = HOSTS.iter().find_map(|name| field(name));
+    // A host may be written with its port.
+    let is_host = |text: String| {
+        let named = Url::parse(&format!("{}://{}/", url.scheme(), text.trim()));
+        named.is_ok_and(|named| {
+            named.host() == url.host() && (named.port().is_none() || named.port() == url.port())
+        })
+    };
+    let port = field("port").filter(|_| host.is_some()).map(|port| port.trim().parse::<u16>());
+    host.is_none_or(is_host)
+        && port.is_none_or(|port| port.is_ok_and(|port| url.port_or_known_default() == Some(port)))
+}
+
+/// Checks that a setting beside a stored credential does not turn it into one of another type, for which
+/// other rules about its destination hold.
+fn keep_type(
+    keys: ToolConfig<'_>,
+    stored: &Map<String, Value>,
+    said: &Map<String, Value>,
+) -> Result<(), ToolError> {
+    let kind = |of: &Map<String, Value>| of.get("type").and_then(scalar_text).map(family);
+    match (kind(stored), kind(said)) {
+        (Some(stored), Some(said)) if stored != said => Err(keys.error(format!(
+            "`auth.type` is `{said}`, and the stored credential has the type `{stored}`: leave `type` \
+             out, or store a credential of this type"
+        ))),
+        (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
+    }
+}
+
+/// Returns the usual spelling of a credential type.
+fn family(kind: String) -> String {
+    let lower = kind.to_ascii_lowercase();
+    let usual = match lower.as_str() {
+        "bearer_token" | "httpbearerauth" => "bearer",
+        "httpbasicauth" => "basic",
+        "apikey" => "api_key",
+        grant if GRANTS.contains(&grant) => GRANTS[0],
+        _ => return lower,
+    };
+    usual.to_owned()
 }
 
 impl AuthHeader {
@@ -181,6 +255,60 @@ mod tests {
         let call = call(json!({ "auth": auth }));
         let keys = ToolConfig::new("http", &call.config);
         Auth::read(&call, keys, &credentials).await.map_err(|error| error.to_string())
+    }
+
+    async fn sent(stored: &str, config: Value) -> Result<Auth, String> {
+        let variable = ("NOETL_CREDENTIAL_API".to_owned(), stored.to_owned());
+        let credentials = FixedCredentials::from_environment([variable]);
+        let call = call(config);
+        let keys = ToolConfig::new("http", &call.config);
+        Auth::read(&call, keys, &credentials).await.map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_credential_that_names_its_host_is_sent_to_no_other() {
+        for (place, good, evil) in [
+            (r#""host": "api.example""#, "https://API.example/x", "https://evil.example/x"),
+            (r#""host": "api.example:8443""#, "https://api.example:8443/", "https://api.example/"),
+            (
+                r#""host": "api.example", "port": 443"#,
+                "https://api.example/",
+                "http://api.example/",
+            ),
+            (
+                r#""url": "https://api.example/v1""#,
+                "https://api.example/v2",
+                "http://api.example/v1",
+            ),
+            (
+                r#""base_url": "https://api.example""#,
+                "https://api.example/",
+                "https://api.example.evil/",
+            ),
+        ] {
+            let stored = format!(r#"{{"type": "bearer", "token": "t", {place}}}"#);
+            for auth in [json!("api"), json!({"credential": "api"})] {
+                let config = |url: &str| json!({"auth": auth, "url": url});
+                assert!(sent(&stored, config(good)).await.is_ok(), "{place} {good}");
+                let refused = sent(&stored, config(evil)).await.expect_err(place);
+                assert!(refused.starts_with("http: `url` differs"), "{refused}");
+            }
+        }
+        let anywhere = r#"{"type": "bearer", "token": "t"}"#;
+        let config = json!({"auth": "api", "url": "https://any.example/"});
+        assert!(sent(anywhere, config).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_playbook_does_not_choose_the_type_of_a_stored_credential() {
+        let stored = r#"{"type": "oauth2", "token_url": "https://idp.example/", "client_id": "c",
+                         "client_secret": "hunter2", "token": "hunter2"}"#;
+        let config = |kind: &str| json!({"auth": {"credential": "api", "type": kind}, "url": "https://evil.example/"});
+        for kind in ["bearer", "basic", "api_key", "none"] {
+            let refused = sent(stored, config(kind)).await.expect_err(kind);
+            assert!(refused.contains("the stored credential has the type `oauth2`"), "{refused}");
+        }
+        assert!(sent(stored, config("client_credentials")).await.is_ok());
     }
 
     #[tokio::test]

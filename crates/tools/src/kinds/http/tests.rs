@@ -120,3 +120,22 @@ async fn a_public_only_worker_connects_to_no_private_address() {
     }
     assert_eq!(server.seen(), "");
 }
+
+#[tokio::test]
+async fn open_and_closed_private_ports_fail_alike() {
+    let server = Server::start(vec![answer("200 OK", &[], "")]).await;
+    let open = server.address.rsplit(':').next().unwrap().to_owned();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    for host in ["127.0.0.1", "localhost"] {
+        let mut shown = Vec::new();
+        for port in [&open, &closed] {
+            let call = call(json!({"url": format!("http://{host}:{port}/")}));
+            let ended = show(&http(Egress::Public).run(&call).await);
+            shown.push(ended.replace(port.as_str(), "PORT"));
+        }
+        assert_eq!(shown[0], shown[1]);
+    }
+    assert_eq!(server.seen(), "");
+}
