@@ -176,3 +176,32 @@ fn names_of_the_interpreter_are_undefined() {
     check("{{ debug() }}");
     check("{{ env('HOME') }}");
 }
+
+/// Patterns that take exponential time in a backtracking engine, for the text below.
+const PATTERNS: [&str; 6] =
+    ["(a+)+$", "([a-zA-Z]+)*$", "(a|aa)+$", "(.*a){20}", "^(a?){30}a{30}$", "(?=(a+))*b"];
+
+#[test]
+fn patterns_are_read_letter_by_letter_and_take_no_time() {
+    let text = format!("{}!", "a".repeat(100_000));
+    for pattern in PATTERNS {
+        let given = Given::from(json!({"text": text, "pattern": pattern}));
+        for (template, expected) in [
+            ("{{ text | replace(pattern, 'b') == text }}", json!(true)),
+            ("{{ text.replace(pattern, 'b') == text }}", json!(true)),
+            ("{{ text | split(pattern) | list | length }}", json!(1)),
+            ("{{ text.split(pattern) | length }}", json!(1)),
+            ("{{ text.rsplit(pattern) | length }}", json!(1)),
+            ("{{ text.find(pattern) }}", json!(-1)),
+            ("{{ text.count(pattern) }}", json!(0)),
+            ("{{ text.startswith(pattern) }}", json!(false)),
+            ("{{ text.endswith(pattern) }}", json!(false)),
+            ("{{ pattern in text }}", json!(false)),
+            ("{{ (text ~ pattern).find(pattern) }}", json!(100_001)),
+        ] {
+            let (result, elapsed) = timed(|| render_with(json!(template), &given));
+            assert_eq!(result.expect(template), expected, "{template} with {pattern}");
+            assert!(elapsed < REFUSAL_MAX, "{template} with {pattern} took {elapsed:?}");
+        }
+    }
+}
