@@ -60,6 +60,8 @@ pub struct AppSettings {
     pub replay_alone_from: usize,
     /// Limits and retention of the output of tools.
     pub logs: LogSettings,
+    /// The time for which the entries of the audit log are kept.
+    pub audit_kept: Duration,
     /// The time for which ended executions are kept.
     pub retention: RetentionRules,
     /// The requirement that workers prove that they hold a command.
@@ -107,6 +109,9 @@ const REPLAY_SAVED_EVERY: NonZeroU64 = NonZeroU64::new(50_000).expect("not zero"
 /// Default size of a large replay; one with fewer entries takes a few megabytes.
 const REPLAY_ALONE_FROM: usize = 20_000;
 
+/// The time for which entries of the audit log are kept unless settings say otherwise.
+const AUDIT_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+
 impl AppSettings {
     /// Creates settings without a broker and with defaults for feeds and replays.
     pub fn new(lease: Duration) -> Self {
@@ -117,6 +122,7 @@ impl AppSettings {
             replay_saved_every: REPLAY_SAVED_EVERY,
             replay_alone_from: REPLAY_ALONE_FROM,
             logs: LogSettings::default(),
+            audit_kept: AUDIT_KEPT,
             retention: RetentionRules::default(),
             lease_verification: LeaseVerification::default(),
             in_force: Vec::new(),

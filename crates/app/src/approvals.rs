@@ -14,7 +14,7 @@ use noetl_store::StoreError;
 use serde_json::{Map, Value};
 
 use crate::app::App;
-pub use link::{ApprovalTicket, LINK_VALID_MAX, LinkError};
+pub use link::{ApprovalTicket, LINK_VALID_MAX, LinkError, LinkMaker};
 pub use list::{APPROVALS_MAX, ApprovalQuery, OpenApprovals};
 
 /// Maximum length of an actor's name, in bytes.
@@ -36,6 +36,12 @@ pub enum ApprovalError {
 pub enum DecideError {
     #[error("the name of an actor has 1 to {ACTOR_MAX} bytes without control characters")]
     BadActor,
+    /// The caller has stated a name where only checked names may decide.
+    #[error(
+        "the approval is only for {0}, and the name of the caller is not checked: send a token that has \
+         the name, or decide with a link"
+    )]
+    NameNotChecked(String),
     /// Another decision was recorded before.
     #[error("the approval has been {} before{}", verdict_of(.0), decider_of(.0))]
     Decided(Box<ApprovalView>),
@@ -54,6 +60,14 @@ fn verdict_of(view: &ApprovalView) -> &'static str {
 fn decider_of(view: &ApprovalView) -> String {
     let actor = view.decision.as_ref().and_then(|decision| decision.actor.as_ref());
     actor.map(|actor| format!(" by {actor}")).unwrap_or_default()
+}
+
+/// The treatment of names that callers state themselves, for approvals with approvers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatedNames {
+    /// A server that asks for no token believes them: it knows nobody.
+    Accepted,
+    Refused,
 }
 
 impl App {
@@ -80,6 +94,7 @@ impl App {
         &self,
         execution: ExecutionId,
         decision: ApprovalDecision,
+        names: StatedNames,
     ) -> Result<ApprovalView, DecideError> {
         if decision.actor.as_deref().is_some_and(|actor| !is_actor(actor)) {
             return Err(DecideError::BadActor);
@@ -87,6 +102,12 @@ impl App {
         let known = self.execution(execution).await;
         known.map_err(ApprovalError::Load)?;
         let (command, verdict) = (decision.command, decision.verdict);
+        if decision.actor_stated && decision.link_by.is_none() && names == StatedNames::Refused {
+            let view = self.approval(execution, command).await?;
+            if !view.approvers.is_empty() {
+                return Err(DecideError::NameNotChecked(view.approvers.join(", ")));
+            }
+        }
         let values = decision.values.clone();
         match self.control().decide_approval(execution, decision).await? {
             MailboxAnswer::Accepted | MailboxAnswer::Leased(_) | MailboxAnswer::HandedOver(_) => {
@@ -118,7 +139,14 @@ impl App {
             return Err(unknown());
         };
         let Event::ApprovalDecided {
-            verdict, actor, actor_stated, comment, values, timed_out, ..
+            verdict,
+            actor,
+            actor_stated,
+            link_by,
+            comment,
+            values,
+            timed_out,
+            ..
         } = recorded.event
         else {
             return Err(unknown());
@@ -131,6 +159,7 @@ impl App {
                 decision: verdict,
                 actor,
                 actor_stated,
+                link_by,
                 comment,
                 values: (*values).clone(),
                 decided_at: recorded.at,

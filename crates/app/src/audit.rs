@@ -35,6 +35,8 @@ const VERIFICATIONS_MAX: usize = 3;
 struct WaitingFacts {
     facts: Vec<(TrailFact, oneshot::Sender<()>)>,
     is_writing: bool,
+    /// True from a write that failed until one succeeds.
+    is_failing: bool,
 }
 
 /// Writes facts to the audit log, those of concurrent requests together.
@@ -108,7 +110,9 @@ impl AuditWriter {
 
     async fn write_group(&self, facts: &[TrailFact]) {
         for attempt in 1..=TRIES_MAX {
-            match self.records.append_trail(facts).await {
+            let written = self.records.append_trail(facts).await;
+            self.waiting().is_failing = written.is_err();
+            match written {
                 Ok(()) => return,
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
@@ -171,6 +175,12 @@ impl App {
     /// Writes a fact to the audit log in the background.
     pub fn audit_later(&self, fact: TrailFact) {
         drop(self.audit_writer().push(fact));
+    }
+
+    /// True while the audit log cannot be written, as far as the last write tells. The next fact tries
+    /// again.
+    pub fn audit_is_failing(&self) -> bool {
+        self.audit_writer().waiting().is_failing
     }
 
     /// Waits until every fact is in the audit log, for a few seconds at most; for the end of a server.

@@ -58,7 +58,7 @@ mod workers;
 pub use app::{App, AppSettings, Services, SettingInForce, SettingSource, StepProtection};
 pub use approvals::{
     APPROVALS_MAX, ApprovalError, ApprovalQuery, ApprovalTicket, DecideError, LINK_VALID_MAX,
-    LinkError, OpenApprovals,
+    LinkError, LinkMaker, OpenApprovals, StatedNames,
 };
 pub use audit::AuditLogQuery;
 pub(crate) use bulk::path_matches;

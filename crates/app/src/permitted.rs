@@ -4,7 +4,7 @@
 //! takes the same lookup.
 
 use noetl_api::wire::ExecuteRequest;
-use noetl_control::{LoadError, PlaybookChoice, StartError};
+use noetl_control::{Admission, LoadError, PlaybookChoice, StartError};
 use noetl_model::{ExecutionId, PermittedPaths};
 
 use crate::app::App;
@@ -57,7 +57,7 @@ impl App {
         if !found.is_some_and(|entry| paths.include(&entry.path)) {
             return Err(StartError::UnknownPlaybook(choice.to_string()).into());
         }
-        let started = self.execute(request, options).await;
+        let started = self.execute_admitted(request, options, paths, Admission::Request).await;
         // The execution of an earlier request with the same key may have another path.
         match started {
             Ok(StartedExecution { execution, .. }) | Err(ExecuteError::KeyReused(execution)) => {

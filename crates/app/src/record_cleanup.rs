@@ -20,9 +20,6 @@ const BATCHES_MAX: usize = 100;
 const EXPIRED_KNOWN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time for which a silent runtime is still listed.
 const RUNTIME_KEPT: Duration = Duration::from_secs(60 * 60);
-/// Retention of the audit log, and of the list of accesses to secrets.
-const AUDIT_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
-
 /// Retention of places of the event feed: a reader that is further behind misses events.
 const FEED_KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// Retention of events of schedules, and of deactivated subscriptions.
@@ -46,7 +43,8 @@ impl App {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
-            let kept = self.settings().logs.kept;
+            let settings = self.settings();
+            let kept = KeptFor { logs: settings.logs.kept, audit: settings.audit_kept };
             match collect(self.records(), self.now(), (first, kept)).await {
                 Ok(0) => {}
                 Ok(collected) => tracing::debug!(collected, "records collected"),
@@ -59,10 +57,19 @@ impl App {
     }
 }
 
+/// The retention times that settings say.
+#[derive(Debug, Clone, Copy)]
+struct KeptFor {
+    /// Of the output of steps; `None` for ever.
+    logs: Option<Duration>,
+    /// Of the audit log, and of the list of accesses to secrets.
+    audit: Duration,
+}
+
 async fn collect(
     records: &dyn Records,
     now: Timestamp,
-    (first, logs_kept): (u8, Option<Duration>),
+    (first, kept): (u8, KeptFor),
 ) -> Result<u64, StoreError> {
     let ago = |kept: Duration| {
         Timestamp::from_micros(0).after(now.since(Timestamp::from_micros(0)).saturating_sub(kept))
@@ -72,16 +79,16 @@ async fn collect(
         payloads: ago(PAYLOAD_KEPT),
         keychain: ago(EXPIRED_KNOWN),
         runtimes: ago(RUNTIME_KEPT),
-        audit: ago(AUDIT_KEPT),
+        audit: ago(kept.audit),
         feed: ago(FEED_KEPT),
         history: ago(HISTORY_KEPT),
     };
     let mut total = records.collect_blobs(first, ago(PAYLOAD_KEPT)).await?;
     total += records.forget_bulk_jobs(ago(BULK_JOB_KEPT), BATCH_MAX).await?;
-    if let Some(kept) = logs_kept {
-        total += forget_logs(records, ago(kept)).await?;
+    if let Some(logs) = kept.logs {
+        total += forget_logs(records, ago(logs)).await?;
     }
-    total += forget_audit(records, ago(AUDIT_KEPT)).await?;
+    total += forget_audit(records, ago(kept.audit)).await?;
     for _ in 0..BATCHES_MAX {
         let collected = records.collect(&horizon, BATCH_MAX).await?.total();
         total += collected;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use noetl_api::wire::ExecuteRequest;
 use noetl_control::{Admission, LoadError, PlaybookChoice, StartError, StartRequest};
-use noetl_model::{Actor, Event, ExecutionId, Origin, Pool, Seq, Summary};
+use noetl_model::{Actor, Event, ExecutionId, Origin, PermittedPaths, Pool, Seq, Summary};
 use noetl_store::{KeyHolder, READ_EVENTS_MAX, StartKey, StoreError};
 use serde_json::{Map, Value};
 
@@ -88,7 +88,7 @@ impl App {
         request: ExecuteRequest,
         options: StartOptions<'_>,
     ) -> Result<StartedExecution, ExecuteError> {
-        self.execute_admitted(request, options, Admission::Request).await
+        self.execute_admitted(request, options, &PermittedPaths::All, Admission::Request).await
     }
 
     /// Starts several executions independently of one another. A batch is admitted as a whole: half
@@ -106,7 +106,7 @@ impl App {
         }
         let starts = requests.into_iter().map(|request| {
             let options = StartOptions { actor: actor.clone(), ..StartOptions::default() };
-            self.execute_admitted(request, options, Admission::Granted)
+            self.execute_admitted(request, options, &PermittedPaths::All, Admission::Granted)
         });
         Ok(join_all(starts).await)
     }
@@ -139,15 +139,18 @@ impl App {
         Ok(self.started_before(started).await?)
     }
 
-    async fn execute_admitted(
+    /// Starts the execution that a request of a caller with permitted paths describes; start keys are
+    /// shared among callers with the same ones.
+    pub(crate) async fn execute_admitted(
         &self,
         request: ExecuteRequest,
         options: StartOptions<'_>,
+        paths: &PermittedPaths,
         admission: Admission,
     ) -> Result<StartedExecution, ExecuteError> {
         let StartOptions { idempotency_key, trace, actor } = options;
         let mac_key = || self.vault().derived_key(DIGEST_KEY_PURPOSE);
-        let key = key_of(&request, idempotency_key, mac_key)?;
+        let key = key_of(&request, idempotency_key, paths, mac_key)?;
         let above = request.parent_execution_id.map(ExecutionId::from);
         let mut request = start_request(request)?;
         request.input.trace = request.input.trace.or(trace);

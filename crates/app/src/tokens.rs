@@ -179,14 +179,6 @@ impl App {
         Ok(found.cloned())
     }
 
-    /// Returns the digests of the tokens that have not expired.
-    pub async fn token_digests(&self) -> Result<Vec<Digest>, TokensUnavailable> {
-        let table = self.token_table().await?;
-        let now = self.now();
-        let valid = table.values().filter(|it| it.expires_at.is_none_or(|at| now < at));
-        Ok(valid.map(|token| token.digest).collect())
-    }
-
     /// Records the use of a token, in the background and once per minute.
     pub fn note_token_use(&self, token: &StoredToken) {
         let now = self.now().as_micros();

@@ -29,7 +29,9 @@ use noetl_app::{
     App, Bundle, BundleError, EntryState, KeyedSignalResult, KnownExecution, StoreReader, is_bundle,
 };
 use noetl_control::{Follow, ForkRequest, SentSignal, SignalByKey, StartRequest};
-use noetl_model::{ChildExecutions, ExecutionId, PlaybookRef, Recorded, Summary};
+use noetl_model::{
+    ChildExecutions, ExecutionId, PlaybookRef, Recorded, Summary, TrailFact, TrailOutcome,
+};
 
 use crate::args::{Chosen, ClientArgs};
 use crate::config::{Config, NamedBy};
@@ -185,10 +187,32 @@ pub(crate) async fn open(
         return Err(Failure::bad_input(problem));
     }
     match database::open_or_served(&path, config).await? {
-        Opened::Ours(store) => Ok(Box::new(Session::on(store, &path, workers, config).await?)),
+        Opened::Ours(store) => {
+            let session = Session::on(store, &path, workers, config).await?;
+            if let (WorkerMode::Embedded, Some(action)) = (workers, config.recorded_action()) {
+                // The log of the execution that the command starts tells how it went on.
+                let app = session.app();
+                app.audit(command_fact(app, action, TrailOutcome::Done, config)).await;
+            }
+            Ok(Box::new(session))
+        }
         Opened::ServedAt(url) => {
             Ok(Box::new(Remote::beside(&path, url, NamedBy::Database, config)?))
         }
+    }
+}
+
+/// Returns the entry of the audit log for a command on the embedded database. Its actor is the user of
+/// this machine, whom nobody has checked: he can write anything into the file.
+fn command_fact(app: &App, action: &str, outcome: TrailOutcome, config: &Config) -> TrailFact {
+    TrailFact {
+        at: app.now(),
+        actor: config.actor().map(String::from),
+        action: action.to_owned(),
+        subject: None,
+        source: None,
+        outcome,
+        detail: None,
     }
 }
 
@@ -201,6 +225,10 @@ pub(crate) async fn with<T>(
 ) -> Result<T, Failure> {
     let backend = open(args, WorkerMode::None, config).await?;
     let done = operation(&*backend).await;
+    if let (Some(app), Some(action)) = (backend.local_app(), config.recorded_action()) {
+        let outcome = if done.is_ok() { TrailOutcome::Done } else { TrailOutcome::Failed };
+        app.audit(command_fact(&app, action, outcome, config)).await;
+    }
     backend.close().await;
     done
 }

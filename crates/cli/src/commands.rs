@@ -25,6 +25,7 @@ mod logs;
 mod lsp;
 mod notifications;
 mod outbox;
+mod recorded_action;
 mod register;
 mod replay;
 mod run;
@@ -67,6 +68,7 @@ pub(crate) async fn dispatch(
     {
         return Err(withheld.refusal());
     }
+    let config = &config.recording(recorded_action::action_of(command));
     match command {
         CliCommand::Run(args) => run::run(args, config, terminal).await,
         CliCommand::Validate(args) => validate::validate(args, config, terminal),

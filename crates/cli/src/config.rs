@@ -69,6 +69,8 @@ pub(crate) struct Config {
     contexts: Vec<String>,
     /// The values that are set; all other settings have their default.
     said: BTreeMap<Setting, Said>,
+    /// The action of this command for the audit log.
+    action: Option<&'static str>,
 }
 
 /// A value and its source.
@@ -180,7 +182,7 @@ impl Config {
             }));
         }
         let contexts = contexts.into_keys().collect();
-        Ok(Self { environment, files, withheld: None, contexts, said })
+        Ok(Self { environment, files, withheld: None, contexts, said, action: None })
     }
 
     #[cfg(test)]
@@ -355,6 +357,11 @@ impl Config {
         public.unwrap_or_else(|| format!("{scheme}://localhost:{}", address.port()))
     }
 
+    /// True if browsers reach the server by TLS, which a proxy may terminate.
+    pub(crate) fn has_encrypted_public_url(&self) -> bool {
+        self.url(Setting::ServerPublicUrl).is_some_and(|url| url.scheme() == "https")
+    }
+
     /// Returns the configured server.
     pub(crate) fn server(&self) -> Option<Url> {
         self.url(Setting::ServerUrl)
@@ -384,6 +391,16 @@ impl Config {
     pub(crate) fn actor(&self) -> Option<Actor> {
         let names = ["NOETL_ACTOR", "USER", "LOGNAME", "USERNAME"];
         names.iter().find_map(|name| Actor::new(self.environment.get(name)?).ok())
+    }
+
+    /// Returns the same settings for a command whose action the audit log records, if it has one.
+    pub(crate) fn recording(&self, action: Option<&'static str>) -> Self {
+        Self { action, ..self.clone() }
+    }
+
+    /// Returns the action of this command for the audit log.
+    pub(crate) fn recorded_action(&self) -> Option<&'static str> {
+        self.action
     }
 
     /// Returns the same settings for a command that acts under a name; `None` changes nothing.
@@ -448,6 +465,11 @@ impl Config {
             },
             kept: (days > 0).then(|| day * days),
         }
+    }
+
+    /// Returns the time for which the entries of the audit log are kept.
+    pub(crate) fn audit_kept(&self) -> Duration {
+        Duration::from_secs(self.number(Setting::AuditKeep).saturating_mul(24 * 60 * 60))
     }
 
     /// Returns the sender of a server's notifications.

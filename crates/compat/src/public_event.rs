@@ -204,8 +204,17 @@ fn meta(event: &Event) -> Map<String, Value> {
         Event::WaitOpened { condition, .. } => awaited(condition),
         Event::ApprovalRequested { request: approval, .. } => json!({
             "title": approval.title, "approvers": approval.approvers }),
-        Event::ApprovalDecided { verdict, actor, actor_stated, comment, timed_out, .. } => json!({
-            "decision": verdict, "actor": actor, "actor_stated": actor_stated, "comment": comment, "timed_out": timed_out,
+        Event::ApprovalDecided {
+            verdict,
+            actor,
+            actor_stated,
+            link_by,
+            comment,
+            timed_out,
+            ..
+        } => json!({
+            "decision": verdict, "actor": actor, "actor_stated": actor_stated, "link_by": link_by,
+            "comment": comment, "timed_out": timed_out,
         }),
         Event::SignalReceived { name, sender, actor, .. } => {
             json!({ "signal": name, "sender": sender, "actor": actor })

@@ -390,6 +390,9 @@ events! {
         /// True if nobody has checked the name: its caller has stated it, or used a link.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         actor_stated: bool,
+        /// The caller who made the link with which it was decided; `None` if it was decided without one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        link_by: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
         /// The values of the form.

@@ -195,6 +195,7 @@ impl SeenFacts {
             verdict,
             actor,
             actor_stated: _,
+            link_by: _,
             comment,
             values,
             timed_out: false,

@@ -334,6 +334,7 @@ impl<'a> TestWorld<'a> {
             verdict: made.verdict,
             actor: made.actor.clone(),
             actor_stated: false,
+            link_by: None,
             comment: made.comment.clone(),
             values: made.values.clone(),
         });

@@ -330,6 +330,7 @@ fn waiting() -> Vec<Recorded> {
         verdict: Verdict::Approved,
         actor: None,
         actor_stated: false,
+        link_by: None,
         comment: None,
         values: Map::new(),
     };

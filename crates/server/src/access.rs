@@ -9,6 +9,7 @@ mod browser;
 mod caller;
 mod records;
 mod restricted;
+mod token_streams;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,8 +23,9 @@ use axum::response::{IntoResponse as _, Response};
 use noetl_app::TokensUnavailable;
 use noetl_model::{Actor, Digest, Permission, PermittedPaths, Role};
 use noetl_web::Visitor;
+use tokio::time::{Instant, sleep_until};
 
-use crate::listen::rate::Limiter;
+use crate::listen::rate::{Limiter, Rate};
 use crate::listen::serve::Peer;
 use crate::pages;
 use crate::request::actor::{RequestActor, TokenName};
@@ -168,12 +170,16 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Permission
     })
 }
 
-/// Rate limits per client: requests, and failed authentications.
+/// Rate limits per client: requests, failed authentications, and forms that anybody may send.
 #[derive(Debug)]
 pub(crate) struct ClientLimits {
     requests: Option<Limiter<ClientAddress>>,
     refusals: Limiter<IpAddr>,
+    public_forms: Limiter<IpAddr>,
 }
+
+/// The limit of forms that need no token, for one address: each leaves an entry in the audit log.
+const PUBLIC_FORMS: Rate = Rate { burst: 60, every: Duration::from_secs(2) };
 
 /// The key under which a client's requests are counted.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -187,6 +193,7 @@ impl ClientLimits {
         Self {
             requests: settings.limits.requests.map(Limiter::new),
             refusals: Limiter::new(settings.limits.refusals),
+            public_forms: Limiter::new(PUBLIC_FORMS),
         }
     }
 
@@ -256,6 +263,7 @@ pub(crate) async fn admit(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
+    let begun = Instant::now();
     let is_page = pages::is_page(state.settings(), request.uri().path());
     let audited = AuditedRequest::of(&request, is_page);
     let (mut request, admitted) = match check(&state, request, is_page).await {
@@ -279,12 +287,25 @@ pub(crate) async fn admit(
     } else if let Some(name) = admitted.token.as_ref().and_then(KnownToken::name) {
         request.extensions_mut().insert(TokenName(name.clone()));
     }
-    let paths = admitted.paths.clone();
+    let (paths, token) = (admitted.paths.clone(), admitted.token.clone());
+    let needed = needed_by(&request, is_page).unwrap_or_default();
     request.extensions_mut().insert(admitted);
     let (actor, request) = match &audited {
         Some(_) => stated_actor(request).await,
         None => (None, request),
     };
+    let is_kept_safe = needed.iter().any(|it| AUDITED_FIRST.contains(it));
+    if let Some(audited) =
+        audited.as_ref().filter(|_| is_kept_safe && state.app().audit_is_failing())
+    {
+        let error = audit_unavailable();
+        // The entry of the refusal tries whether the log can be written again.
+        audited.record_later(&state, actor, error.status());
+        return match is_page {
+            true => Ok(pages::refused(&state, request, &error)),
+            false => Err(error),
+        };
+    }
     let answer = match restricted::check_object(&state, request, &paths).await {
         Ok(request) => next.run(request).await,
         Err(error) => error.into_response(),
@@ -292,7 +313,32 @@ pub(crate) async fn admit(
     if let Some(audited) = audited {
         audited.record(&state, actor, answer.status()).await;
     }
-    Ok(answer)
+    if answer.status() == StatusCode::NOT_FOUND && paths != PermittedPaths::All {
+        sleep_until(begun + padded(begun.elapsed())).await;
+    }
+    Ok(match token {
+        Some(token) => token_streams::checked_while_open(&state, &token, needed, answer),
+        None => answer,
+    })
+}
+
+/// The step to which the time of an answer is rounded up if a token with restricted paths asked for
+/// something that does not exist, or that it may not see.
+const DENIAL_STEP: Duration = Duration::from_millis(50);
+
+/// Returns the time after which a denial is sent. The time of the lookups behind it, which may tell whether
+/// the object exists, is hidden in it.
+fn padded(spent: Duration) -> Duration {
+    let steps = spent.as_millis() / DENIAL_STEP.as_millis() + 1;
+    DENIAL_STEP * u32::try_from(steps).unwrap_or(u32::MAX)
+}
+
+/// The permissions whose requests change nothing while the audit log cannot be written.
+const AUDITED_FIRST: &[Permission] = &[Permission::Write, Permission::Administer];
+
+fn audit_unavailable() -> ApiError {
+    let detail = "the audit log cannot be written, and a change without an entry is not made";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "audit-unavailable", detail)
 }
 
 /// Returns the actor that a request names; none if the name is not valid.
@@ -319,7 +365,12 @@ async fn check(
 ) -> Result<(Request, Admitted), RefusedRequest> {
     let asked = match check_sender(state, &request, is_page) {
         Ok(Some(asked)) => asked,
-        Ok(None) => return Ok((request, Admitted { token: None, paths: PermittedPaths::None })),
+        Ok(None) => {
+            return match check_public_form(state, &request) {
+                Ok(()) => Ok((request, Admitted { token: None, paths: PermittedPaths::None })),
+                Err(error) => Err(RefusedRequest { request, error, actor: None }),
+            };
+        }
         Err(error) => return Err(RefusedRequest { request, error, actor: None }),
     };
     let needed = asked.needed;
@@ -411,12 +462,10 @@ async fn identify(state: &AppState, asked: AskedAccess) -> Result<SenderIdentity
         GivenSecret::Bearer(given) if is_open => return Ok(SenderIdentity::Anybody(Some(given))),
         GivenSecret::None => return Ok(SenderIdentity::NoToken),
         GivenSecret::Bearer(given) => given,
-        GivenSecret::Session(cookie) => {
-            match pages::session_token(state, &cookie).await.map_err(unavailable)? {
-                Some(given) => given,
-                None => return Ok(SenderIdentity::NoToken),
-            }
-        }
+        GivenSecret::Session(cookie) => match pages::session_token(state, &cookie) {
+            Some(given) => given,
+            None => return Ok(SenderIdentity::NoToken),
+        },
     };
     let known = known_token(state, &given).await.map_err(unavailable)?;
     Ok(known.map_or(SenderIdentity::UnknownToken, |token| SenderIdentity::Token(given, token)))
@@ -449,6 +498,15 @@ fn check_client(
         browser::check_type(settings, request)?;
     }
     Ok(admitted)
+}
+
+/// Checks the rate of an address for forms that need no token.
+fn check_public_form(state: &AppState, request: &Request) -> Result<(), ApiError> {
+    if !audited::is_public_form(request) {
+        return Ok(());
+    }
+    let limit = &state.client_limits().public_forms;
+    limit.take(address_of(request)).map_err(too_many_requests)
 }
 
 fn address_of(request: &Request) -> IpAddr {

@@ -37,6 +37,7 @@ pub use listen::limits::Limits;
 pub use listen::rate::Rate;
 pub use listen::serve::serve;
 pub use listen::tls::{Tls, TlsError, TlsFiles};
+pub use noetl_web::Wire;
 pub use state::{AppState, MetricsRoute, Pages, ServerSettings, Spans};
 pub use statements::{Statement, Statements};
 pub use tokens::{Scope, Token, TokenError};

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Method, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 use axum::{Router, http::Uri};
-use noetl_app::TokensUnavailable;
+use noetl_app::{StatedNames, TokensUnavailable};
 use noetl_model::{Digest, Permission};
 use noetl_web::{
     LoginError, LoginGate, PageScope, Permissions, SESSION_COOKIE, SessionKey, SignIn, Visitor,
@@ -22,7 +22,6 @@ use noetl_web::{
 use crate::access::{Authentication, KnownToken, known_token};
 use crate::response::error::{self, ApiError};
 use crate::state::{AppState, Pages, ServerSettings};
-use crate::tokens::Token;
 
 /// Prefix of the paths of pages.
 pub(crate) const PREFIX: &str = "/ui/";
@@ -51,7 +50,8 @@ fn web_state(state: &AppState) -> WebState {
             Authentication::Open => SignIn::Open,
             Authentication::Tokens(_) => SignIn::Token(Arc::new(Gate(state.clone()))),
         },
-        wire: if settings.tls.is_some() { Wire::Encrypted } else { Wire::Plain },
+        wire: if settings.tls.is_some() { Wire::Encrypted } else { settings.public_wire },
+        ended: state.ended_sessions().clone(),
         key: SessionKey::of(state.vault()),
         stopping: state.draining().clone(),
     }
@@ -85,13 +85,6 @@ impl LoginGate for Gate {
     }
 }
 
-fn tokens(settings: &ServerSettings) -> impl Iterator<Item = &Token> {
-    match &settings.access {
-        Authentication::Open => [].iter(),
-        Authentication::Tokens(tokens) => tokens.iter(),
-    }
-}
-
 /// Returns the permissions of which a request for a page needs one; `None` if the page is public.
 pub(crate) fn needed_permissions(method: &Method, path: &str) -> Option<&'static [Permission]> {
     match needed(method, path) {
@@ -103,18 +96,12 @@ pub(crate) fn needed_permissions(method: &Method, path: &str) -> Option<&'static
     }
 }
 
-/// Returns the token that a session stands for.
-pub(crate) async fn session_token(
-    state: &AppState,
-    cookie: &str,
-) -> Result<Option<Digest>, TokensUnavailable> {
-    let (key, now) = (SessionKey::of(state.vault()), state.now());
-    let mut known = tokens(state.settings()).map(Token::digest);
-    if let Some(token) = known.find(|token| key.admits(cookie, token, now)) {
-        return Ok(Some(*token));
+/// Returns the token that a session stands for; the server may no longer know it.
+pub(crate) fn session_token(state: &AppState, cookie: &str) -> Option<Digest> {
+    if state.ended_sessions().has(cookie) {
+        return None;
     }
-    let stored = state.app().token_digests().await?;
-    Ok(stored.into_iter().find(|token| key.admits(cookie, token, now)))
+    SessionKey::of(state.vault()).token_of(cookie, state.now())
 }
 
 pub(crate) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
@@ -150,7 +137,11 @@ pub(crate) fn add_visitor(
         }
     };
     let actor = token.and_then(KnownToken::name).cloned();
-    request.extensions_mut().insert(Visitor { address, may, actor });
+    let names = match &state.settings().access {
+        Authentication::Open => StatedNames::Accepted,
+        Authentication::Tokens(_) => StatedNames::Refused,
+    };
+    request.extensions_mut().insert(Visitor { address, may, actor, names });
 }
 
 /// Answers a request for a page that was refused: browsers without a session are led to the login.

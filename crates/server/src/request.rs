@@ -5,4 +5,5 @@ pub(crate) mod body;
 pub(crate) mod command_holder;
 pub(crate) mod extract;
 pub(crate) mod prefer;
+pub(crate) mod shown_path;
 pub(crate) mod strict;

@@ -8,6 +8,7 @@ use noetl_bus::Bus;
 use noetl_control::Control;
 use noetl_model::Timestamp;
 use noetl_secrets::Vault;
+use noetl_web::{EndedSessions, Wire};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,8 @@ pub struct ServerSettings {
     pub figures: MetricsRoute,
     pub pages: Pages,
     pub spans: Spans,
+    /// The protection of the connections of browsers to a proxy in front of the server.
+    pub public_wire: Wire,
 }
 
 /// Switch for the metrics route.
@@ -69,6 +72,7 @@ impl ServerSettings {
             figures: MetricsRoute::Shown,
             pages: Pages::Shown,
             spans: Spans::Hidden,
+            public_wire: Wire::Plain,
         }
     }
 }
@@ -90,6 +94,7 @@ struct AppStateParts {
     statements: MaybeStatements,
     large_reports: Semaphore,
     end_waits: Semaphore,
+    ended_sessions: EndedSessions,
 }
 
 /// Maximum number of large reports processed at once.
@@ -113,6 +118,7 @@ impl AppState {
             statements: None,
             large_reports: Semaphore::new(LARGE_REPORTS_MAX),
             end_waits: Semaphore::new(END_WAITS_MAX),
+            ended_sessions: EndedSessions::default(),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -130,6 +136,11 @@ impl AppState {
         let parts = Arc::get_mut(&mut self.parts).expect("nobody else holds the state yet");
         parts.statements = Some(statements);
         self
+    }
+
+    /// Returns the sessions of browsers that have logged out.
+    pub(crate) fn ended_sessions(&self) -> &EndedSessions {
+        &self.parts.ended_sessions
     }
 
     /// Waits for a permit to process a large report. A parsed report takes many times its length in

@@ -367,6 +367,12 @@ impl Server {
         Answer { status, headers, body }
     }
 
+    /// Sends a request directly and returns its answer with the body still open.
+    async fn open(&self, request: Request<Body>) -> axum::response::Response {
+        let router = app(self.state.clone());
+        router.oneshot(request).await.expect("an answer")
+    }
+
     /// Records a request.
     fn note(&self, method: &Method, path: &str) {
         let mut calls = self.calls.lock().expect("nobody panics while it notes");

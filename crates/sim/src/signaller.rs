@@ -117,6 +117,7 @@ pub(crate) fn decision(command: CommandId) -> ApprovalDecision {
         verdict: Verdict::Approved,
         actor: Some("simulation".to_owned()),
         actor_stated: false,
+        link_by: None,
         comment: None,
         values: values.as_object().cloned().unwrap_or_default(),
     }

@@ -30,7 +30,7 @@ use axum::{Extension, Router};
 use tower_http::compression::CompressionLayer;
 
 pub use address::login_address;
-pub use session::{SESSION_COOKIE, SessionKey};
+pub use session::{EndedSessions, SESSION_COOKIE, SessionKey};
 pub use state::{LoginError, LoginGate, SignIn, WebState, Wire};
 pub use visitor::{PageScope, Permissions, Visitor, needed};
 

@@ -9,7 +9,7 @@ use noetl_model::{Actor, Timestamp};
 use crate::cookies::cookie;
 use crate::error::PageError;
 use crate::preferences::Preferences;
-use crate::session::{BROWSER_COOKIE, random_name};
+use crate::session::{BROWSER_COOKIE, SESSION_COOKIE, random_name};
 use crate::state::{SignIn, WebState};
 use crate::visitor::Visitor;
 use crate::words::Words;
@@ -26,6 +26,8 @@ pub(crate) struct PageRequest {
     /// The time at which the page is drawn.
     pub(crate) now: Timestamp,
     pub(crate) browser: Browser,
+    /// The cookie of a session, which may not be valid.
+    pub(crate) session: Option<String>,
 }
 
 /// The random name of a browser, for which forms are signed.
@@ -103,6 +105,7 @@ impl PageRequest {
             address: address.to_owned(),
             now: state.now(),
             browser,
+            session: cookie(&parts.headers, SESSION_COOKIE).map(str::to_owned),
         }
     }
 }

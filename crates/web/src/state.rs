@@ -9,7 +9,7 @@ use noetl_app::App;
 use noetl_model::{Digest, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use crate::session::SessionKey;
+use crate::session::{EndedSessions, SessionKey};
 
 /// The reason why a login fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,7 @@ pub struct WebState {
     pub sign_in: SignIn,
     pub wire: Wire,
     pub key: SessionKey,
+    pub ended: EndedSessions,
     /// Cancelled when the server stops: live pages end.
     pub stopping: CancellationToken,
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use noetl_app::{App, AppSettings, Services};
+use noetl_app::{App, AppSettings, Services, StatedNames};
 use noetl_bus::LocalBus;
 use noetl_control::{Control, ControlSettings};
 use noetl_model::{Digest, IdGenerator, Timestamp};
@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::session::SessionKey;
+use crate::session::{EndedSessions, SessionKey};
 use crate::state::{LoginError, LoginGate, SignIn, WebState, Wire};
 use crate::visitor::{Permissions, Visitor};
 
@@ -93,9 +93,17 @@ impl Site {
         let services = Services { control, store, records, vault, bus, ids };
         let app = App::new(services, AppSettings::new(std::time::Duration::from_secs(30)));
         let stopping = CancellationToken::new();
-        let state = WebState { app: app.clone(), sign_in, wire: Wire::Plain, key, stopping };
+        let state = WebState {
+            app: app.clone(),
+            sign_in,
+            wire: Wire::Plain,
+            key,
+            ended: EndedSessions::default(),
+            stopping,
+        };
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let visitor = Visitor { address, may: Permissions::ALL, actor: None };
+        let visitor =
+            Visitor { address, may: Permissions::ALL, actor: None, names: StatedNames::Accepted };
         Self { app, router: crate::router(state), visitor }
     }
 

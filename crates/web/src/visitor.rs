@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use axum::http::Method;
+use noetl_app::StatedNames;
 use noetl_model::Actor;
 
 /// The permission that a request needs.
@@ -38,12 +39,18 @@ pub struct Visitor {
     pub may: Permissions,
     /// The name of the visitor's token.
     pub actor: Option<Actor>,
+    /// The treatment of names that the visitor states.
+    pub names: StatedNames,
 }
 
 impl Visitor {
     /// A visitor without permissions and without an address.
-    pub const UNKNOWN: Self =
-        Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), may: Permissions::NONE, actor: None };
+    pub const UNKNOWN: Self = Self {
+        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        may: Permissions::NONE,
+        actor: None,
+        names: StatedNames::Refused,
+    };
 }
 
 /// Paths that need no permission: the way in, and the files that every page loads.

@@ -55,6 +55,9 @@ pub struct ApprovalDecisionView {
     /// True if nobody has checked the name: its caller has stated it, or used a link.
     #[serde(default)]
     pub actor_stated: bool,
+    /// The caller who made the link with which it was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_by: Option<String>,
     pub comment: Option<String>,
     /// The values of the form.
     pub values: Value,

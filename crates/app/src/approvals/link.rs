@@ -22,9 +22,11 @@ pub const LINK_VALID_MAX: Duration = Duration::from_secs(90 * 86_400);
 /// The time for which a link is valid unless its request says otherwise.
 const LINK_VALID: Duration = Duration::from_secs(7 * 86_400);
 /// The longest link that is read.
-const LINK_LEN_MAX: usize = 600;
+const LINK_LEN_MAX: usize = 1200;
 /// The purpose of the key among all keys that are derived from the operator's.
-const KEY_PURPOSE: &str = "noetl approval link v1";
+const KEY_PURPOSE: &str = "noetl approval link v2";
+/// The maker of a link who has no name.
+const UNNAMED: &str = "a caller without a name";
 
 /// The content of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +36,32 @@ pub struct ApprovalTicket {
     /// The person whom the link was made for.
     pub actor: Option<String>,
     pub expires_at: Timestamp,
+    /// The caller who made the link.
+    pub made_by: String,
+}
+
+/// The caller who makes a link, and the approvers for whom he may make one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkMaker {
+    /// Every approver: an administrator, or anyone on a server that asks for no token.
+    ForEveryone(Option<String>),
+    /// Only himself, under the checked name of his token.
+    ForHimself(Option<String>),
+}
+
+impl LinkMaker {
+    fn name(&self) -> Option<&String> {
+        match self {
+            LinkMaker::ForEveryone(name) | LinkMaker::ForHimself(name) => name.as_ref(),
+        }
+    }
+
+    fn may_make_for(&self, person: Option<&String>) -> bool {
+        match self {
+            LinkMaker::ForEveryone(_) => true,
+            LinkMaker::ForHimself(name) => name.is_some() && name.as_ref() == person,
+        }
+    }
 }
 
 /// The reason why a link is not made, or cannot be used.
@@ -47,6 +75,10 @@ pub enum LinkError {
     Decided,
     #[error("the approval is only for {0}: name one of them as the actor of the link")]
     NoApprover(String),
+    #[error(
+        "a link for an approver is made by himself, under the name of his token, or by an administrator"
+    )]
+    NotForOthers,
     #[error("the link is incomplete or was changed")]
     Invalid,
     #[error("the link was valid until {0}")]
@@ -63,6 +95,7 @@ impl App {
         command: CommandId,
         actor: Option<String>,
         valid_for: Option<Duration>,
+        maker: &LinkMaker,
     ) -> Result<ApprovalLink, LinkError> {
         let valid_for = valid_for.unwrap_or(LINK_VALID);
         if valid_for > LINK_VALID_MAX {
@@ -79,8 +112,12 @@ impl App {
         if !view.approvers.is_empty() && !actor.as_ref().is_some_and(is_approver) {
             return Err(LinkError::NoApprover(view.approvers.join(", ")));
         }
+        if !view.approvers.is_empty() && !maker.may_make_for(actor.as_ref()) {
+            return Err(LinkError::NotForOthers);
+        }
         let expires_at = self.now().after(valid_for);
-        let ticket = ApprovalTicket { execution, command, actor, expires_at };
+        let made_by = maker.name().cloned().unwrap_or_else(|| UNNAMED.to_owned());
+        let ticket = ApprovalTicket { execution, command, actor, expires_at, made_by };
         Ok(ApprovalLink { path: format!("/ui/decide/{}", self.signed(&ticket)), expires_at })
     }
 
@@ -124,23 +161,25 @@ impl App {
     }
 }
 
+/// The content of a link as JSON: execution, command, end in microseconds, person, maker.
+type WrittenTicket = (i64, u64, i64, Option<String>, String);
+
 /// Writes a ticket as text without dots.
 fn written(ticket: &ApprovalTicket) -> String {
-    let actor = ticket.actor.as_deref().unwrap_or_default();
-    let (execution, command) = (ticket.execution.0, ticket.command.0);
-    let until = ticket.expires_at.as_micros();
-    URL_SAFE_NO_PAD.encode(format!("{execution} {command} {until} {actor}"))
+    let ApprovalTicket { execution, command, actor, expires_at, made_by } = ticket.clone();
+    let content: WrittenTicket = (execution.0, command.0, expires_at.as_micros(), actor, made_by);
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&content).expect("numbers and texts are JSON"))
 }
 
 fn read(content: &str) -> Option<ApprovalTicket> {
-    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(content).ok()?).ok()?;
-    let mut parts = text.splitn(4, ' ');
-    let mut next = || parts.next();
+    let (execution, command, until, actor, made_by): WrittenTicket =
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(content).ok()?).ok()?;
     Some(ApprovalTicket {
-        execution: ExecutionId(next()?.parse().ok()?),
-        command: CommandId(next()?.parse().ok()?),
-        expires_at: Timestamp::from_micros(next()?.parse().ok()?),
-        actor: next().filter(|actor| !actor.is_empty()).map(str::to_owned),
+        execution: ExecutionId(execution),
+        command: CommandId(command),
+        actor,
+        expires_at: Timestamp::from_micros(until),
+        made_by,
     })
 }
 
@@ -156,6 +195,7 @@ mod tests {
                 command: CommandId(3),
                 actor: actor.map(str::to_owned),
                 expires_at: Timestamp::from_millis(1_800_000_000_000),
+                made_by: "bob".to_owned(),
             };
             let text = written(&ticket);
             assert!(!text.contains('.'), "{text}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use noetl_model::{ExecutionId, PermittedPaths, Summary, Timestamp, first_id_at};
+use noetl_model::{ExecutionId, PermittedPaths, Summary, Timestamp, first_id_at, instant_of_id};
 use noetl_store::{ExecutionFilter, PAGE_MAX, Page, StoreError};
 
 use super::KnownExecution;
@@ -89,6 +89,7 @@ impl App {
             return Ok(ExecutionList { executions, next: None });
         }
         let mut left_out = query.offset;
+        let mut last_permitted = None;
         let mut before = query.cursor.into_iter().chain(query.newest()).min();
         for _page in 0..LOOKED_AT_MAX / PAGE_MAX {
             // The filters by time and by permitted paths are applied here, so the number of rows to read is not known in
@@ -107,6 +108,7 @@ impl App {
                 if !query.admits(summary) || !paths.include(&summary.playbook.path) {
                     continue;
                 }
+                last_permitted = before;
                 if left_out > 0 {
                     left_out -= 1;
                     continue;
@@ -120,6 +122,44 @@ impl App {
                 return Ok(ExecutionList { executions, next: None });
             }
         }
-        Ok(ExecutionList { executions, next: before })
+        let next = before.map(|before| continuation(before, last_permitted, paths));
+        Ok(ExecutionList { executions, next })
+    }
+}
+
+/// Returns the cursor after a page for which too many executions were looked at. With restricted paths it
+/// is no id of an execution that the caller may not see, only the millisecond of one.
+fn continuation(
+    before: ExecutionId,
+    last_permitted: Option<ExecutionId>,
+    paths: &PermittedPaths,
+) -> ExecutionId {
+    match paths {
+        PermittedPaths::All => before,
+        PermittedPaths::None | PermittedPaths::Some(_) => {
+            let later = instant_of_id(before.0).after(Duration::from_millis(1));
+            let rounded = ExecutionId(first_id_at(later));
+            last_permitted.map_or(rounded, |last| last.min(rounded))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_of_a_restricted_list_names_no_other_execution_and_skips_none() {
+        let at = Timestamp::from_millis(1_800_000_000_123);
+        let foreign = ExecutionId(first_id_at(at) + 77);
+        let next_milli = ExecutionId(first_id_at(at.after(Duration::from_millis(1))));
+        let some = PermittedPaths::Some(Vec::new());
+        assert_eq!(continuation(foreign, None, &PermittedPaths::All), foreign);
+        assert_eq!(continuation(foreign, None, &some), next_milli);
+        // A permitted execution of the same millisecond was listed and is not listed again.
+        let listed = ExecutionId(foreign.0 + 5);
+        assert_eq!(continuation(foreign, Some(listed), &some), listed);
+        let earlier_listed = ExecutionId(next_milli.0 + 900);
+        assert_eq!(continuation(foreign, Some(earlier_listed), &some), next_milli);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use noetl_api::wire::{Dedup, ExecuteRequest};
-use noetl_model::{Digest, canonical};
+use noetl_model::{Digest, PermittedPaths, canonical};
 use noetl_store::StartKey;
 use sha2::Sha256;
 
@@ -29,10 +29,12 @@ pub enum StartKeyError {
     Invalid,
 }
 
-/// Returns the start key of a request.
+/// Returns the start key of a request. Keys of callers with other permitted paths are other keys: one team
+/// neither finds nor takes those of another.
 pub(super) fn key_of<K: Deref<Target = [u8; 32]>>(
     request: &ExecuteRequest,
     idempotency_key: Option<&str>,
+    paths: &PermittedPaths,
     mac_key: impl FnOnce() -> K,
 ) -> Result<Option<StartKey>, StartKeyError> {
     match (&request.dedup, idempotency_key) {
@@ -41,14 +43,14 @@ pub(super) fn key_of<K: Deref<Target = [u8; 32]>>(
         (Some(Dedup { key, window_secs }), None) => {
             let scope = request.parent_execution_id.map_or(0, |id| id.0);
             Ok(Some(StartKey {
-                scope: format!("dedup/{scope}"),
+                scope: format!("dedup/{scope}{}", suffix(paths)),
                 name: checked_key(key)?,
                 keep: Duration::from_secs(*window_secs),
                 request: None,
             }))
         }
         (None, Some(key)) => Ok(Some(StartKey {
-            scope: "request".to_owned(),
+            scope: format!("request{}", suffix(paths)),
             name: checked_key(key)?,
             keep: IDEMPOTENCY_KEEP,
             request: Some(mac_of(request, &mac_key())),
@@ -62,6 +64,20 @@ fn mac_of(request: &ExecuteRequest, key: &[u8; 32]) -> Digest {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length is a key");
     mac.update(&canonical(request));
     Digest::of(&mac.finalize().into_bytes())
+}
+
+/// Returns the part of a scope for a caller's paths; none for all paths.
+fn suffix(paths: &PermittedPaths) -> String {
+    match paths {
+        PermittedPaths::All => String::new(),
+        PermittedPaths::None => "/none".to_owned(),
+        PermittedPaths::Some(patterns) => {
+            let mut texts: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+            texts.sort();
+            let digest = Digest::of(texts.join("\n").as_bytes()).to_string();
+            format!("/paths-{}", &digest[..32])
+        }
+    }
 }
 
 /// Checks the text of a key.
@@ -81,7 +97,7 @@ mod tests {
     fn digest(payload: serde_json::Value, key: u8) -> Option<Digest> {
         let request = json!({ "path": "a/b", "payload": payload });
         let request: ExecuteRequest = serde_json::from_value(request).expect("a request");
-        let found = key_of(&request, Some("once"), || Box::new([key; 32]));
+        let found = key_of(&request, Some("once"), &PermittedPaths::All, || Box::new([key; 32]));
         found.expect("a key").expect("a key").request
     }
 
@@ -94,5 +110,30 @@ mod tests {
         let request = json!({ "path": "a/b", "payload": pin() });
         let request: ExecuteRequest = serde_json::from_value(request).expect("a request");
         assert_ne!(digest(pin(), 1), Some(Digest::of(&canonical(&request))), "it can be guessed");
+    }
+
+    #[test]
+    fn callers_with_other_paths_have_other_keys() {
+        let paths = |text: &str| PermittedPaths::Some(vec![text.parse().expect("a pattern")]);
+        let dedup = Some(Dedup { key: "k".to_owned(), window_secs: 60 });
+        let request = ExecuteRequest { dedup, ..ExecuteRequest::default() };
+        let scope = |paths: &PermittedPaths| {
+            key_of(&request, None, paths, || Box::new([1; 32]))
+                .expect("a key")
+                .expect("it is there")
+                .scope
+        };
+        assert_eq!(scope(&PermittedPaths::All), "dedup/0");
+        assert_eq!(scope(&paths("team-a/*")), scope(&paths("team-a/*")));
+        assert_ne!(scope(&paths("team-a/*")), scope(&paths("team-b/*")));
+        assert_ne!(scope(&paths("team-a/*")), scope(&PermittedPaths::All));
+        let plain = ExecuteRequest::default();
+        let keyed = |paths: &PermittedPaths| {
+            key_of(&plain, Some("k"), paths, || Box::new([1; 32]))
+                .expect("a key")
+                .expect("it is there")
+                .scope
+        };
+        assert_ne!(keyed(&paths("team-a/*")), keyed(&paths("team-b/*")));
     }
 }

@@ -30,6 +30,9 @@ pub(crate) struct AuditArgs {
     /// The most entries to print: the newest
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: u32,
+    /// Go on with entries as they are written, one per line, until interrupted
+    #[arg(long)]
+    pub(crate) follow: bool,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Format,
     #[command(flatten)]

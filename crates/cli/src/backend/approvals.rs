@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use noetl_api::wire::{
     ApprovalLink, ApprovalLinkBody, ApprovalList, ApprovalView, ApprovalsQuery, DecisionBody,
 };
-use noetl_app::{ApprovalError, ApprovalQuery, DecideError, LinkError};
+use noetl_app::{ApprovalError, ApprovalQuery, DecideError, LinkError, LinkMaker, StatedNames};
 use noetl_engine::ApprovalDecision;
 use noetl_model::{CommandId, ExecutionId};
 use noetl_playbook::duration_of;
@@ -51,9 +51,10 @@ fn failed(error: ApprovalError) -> Failure {
 
 fn refused(error: DecideError) -> Failure {
     match error {
-        DecideError::BadActor | DecideError::Decided(_) | DecideError::Refused(_) => {
-            Failure::bad_input(error)
-        }
+        DecideError::BadActor
+        | DecideError::NameNotChecked(_)
+        | DecideError::Decided(_)
+        | DecideError::Refused(_) => Failure::bad_input(error),
         DecideError::Show(error) => failed(error),
         DecideError::Submit(_) => Failure::broken(error),
     }
@@ -66,6 +67,7 @@ fn no_link(error: LinkError) -> Failure {
         | LinkError::BadActor
         | LinkError::Decided
         | LinkError::NoApprover(_)
+        | LinkError::NotForOthers
         | LinkError::Invalid
         | LinkError::Expired(_) => Failure::bad_input(error),
     }
@@ -95,7 +97,9 @@ impl Approvals for Session {
         execution: ExecutionId,
         decision: ApprovalDecision,
     ) -> Result<ApprovalView, Failure> {
-        self.app().decide_approval(execution, decision).await.map_err(refused)
+        // The user of the database file may write anything into it.
+        let decided = self.app().decide_approval(execution, decision, StatedNames::Accepted);
+        decided.await.map_err(refused)
     }
 
     async fn approval_link(
@@ -109,7 +113,9 @@ impl Approvals for Session {
                 Failure::bad_input(anyhow::anyhow!("{valid_for} is not a duration such as 2d"))
             })
         });
-        let made = self.app().approval_link(execution, command, body.actor, valid_for.transpose()?);
+        let (valid_for, maker) =
+            (valid_for.transpose()?, LinkMaker::ForEveryone(self.actor().map(String::from)));
+        let made = self.app().approval_link(execution, command, body.actor, valid_for, &maker);
         made.await.map_err(no_link)
     }
 }
@@ -142,8 +148,15 @@ impl Approvals for Remote {
         execution: ExecutionId,
         decision: ApprovalDecision,
     ) -> Result<ApprovalView, Failure> {
-        let ApprovalDecision { command, verdict, actor, actor_stated: _, comment, values } =
-            decision;
+        let ApprovalDecision {
+            command,
+            verdict,
+            actor,
+            actor_stated: _,
+            link_by: _,
+            comment,
+            values,
+        } = decision;
         let body: Value = json!(DecisionBody { decision: verdict.into(), comment, actor, values });
         self.post(&format!("api/approvals/{execution}/{command}/decision"), &body).await
     }

@@ -86,6 +86,7 @@ async fn decide(
             verdict,
             actor: config.actor().map(String::from),
             actor_stated: false,
+            link_by: None,
             comment: args.comment.clone(),
             values: form_of(&view).from_texts(&texts),
         };

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use noetl_app::StepProtection;
 use noetl_isolation::{
-    HiddenFiles, Isolation, IsolationRefused, IsolationReport, IsolationSettings, ProtectionState,
-    StepUser, UnknownUser,
+    HiddenFiles, Isolation, IsolationRefused, IsolationReport, IsolationSettings, Protection,
+    ProtectionState, StepUser, UnknownUser,
 };
 
 use crate::config::Config;
@@ -60,9 +60,20 @@ pub(crate) fn probe(config: &Config, database: Option<&Path>) -> Result<Isolatio
 pub(crate) fn log(isolation: &Isolation) {
     let (mode, report) = (isolation.mode().as_str(), isolation.report());
     tracing::info!(mode, active = report.active_text(), "isolation of steps");
+    if runs_steps_as_root(isolation) {
+        tracing::warn!(
+            "steps run as root: they can change this system; set `isolation.user` to a user without \
+             rights, and `isolation.mode` to `required` to refuse to run without it"
+        );
+    }
     for (protection, reason) in report.inactive() {
         tracing::info!(%protection, reason, "steps run without a protection");
     }
+}
+
+/// True if programs of steps have the user id of root.
+fn runs_steps_as_root(isolation: &Isolation) -> bool {
+    rustix::process::geteuid().is_root() && !isolation.report().is_active(Protection::User)
 }
 
 /// Returns the states of the protections, for display.

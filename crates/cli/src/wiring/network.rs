@@ -10,7 +10,7 @@ use noetl_api::{ClientIdentity, ClientTls};
 use noetl_app::{AppSettings, SubjectPrefix};
 use noetl_server::{
     Authentication, Hosts, Limits, MetricsRoute, Origins, Pages, Rate, Scope, ServerSettings,
-    Spans, Tls, TlsFiles, Token,
+    Spans, Tls, TlsFiles, Token, Wire,
 };
 use rustix::process::{Resource, getrlimit};
 
@@ -61,6 +61,10 @@ pub(crate) fn settings(
             Some(_) => Spans::Exported,
             None => Spans::Hidden,
         },
+        public_wire: match config.has_encrypted_public_url() {
+            true => Wire::Encrypted,
+            false => Wire::Plain,
+        },
         ..ServerSettings::new(access, hosts)
     })
 }
@@ -70,6 +74,7 @@ pub(crate) fn app_settings(config: &Config) -> Result<AppSettings, Failure> {
     Ok(AppSettings {
         feed_prefix: feed_prefix(config)?,
         logs: config.step_logs(),
+        audit_kept: config.audit_kept(),
         retention: config.retention()?,
         lease_verification: config.lease_verification(),
         in_force: config.settings_in_force(),

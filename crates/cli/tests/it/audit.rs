@@ -65,3 +65,35 @@ fn the_audit_log_is_printed_and_a_planted_change_is_found() {
     assert_eq!(found.code, Some(1), "{}", found.stdout);
     assert!(found.stdout.contains("entry 2 of the audit log"), "{}", found.stdout);
 }
+
+#[test]
+fn commands_on_the_embedded_database_are_recorded_with_their_user() {
+    let sandbox = Sandbox::new();
+    let noetl = |args: &[&str]| {
+        let mut command = sandbox.command(&[args, &["--db", "history.db"]].concat());
+        command.env("USER", "ada").output().expect("the binary runs")
+    };
+    let text = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: a, path: a}\n\
+        workflow:\n  - step: start\n    tool: {kind: noop}\n";
+    std::fs::write(sandbox.path("a.yaml"), text).expect("the home is ours");
+    assert!(noetl(&["register", "a.yaml"]).status.success());
+    assert!(noetl(&["catalog", "list"]).status.success());
+    assert!(noetl(&["catalog", "archive", "a"]).status.success());
+    assert!(!noetl(&["catalog", "archive", "missing"]).status.success());
+    assert!(noetl(&["token", "create", "ci", "--role", "viewer"]).status.success());
+    let printed = noetl(&["audit", "-o", "json"]).stdout;
+    let entries: Value = serde_json::from_slice(&printed).expect("JSON");
+    let entries = entries.as_array().expect("a list").iter();
+    let facts: Vec<String> = entries
+        .map(|it| {
+            ["actor", "action", "outcome"].map(|key| it[key].as_str().unwrap_or("-")).join(" ")
+        })
+        .collect();
+    let expected = [
+        "ada cli.register done",
+        "ada cli.catalog.archive done",
+        "ada cli.catalog.archive failed",
+        "ada cli.token.create done",
+    ];
+    assert_eq!(facts, expected);
+}

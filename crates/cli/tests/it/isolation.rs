@@ -316,3 +316,133 @@ fn a_step_creates_no_namespace_by_any_system_call() {
     }
     assert_eq!(find(&ended, "thread"), Some(&Value::Bool(true)));
 }
+
+/// Tries to create a file beside the modules of the interpreter; tells if a module is loaded before it
+/// is imported.
+const CHANGE_INTERPRETER: &str = "import errno, os, sys, sysconfig\n\
+    def attempt(path, flags):\n\
+    \x20   try:\n\
+    \x20       os.close(os.open(path, os.O_WRONLY | flags, 0o600))\n\
+    \x20       return 'wrote'\n\
+    \x20   except OSError as error:\n\
+    \x20       return errno.errorcode[error.errno]\n\
+    place = sysconfig.get_path('stdlib')\n\
+    loaded = 'sqlite3' in sys.modules\n\
+    import sqlite3\n\
+    result = {\n\
+    \x20   'new': attempt(place + '/planted_by_a_test.py', os.O_CREAT),\n\
+    \x20   'old': attempt(place + '/json/__init__.py', 0),\n\
+    \x20   'loaded': loaded,\n\
+    }";
+
+#[test]
+fn a_python_step_cannot_change_its_interpreter_whose_packages_stay_loaded() {
+    let sandbox = Sandbox::new();
+    let step = |name: &str, next: &str| {
+        format!(
+            "  - step: {name}\n    tool: {{kind: playbook, path: tests/change, input: {{}}, return_result: true}}\n{next}"
+        )
+    };
+    let parent = format!(
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: all, path: tests/all}}\nworkflow:\n{}{}",
+        step("start", "    next: [{step: again}]\n"),
+        step("again", ""),
+    );
+    let child = format!(
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: change, path: tests/change}}\n\
+         workflow:\n  - step: start\n    tool:\n{}\n",
+        python(CHANGE_INTERPRETER)
+    );
+    std::fs::write(sandbox.path("parent.yaml"), parent).expect("the home is ours");
+    std::fs::write(sandbox.path("child.yaml"), child).expect("the home is ours");
+    let mut register = sandbox.command(&["register", "child.yaml"]);
+    let registered = Ended::from(register.output().expect("the binary runs"));
+    assert_eq!(registered.code, Some(0), "{}", registered.stderr);
+    let mut command = sandbox.command(&["run", "parent.yaml", "--output", "json"]);
+    // An interpreter in a directory above which nothing can be moved.
+    command.env("NOETL_ISOLATION", "auto").env("NOETL_PYTHON", "/usr/bin/python3");
+    let ended = Ended::from(command.output().expect("the binary runs"));
+    let ended = printed(&ended);
+    for attempt in ["new", "old"] {
+        let found = find(&ended, attempt).and_then(Value::as_str);
+        assert!(matches!(found, Some("EROFS" | "EACCES" | "EPERM")), "{attempt}: {ended}");
+    }
+    // The second execution finds the packages of the first.
+    assert_eq!(find(&ended, "loaded"), Some(&Value::Bool(true)), "{ended}");
+}
+
+/// The numbers of the kinds of steps that make temporary files.
+const MANY_STEPS: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: many, path: tests/many}
+workflow:
+  - step: shells
+    loop: {in: 100, iterator: it, spec: {mode: parallel, max_in_flight: 4}}
+    tool: {kind: shell, command: 'true'}
+    next: [{step: scripts}]
+  - step: scripts
+    loop: {in: 100, iterator: it, spec: {mode: parallel, max_in_flight: 4}}
+    tool: {kind: script, interpreter: sh, code: 'exit 0'}
+    next: [{step: pythons}]
+  - step: pythons
+    loop: {in: 100, iterator: it, spec: {mode: parallel, max_in_flight: 4}}
+    tool: {kind: python, code: 'result = 1'}
+";
+
+#[test]
+fn three_hundred_steps_leave_no_temporary_file() {
+    for isolation in ["off", "auto"] {
+        let sandbox = Sandbox::new().with("many.yaml", MANY_STEPS);
+        let temporary = sandbox.path("temporary");
+        std::fs::create_dir(&temporary).expect("the home is ours");
+        let mut command = sandbox.command(&["run", "many.yaml", "--output", "json"]);
+        command.env("NOETL_ISOLATION", isolation).env("TMPDIR", &temporary);
+        let ended = Ended::from(command.output().expect("the binary runs"));
+        assert_eq!(ended.code, Some(0), "{isolation}: {}{}", ended.stdout, ended.stderr);
+        let left: Vec<_> = std::fs::read_dir(&temporary).expect("it is there").flatten().collect();
+        assert!(left.is_empty(), "{isolation}: {left:?}");
+    }
+}
+
+#[test]
+fn a_proxy_of_the_environment_gets_no_request() {
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    proxy.set_nonblocking(true).expect("a socket");
+    let target = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = target.local_addr().expect("it is bound");
+    let served = std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        let (mut stream, _) = target.accept().expect("a request");
+        let mut request = [0; 4096];
+        let count = stream.read(&mut request).expect("a request");
+        let _gone = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
+        String::from_utf8_lossy(&request[..count]).into_owned()
+    });
+    let sandbox = Sandbox::new();
+    let url = format!("http://{}", proxy.local_addr().expect("it is bound"));
+    let variables: Vec<(&str, &str)> =
+        ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"]
+            .map(|name| (name, &*url))
+            .to_vec();
+    let tool = format!("      kind: http\n      url: http://{address}/direct");
+    let ended = attack_with(&sandbox, &tool, &variables);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(served.join().expect("it was asked").starts_with("GET /direct "));
+    let asked = proxy.accept().map_err(|error| error.kind());
+    assert_eq!(asked.map(|_| ()), Err(std::io::ErrorKind::WouldBlock));
+}
+
+#[test]
+fn a_server_whose_steps_run_as_root_warns_of_it() {
+    use std::os::unix::fs::MetadataExt as _;
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["server", "--listen", "127.0.0.1:0"]);
+    let log = std::fs::File::create(sandbox.path("log")).expect("the home is ours");
+    command.stderr(log).env("RUST_LOG", "warn,noetl=info");
+    let _process = crate::server::Process(command.spawn().expect("the binary runs"));
+    let logged = || std::fs::read_to_string(sandbox.path("log")).unwrap_or_default();
+    crate::sandbox::eventually("the server listens", || logged().contains("listening on"));
+    assert_eq!(logged().contains("steps run as root"), is_root, "{}", logged());
+}

@@ -254,3 +254,36 @@ fn a_run_prints_no_secret() {
     left.add_files(&sandbox);
     left.has_no_secret();
 }
+
+const APPROVAL: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: approval, path: tests/approval}
+workflow:
+  - step: start
+    tool: {kind: approval, title: Release}
+";
+
+#[test]
+fn the_link_of_an_approval_is_in_no_log_and_no_audit_entry() {
+    let sandbox = Sandbox::new();
+    let server = server(&sandbox, Vec::new());
+    server.call("POST", "/api/catalog/register", &json!({ "content": APPROVAL }));
+    let started = server.call("POST", "/api/execute", &json!({ "path": "tests/approval" }));
+    let id = started["execution_id"].as_str().unwrap_or_else(|| panic!("{started}"));
+    let made = server.call("POST", &format!("/api/approvals/{id}/0/link"), &json!({}));
+    let path = made["path"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned();
+    let shown = String::from_utf8_lossy(&answered(&server, &path)).into_owned();
+    assert!(shown.starts_with("HTTP/1.1 200"), "{shown}");
+    let logged = |file: &str| std::fs::read_to_string(sandbox.path(file)).unwrap_or_default();
+    eventually("the request is logged", || logged("server.err").contains("/ui/decide/…"));
+    let audit = String::from_utf8_lossy(&answered(&server, "/api/audit")).into_owned();
+    let link = path.trim_start_matches("/ui/decide/");
+    for (place, text) in [
+        ("server.err", logged("server.err")),
+        ("server.out", logged("server.out")),
+        ("audit", audit),
+    ] {
+        assert!(!text.contains(link), "{place} shows the link");
+    }
+}

@@ -26,6 +26,8 @@ pub struct ApprovalDecision {
     pub actor: Option<String>,
     /// True if the caller has stated the name and nobody has checked it.
     pub actor_stated: bool,
+    /// The caller who made the link with which the person decides.
+    pub link_by: Option<String>,
     pub comment: Option<String>,
     /// The values of the form.
     pub values: Map<String, Value>,
@@ -115,6 +117,7 @@ struct Ended {
     verdict: Verdict,
     actor: Option<String>,
     actor_stated: bool,
+    link_by: Option<String>,
     comment: Option<String>,
     values: Map<String, Value>,
     /// True if the deadline has decided.
@@ -124,8 +127,9 @@ struct Ended {
 impl Ended {
     fn by(decision: &ApprovalDecision, values: Map<String, Value>) -> Self {
         let (actor, comment) = (decision.actor.clone(), decision.comment.clone());
+        let link_by = decision.link_by.clone();
         let ApprovalDecision { verdict, actor_stated, .. } = *decision;
-        Self { verdict, actor, actor_stated, comment, values, timed_out: false }
+        Self { verdict, actor, actor_stated, link_by, comment, values, timed_out: false }
     }
 }
 
@@ -169,8 +173,15 @@ impl DecisionDraft<'_> {
             ApprovalTimeout::Reject => (Verdict::Rejected, Completeness::Partial),
         };
         let values = form_of(request).check(&Map::new(), completeness).unwrap_or_default();
-        let (actor, actor_stated, comment) = (None, false, None);
-        let ended = Ended { verdict, actor, actor_stated, comment, values, timed_out: true };
+        let ended = Ended {
+            verdict,
+            actor: None,
+            actor_stated: false,
+            link_by: None,
+            comment: None,
+            values,
+            timed_out: true,
+        };
         let ended = self.record_verdict(command, request, ended);
         self.command_ended(command, EndRecord::of(Attempt(1), &ended))
     }
@@ -192,7 +203,7 @@ impl DecisionDraft<'_> {
         request: &ApprovalRequest,
         ended: Ended,
     ) -> CommandResult {
-        let Ended { verdict, actor, actor_stated, comment, values, timed_out } = ended;
+        let Ended { verdict, actor, actor_stated, link_by, comment, values, timed_out } = ended;
         let values = Value::Object(values);
         let decided_at = self.state.event_time(self.given.now);
         let output = json!({
@@ -211,6 +222,7 @@ impl DecisionDraft<'_> {
             verdict,
             actor,
             actor_stated,
+            link_by,
             comment,
             values,
             timed_out,

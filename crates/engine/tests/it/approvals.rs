@@ -68,6 +68,7 @@ fn decision(verdict: Verdict, actor: Option<&str>, values: Value) -> ApprovalDec
         verdict,
         actor: actor.map(str::to_owned),
         actor_stated: false,
+        link_by: None,
         comment: None,
         values: values.as_object().cloned().unwrap_or_default(),
     }

@@ -271,6 +271,7 @@ fn others() -> Vec<Event> {
             verdict: Verdict::Approved,
             actor: Some("ada".to_owned()),
             actor_stated: true,
+            link_by: Some("bob".to_owned()),
             comment: Some("go".to_owned()),
             values: Payload::inline(json!({ "window": "night" })),
             timed_out: false,

@@ -8,6 +8,7 @@ use axum::http::{Method, StatusCode};
 use noetl_model::{Actor, Permission, TrailFact, TrailOutcome};
 
 use super::{address_of, needed_by};
+use crate::request::shown_path::shown_path;
 use crate::state::AppState;
 
 /// Prefixes of the paths by which parts of the system pass events on.
@@ -41,14 +42,11 @@ impl AuditedRequest {
     /// Returns the description of a request, if the audit log records it.
     pub(super) fn of(request: &Request, is_page: bool) -> Option<Self> {
         let waits = recorded(request, is_page)?;
-        let path = request.uri().path();
+        let path = shown_path(request.uri().path());
         let route = request.extensions().get::<MatchedPath>();
         let route = route.map_or("an unknown route", MatchedPath::as_str);
         let mut subject: String = path.chars().take(SUBJECT_CHARS_MAX).collect();
-        // The link is a secret: who knows it may decide.
-        if path.starts_with("/ui/decide/") {
-            subject = "/ui/decide/…".to_owned();
-        } else if subject.len() < path.len() {
+        if subject.len() < path.len() {
             subject.push('…');
         }
         Some(Self {
@@ -62,27 +60,44 @@ impl AuditedRequest {
     /// Records the request with the status of its answer, unless it was refused because there were
     /// too many.
     pub(super) async fn record(self, state: &AppState, actor: Option<Actor>, status: StatusCode) {
-        let outcome = match status {
-            StatusCode::TOO_MANY_REQUESTS => return,
-            status if status.is_server_error() => TrailOutcome::Failed,
-            status if status.is_client_error() => TrailOutcome::Refused,
-            _ => TrailOutcome::Done,
-        };
-        let Self { action, subject, source, waits } = self;
-        let fact = TrailFact {
-            at: state.now(),
-            actor: actor.map(String::from),
-            action,
-            subject: Some(subject),
-            source: Some(source),
-            outcome,
-            detail: Some(status.as_u16().to_string()),
-        };
-        match (waits, outcome) {
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            return;
+        }
+        let fact = self.fact(state, actor, status);
+        match (self.waits, fact.outcome) {
             (AuditWait::None, TrailOutcome::Done) => state.app().audit_later(fact),
             (AuditWait::None | AuditWait::Stored, _) => state.app().audit(fact).await,
         }
     }
+
+    /// Records a refused request in the background.
+    pub(super) fn record_later(&self, state: &AppState, actor: Option<Actor>, status: StatusCode) {
+        state.app().audit_later(self.fact(state, actor, status));
+    }
+
+    fn fact(&self, state: &AppState, actor: Option<Actor>, status: StatusCode) -> TrailFact {
+        let outcome = match status {
+            status if status.is_server_error() => TrailOutcome::Failed,
+            status if status.is_client_error() => TrailOutcome::Refused,
+            _ => TrailOutcome::Done,
+        };
+        TrailFact {
+            at: state.now(),
+            actor: actor.map(String::from),
+            action: self.action.clone(),
+            subject: Some(self.subject.clone()),
+            source: Some(self.source.clone()),
+            outcome,
+            detail: Some(status.as_u16().to_string()),
+        }
+    }
+}
+
+/// True if a request sends a form that needs no token and changes something.
+pub(super) fn is_public_form(request: &Request) -> bool {
+    let is_read = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
+    let path = request.uri().path();
+    !is_read && PUBLIC_FORMS.iter().any(|prefix| path.starts_with(prefix))
 }
 
 /// Returns when a request is answered, if the audit log records it.
@@ -92,8 +107,7 @@ fn recorded(request: &Request, is_page: bool) -> Option<AuditWait> {
     }
     let path = request.uri().path();
     let Some(needed) = needed_by(request, is_page) else {
-        let is_form = PUBLIC_FORMS.iter().any(|prefix| path.starts_with(prefix));
-        return is_form.then_some(AuditWait::Stored);
+        return is_public_form(request).then_some(AuditWait::Stored);
     };
     let waits = needed.iter().filter_map(|permission| match permission {
         Permission::Write | Permission::Administer => Some(AuditWait::Stored),

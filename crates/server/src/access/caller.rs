@@ -25,6 +25,13 @@ impl KnownToken {
         }
     }
 
+    pub(crate) fn digest(&self) -> &Digest {
+        match self {
+            KnownToken::Settings(token) => token.digest(),
+            KnownToken::Stored(token) => &token.digest,
+        }
+    }
+
     /// Returns the paths for which the token has one of the needed permissions.
     pub(crate) fn paths(&self, needed: &[Permission]) -> PermittedPaths {
         let of = |permission: Permission| match self {

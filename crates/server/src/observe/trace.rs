@@ -11,6 +11,7 @@ use noetl_model::Digest;
 use serde_json::{Map, Value, json};
 use tracing::Instrument as _;
 
+use crate::request::shown_path::shown_path;
 use crate::state::{AppState, Spans};
 
 /// The header with the request's id.
@@ -36,7 +37,7 @@ pub(crate) async fn trace_request(
         "request",
         request_id = id,
         method = %request.method(),
-        path = request.uri().path(),
+        path = shown_path(request.uri().path()),
         traceparent = parent(request.headers()),
         status = tracing::field::Empty,
     );

@@ -1,9 +1,12 @@
 //! The person or program that sends a request.
 
+use std::convert::Infallible;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use noetl_api::ACTOR_HEADER;
-use noetl_model::{Actor, BadActor};
+use noetl_app::{LinkMaker, StatedNames};
+use noetl_model::{Actor, BadActor, Permission};
 
 use crate::access::Admitted;
 use crate::response::error::ApiError;
@@ -102,6 +105,39 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestActor {
             RequestCaller::Stated(name) => Some(name),
             RequestCaller::Unknown => None,
         }))
+    }
+}
+
+/// The treatment of names that requests state: on a server that asks for tokens, they do not count as
+/// those of approvers.
+pub(crate) struct NamePolicy(pub(crate) StatedNames);
+
+impl<S: Send + Sync> FromRequestParts<S> for NamePolicy {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        let token = parts.extensions.get::<Admitted>().and_then(|sender| sender.token.as_ref());
+        Ok(Self(if token.is_some() { StatedNames::Refused } else { StatedNames::Accepted }))
+    }
+}
+
+/// The sender of a request for a link.
+pub(crate) struct LinkSender(pub(crate) LinkMaker);
+
+impl<S: Send + Sync> FromRequestParts<S> for LinkSender {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let name = RequestActor::from_request_parts(parts, state).await?.0.map(String::from);
+        let is_admin = parts
+            .extensions
+            .get::<Admitted>()
+            .is_some_and(|sender| sender.permits_everywhere(Permission::Administer));
+        if is_admin {
+            return Ok(Self(LinkMaker::ForEveryone(name)));
+        }
+        let checked = parts.extensions.get::<TokenName>().map(|TokenName(name)| name.clone());
+        Ok(Self(LinkMaker::ForHimself(checked.map(String::from))))
     }
 }
 

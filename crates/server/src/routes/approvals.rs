@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use noetl_api::AnyId;
 use noetl_api::wire::{
     ApprovalLink, ApprovalLinkBody, ApprovalList, ApprovalView, ApprovalsQuery, DecisionBody,
@@ -14,7 +15,7 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::request::actor::RequestCaller;
+use crate::request::actor::{LinkSender, NamePolicy, RequestCaller};
 use crate::request::extract::{Body, InPath, InQuery, MaybeBody};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -61,7 +62,8 @@ async fn get_approval(
     Ok(Json(state.app().approval(id.into(), CommandId(command)).await?))
 }
 
-/// Decides about an approval. The same decision may be sent again and returns the first one; a
+/// Decides about an approval. If it has approvers and the server asks for tokens, the name of the token
+/// counts, and a name that the request states is refused with 403. The same decision may be sent again and returns the first one; a
 /// different decision is refused with 409 and the first decision in `approval`.
 #[utoipa::path(
     post, path = "/api/approvals/{execution_id}/{command}/decision", tag = "approvals",
@@ -76,6 +78,7 @@ async fn decide_approval(
     State(state): State<AppState>,
     InPath((id, command)): InPath<(AnyId, u64)>,
     caller: RequestCaller,
+    NamePolicy(names): NamePolicy,
     Body(body): Body<DecisionBody>,
 ) -> Result<Json<ApprovalView>, ApiError> {
     let (actor, actor_stated) = caller.name_or(body.actor);
@@ -84,13 +87,15 @@ async fn decide_approval(
         verdict: body.decision.into(),
         actor,
         actor_stated,
+        link_by: None,
         comment: body.comment.filter(|comment| !comment.trim().is_empty()),
         values: body.values,
     };
-    Ok(Json(state.app().decide_approval(id.into(), decision).await?))
+    Ok(Json(state.app().decide_approval(id.into(), decision, names).await?))
 }
 
-/// Makes a link with which one person decides about this approval, without access to the server. The
+/// Makes a link with which one person decides about this approval, without access to the server. If the
+/// approval has approvers, only the token of that person or of an administrator may make it. The
 /// page of the link decides only when its form is sent, and only once.
 #[utoipa::path(
     post, path = "/api/approvals/{execution_id}/{command}/link", tag = "approvals",
@@ -104,6 +109,7 @@ async fn decide_approval(
 async fn make_link(
     State(state): State<AppState>,
     InPath((id, command)): InPath<(AnyId, u64)>,
+    LinkSender(maker): LinkSender,
     MaybeBody(body): MaybeBody<ApprovalLinkBody>,
 ) -> Result<Json<ApprovalLink>, ApiError> {
     let valid_for = body.valid_for.map(|valid_for| {
@@ -114,8 +120,8 @@ async fn make_link(
         })
     });
     let valid_for = valid_for.transpose()?;
-    let app = state.app();
-    Ok(Json(app.approval_link(id.into(), CommandId(command), body.actor, valid_for).await?))
+    let (app, command) = (state.app(), CommandId(command));
+    Ok(Json(app.approval_link(id.into(), command, body.actor, valid_for, &maker).await?))
 }
 
 impl From<ApprovalError> for ApiError {
@@ -134,6 +140,9 @@ impl From<DecideError> for ApiError {
         let detail = error.to_string();
         match error {
             DecideError::BadActor => Self::invalid("invalid-actor", detail),
+            DecideError::NameNotChecked(_) => {
+                Self::new(StatusCode::FORBIDDEN, "name-not-checked", detail)
+            }
             DecideError::Decided(first) => {
                 Self::conflict("already-decided", detail).with("approval", json!(first))
             }
@@ -151,6 +160,7 @@ impl From<LinkError> for ApiError {
             LinkError::TooLong => Self::invalid("link-too-long", detail),
             LinkError::BadActor => Self::invalid("invalid-actor", detail),
             LinkError::NoApprover(_) => Self::invalid("not-an-approver", detail),
+            LinkError::NotForOthers => Self::new(StatusCode::FORBIDDEN, "link-for-another", detail),
             LinkError::Decided => Self::conflict("already-decided", detail),
             LinkError::Invalid | LinkError::Expired(_) => Self::not_found("invalid-link", detail),
             LinkError::Show(error) => error.into(),

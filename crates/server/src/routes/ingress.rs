@@ -38,8 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     request_body(content = String, description = "The message, at most 1 MiB; JSON unless the subscription says otherwise"),
     responses(
         (status = 202, body = IngressAccepted, description = "The execution of the message; the same one if the message came before"),
-        (status = 401, description = "The signature or token is missing or wrong"),
-        (status = 404, description = "No subscription has this path"),
+        (status = 401, description = "The signature or token is missing or wrong, or no subscription has this path; the server's log says which"),
         (status = 503, description = "The subscription is paused, or too many messages are arriving; see `Retry-After`"),
     )
 )]
@@ -81,10 +80,18 @@ impl From<ApiError> for Refused {
 
 impl From<Unknown> for Refused {
     fn from(unknown: Unknown) -> Self {
-        let detail = "the sender is not known";
-        let answer = ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
-        Self { answer, reason: unknown.to_string() }
+        Self { answer: unknown_sender(), reason: unknown.to_string() }
     }
+}
+
+fn unknown_sender() -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "the sender is not known")
+}
+
+/// Refuses a message for a path without a subscription like one of an unknown sender, so that nobody
+/// finds out which paths exist.
+fn unknown_path(path: &str) -> Refused {
+    Refused { answer: unknown_sender(), reason: unknown(path).detail().to_owned() }
 }
 
 /// Takes a message. The headers are checked before the body is read.
@@ -97,7 +104,7 @@ async fn take(
     let ingress = state.ingress();
     let address = format!("/ingress/{path}");
     let listener = state.app().listener_at(&address).await.map_err(ApiError::from)?;
-    let listener = listener.ok_or_else(|| unknown(path))?;
+    let listener = listener.ok_or_else(|| unknown_path(path))?;
     let rule = &listener.ingress.verify;
     let secret = match rule {
         Verify::Hmac { secret, .. } | Verify::Bearer { secret, .. } => {

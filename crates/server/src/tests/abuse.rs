@@ -164,10 +164,10 @@ fn unfit(right: &Headers, now: i64) -> Vec<Abuse> {
         at("another content type", orders, &form, "a=b", "415 content-type"),
         at("no JSON", orders, &signed(KEY, now, "{"), "{", "422 bad-message"),
         at("too long", orders, right, &long, "413 body-too-large"),
-        at("an unknown path", "/ingress/nowhere", right, BODY, "404 unknown-listener"),
+        at("an unknown path", "/ingress/nowhere", right, BODY, "401 unauthorized"),
         at("up and away", "/ingress/../api/execute", right, BODY, AWAY),
         at("up and away, deeper", "/ingress/orders/../../etc/passwd", right, BODY, AWAY),
-        at("up, encoded", "/ingress/%2e%2e%2fapi%2fexecute", right, BODY, "404 unknown-listener"),
+        at("up, encoded", "/ingress/%2e%2e%2fapi%2fexecute", right, BODY, "401 unauthorized"),
         at("paused", "/ingress/paused", &token(KEY), BODY, "503 not-taking-messages"),
         at("a wrong token", "/ingress/paused", &token("other"), BODY, "401 unauthorized"),
     ]

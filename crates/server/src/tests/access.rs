@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Request, header};
+use axum::http::{Method, Request, StatusCode, header};
 use noetl_control::ControlSettings;
 use serde_json::json;
 
@@ -244,7 +244,7 @@ async fn a_forwarded_request_is_refused_where_no_token_is_asked_for() {
         let health = Request::get("/livez").header(name, "1.1 a");
         assert_eq!(told(&server, health, "").await, "ok", "{name}");
         let message = Request::post("/ingress/orders").header(name, "1.1 a");
-        assert_eq!(told(&server, message, "").await, "404 unknown-listener", "{name}");
+        assert_eq!(told(&server, message, "").await, "401 unauthorized", "{name}");
         let tokens = vec![Token::new("root", [Scope::Admin])];
         let guarded = Server::with(Authentication::Tokens(tokens), Hosts::Loopback);
         let request = request().header(header::AUTHORIZATION, "Bearer root");
@@ -325,4 +325,65 @@ pub(super) async fn pages_of_other_sites_are_answered_only_if_an_operator_names_
     assert_eq!(ask(&["https://other.example"]).await, None);
     let named = ask(&["https://ops.example"]).await;
     assert_eq!(named.as_deref(), Some("https://ops.example"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forged_json_web_token_is_an_unknown_token() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    let settings = super::tokens::guarded();
+    let server = Server::set(settings);
+    let part = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let claims = |more: serde_json::Value| {
+        let mut claims = json!({ "sub": "root", "roles": ["admin"], "scope": "admin" });
+        claims.as_object_mut().expect("a map").extend(more.as_object().expect("a map").clone());
+        claims
+    };
+    let heads = [
+        json!({ "alg": "none" }),
+        json!({ "alg": "nOnE", "typ": "JWT" }),
+        json!({ "alg": "HS256", "kid": "../../../dev/null" }),
+        json!({ "alg": "HS256", "kid": "' OR 1=1 --" }),
+        json!({ "alg": "RS256", "jku": "https://evil.example/keys" }),
+    ];
+    let bodies = [
+        claims(json!({})),
+        claims(json!({ "aud": "other", "iss": "https://evil.example" })),
+        claims(json!({ "exp": 1 })),
+        claims(json!({ "nbf": 4_000_000_000_u64 })),
+        claims(json!({ "pad": "x".repeat(40_000) })),
+    ];
+    for head in &heads {
+        for body in &bodies {
+            for signature in ["", "AAAA", "root"] {
+                let token = format!("{}.{}.{signature}", part(head), part(body));
+                let answer =
+                    super::tokens::ask(&server, &token, Method::GET, "/api/executions").await;
+                assert_eq!(answer.problem(), "401 unauthorized", "{head} {body}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_token_takes_as_long_as_another_wrong_one() {
+    // The secrets are compared by their digests: what a guess has in common with one changes nothing.
+    const ROUNDS: u32 = 400;
+    let server = Server::set(super::tokens::guarded());
+    let secret = super::tokens::secret_of(&server, "ci", &["viewer"]).await;
+    let near = format!("{}x", &secret[..secret.len() - 1]);
+    let guesses = ["x".to_owned(), near, "roos".to_owned(), "y".repeat(4000)];
+    let mut spent = [std::time::Duration::ZERO; 4];
+    for _ in 0..ROUNDS {
+        for (guess, spent) in guesses.iter().zip(&mut spent) {
+            let begun = std::time::Instant::now();
+            let answer = super::tokens::ask(&server, guess, Method::GET, "/api/executions").await;
+            *spent += begun.elapsed();
+            assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+        }
+    }
+    let (least, most) = (spent.iter().min().expect("four"), spent.iter().max().expect("four"));
+    // Machines with other work vary; a comparison byte by byte would not show either. This finds work
+    // that depends on the guess, such as a search of the store.
+    assert!(*most < *least * 2, "{spent:?}");
 }

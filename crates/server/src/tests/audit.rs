@@ -1,13 +1,19 @@
 //! Tests of the audit log: which requests it records, with which fields.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
+use futures::StreamExt as _;
+use noetl_bus::LocalBus;
+use noetl_store::{Access, Clock, MemoryStore, StoreError, Wrapper};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::tokens::{ask, guarded, secret_of, send};
-use super::{HELLO, Server};
+use super::{HELLO, Server, SimulatedClock};
 
 /// Returns the entries as `number actor action subject outcome detail`.
 async fn trail(server: &Server) -> Vec<String> {
@@ -101,4 +107,118 @@ async fn a_name_that_a_request_with_an_unnamed_token_states_is_marked() {
         let last = found.last().expect("an entry");
         assert!(last.contains(&format!(" {expected} POST")), "{last}");
     }
+}
+
+/// A store that refuses every write while it is told to.
+struct RefusingStore {
+    store: Arc<MemoryStore>,
+    refuses: Arc<AtomicBool>,
+}
+
+impl Wrapper for RefusingStore {
+    type Inner = MemoryStore;
+
+    fn inner(&self) -> &MemoryStore {
+        &self.store
+    }
+
+    async fn call<T: Send>(
+        &self,
+        access: Access,
+        answer: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        match access {
+            Access::Write | Access::Maintenance if self.refuses.load(Ordering::SeqCst) => {
+                Err(StoreError::Unavailable("the disk is full".into()))
+            }
+            Access::Write | Access::Maintenance | Access::Read => answer.await,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_changed_while_the_audit_log_cannot_be_written() {
+    let clock: Arc<dyn Clock> = Arc::new(SimulatedClock { begun: Instant::now() });
+    let refuses = Arc::new(AtomicBool::new(false));
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let store = Arc::new(RefusingStore { store, refuses: refuses.clone() });
+    let server = Server::on(guarded(), store, Arc::new(LocalBus::new()), clock);
+    let register = json!({ "content": HELLO }).to_string();
+    let change =
+        async || send(&server, "root", Method::POST, "/api/catalog/register", &register).await;
+    assert_eq!(change().await.status, StatusCode::OK);
+    refuses.store(true, Ordering::SeqCst);
+    // The first entry that cannot be written is that of a change which fails for the same reason.
+    assert_eq!(change().await.status, StatusCode::SERVICE_UNAVAILABLE);
+    for _ in 0..3 {
+        assert_eq!(change().await.problem(), "503 audit-unavailable");
+    }
+    assert_eq!(ask(&server, "root", Method::GET, "/api/executions").await.status, StatusCode::OK);
+    refuses.store(false, Ordering::SeqCst);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    tokio::task::yield_now().await;
+    assert_eq!(change().await.status, StatusCode::OK);
+    let refused = trail(&server).await.iter().filter(|it| it.ends_with("failed 503")).count();
+    assert_eq!(refused, 4, "refusals are recorded once the log can be written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_is_followed_from_a_number_on_while_entries_are_written() {
+    let server = Server::set(guarded());
+    let change = async || send(&server, "root", Method::POST, "/api/execute", "{}").await;
+    for _ in 0..3 {
+        change().await;
+    }
+    for (query, last) in [("?format=jsonl&after=1", None), ("", Some("1"))] {
+        let mut request = Request::get(format!("/api/audit/stream{query}"))
+            .header(header::AUTHORIZATION, "Bearer root");
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        let answer = server.open(request.body(Body::empty()).expect("a request")).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let mut pieces = answer.into_body().into_data_stream();
+        let mut text = String::new();
+        let mut read = async |text: &mut String, count: usize| {
+            while text.matches("\"number\":").count() < count {
+                let piece = pieces.next().await.expect("it goes on").expect("it is whole");
+                text.push_str(&String::from_utf8_lossy(&piece));
+            }
+        };
+        read(&mut text, 2).await;
+        assert!(!text.contains("\"number\":1,") && text.contains("\"number\":2,"), "{text}");
+        change().await;
+        read(&mut text, 3).await;
+        assert_eq!(text.contains("id: 3"), last.is_some(), "{text}");
+    }
+    let other = secret_of(&server, "ada", &["author"]).await;
+    let refused = ask(&server, &other, Method::GET, "/api/audit/stream").await;
+    assert_eq!(refused.problem(), "403 forbidden");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_entry_has_anything_of_a_body_a_query_or_a_header() {
+    const CANARY: &str = "c4nary";
+    let server = Server::set(guarded());
+    for path in ["/api/execute", "/api/credentials", "/api/catalog/register", "/api/tokens"] {
+        let body = json!({ CANARY: CANARY, "path": CANARY, "content": CANARY, "name": CANARY });
+        let request = Request::post(format!("{path}?key={CANARY}&{CANARY}"))
+            .header(header::AUTHORIZATION, "Bearer root")
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("idempotency-key", CANARY)
+            .header("x-request-id", CANARY)
+            .header("cookie", format!("noetl_session={CANARY}"))
+            .header("user-agent", CANARY)
+            .body(Body::from(body.to_string()));
+        server.send(request.expect("a request")).await;
+    }
+    let guess = send(&server, CANARY, Method::POST, "/api/execute", "{}").await;
+    assert_eq!(guess.status, StatusCode::UNAUTHORIZED);
+    let link = Request::post(format!("/ui/decide/{CANARY}.{CANARY}"))
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(Body::from(format!("comment={CANARY}")));
+    server.send(link.expect("a request")).await;
+    let log = ask(&server, "root", Method::GET, "/api/audit").await.body.to_string();
+    assert!(log.contains("/api/credentials") && log.contains("/ui/decide/"), "{log}");
+    assert!(!log.contains(CANARY), "{log}");
 }

@@ -18,6 +18,15 @@ workflow:
     tool: {kind: approval, title: Release, approvers: [ada]}
 ";
 
+const ANYBODY: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: anybody, path: tests/anybody}
+workflow:
+  - step: start
+    tool: {kind: approval, title: Release}
+";
+
 const WAITS: &str = "\
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -61,17 +70,51 @@ async fn started(server: &Server, content: &str, path: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn the_name_of_a_token_decides_about_an_approval_whatever_the_request_states() {
     let server = guarded();
-    for (token, expected) in [("of-ada", json!(false)), ("of-nobody", json!(true))] {
-        let execution = started(&server, RELEASE, "tests/release").await;
-        let path = format!("/api/approvals/{execution}/0/decision");
-        let approve = || json!({ "decision": "approve", "actor": "ada" });
-        let by_bob = post_as_ada(&server, "of-bob", &path, approve()).await;
-        assert_eq!(by_bob.problem(), "403 not-an-approver");
-        let decided = post_as_ada(&server, token, &path, approve()).await;
-        let decision = &decided.body["decision"];
-        assert_eq!(decision["actor"], "ada", "{}", decided.body);
-        assert_eq!(decision["actor_stated"], expected, "{token}: {}", decided.body);
+    let execution = started(&server, RELEASE, "tests/release").await;
+    let path = format!("/api/approvals/{execution}/0/decision");
+    let approve = || json!({ "decision": "approve", "actor": "ada" });
+    let by_bob = post_as_ada(&server, "of-bob", &path, approve()).await;
+    assert_eq!(by_bob.problem(), "403 not-an-approver");
+    for stated in ["of-nobody", "of-root"] {
+        let by_nobody = post_as_ada(&server, stated, &path, approve()).await;
+        assert_eq!(by_nobody.problem(), "403 name-not-checked", "{stated}");
     }
+    let decided = post_as_ada(&server, "of-ada", &path, approve()).await;
+    let decision = &decided.body["decision"];
+    assert_eq!((&decision["actor"], &decision["actor_stated"]), (&json!("ada"), &json!(false)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_stated_counts_for_an_approval_without_approvers() {
+    let server = guarded();
+    let execution = started(&server, ANYBODY, "tests/anybody").await;
+    let path = format!("/api/approvals/{execution}/0/decision");
+    let approve = json!({ "decision": "approve", "actor": "ada" });
+    let decided = post_as_ada(&server, "of-nobody", &path, approve).await;
+    let decision = &decided.body["decision"];
+    assert_eq!((&decision["actor"], &decision["actor_stated"]), (&json!("ada"), &json!(true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_for_an_approver_is_made_by_himself_or_by_an_administrator() {
+    let server = guarded();
+    let execution = started(&server, RELEASE, "tests/release").await;
+    let path = format!("/api/approvals/{execution}/0/link");
+    let for_ada = || json!({ "actor": "ada" });
+    for other in ["of-bob", "of-nobody"] {
+        let refused = post_as_ada(&server, other, &path, for_ada()).await;
+        assert_eq!(refused.problem(), "403 link-for-another", "{other}");
+    }
+    for (token, maker) in [("of-ada", "ada"), ("of-root", "ada (unverified)")] {
+        let made = post_as_ada(&server, token, &path, for_ada()).await;
+        let link = made.body["path"].as_str().expect("a path").replace("/ui/decide/", "");
+        let (ticket, _) = server.state.app().open_approval_link(&link).await.expect("a link");
+        assert_eq!((ticket.actor.as_deref(), &*ticket.made_by), (Some("ada"), maker));
+    }
+    let anybody = started(&server, ANYBODY, "tests/anybody").await;
+    let path = format!("/api/approvals/{anybody}/0/link");
+    let made = post_as_ada(&server, "of-bob", &path, for_ada()).await;
+    assert!(made.status.is_success(), "{}", made.body);
 }
 
 #[tokio::test(start_paused = true)]

@@ -232,10 +232,11 @@ async fn post_head(server: &Server, path: &str, headers: &[(&'static str, &str)]
 async fn a_bad_request_head_is_refused_before_its_body_arrives() {
     let begun = tokio::time::Instant::now();
     let server = listening("type: bearer, secret: orders_key").await;
-    let told = post_head(&server, "/ingress/other", &[]).await;
-    assert_eq!(told.problem(), "404 unknown-listener");
+    // Nobody finds out which paths there are.
+    let unknown = post_head(&server, "/ingress/other", &[]).await;
     let told = post_head(&server, "/ingress/orders", &[]).await;
     assert_eq!(told.problem(), "401 unauthorized");
+    assert_eq!((unknown.status, &unknown.body), (told.status, &told.body));
     let told = post_head(&server, "/ingress/orders", &[("authorization", "Bearer x")]).await;
     assert_eq!(told.problem(), "401 unauthorized");
     let token = ("authorization", "Bearer s3cret");
@@ -301,7 +302,7 @@ async fn a_paused_or_deactivated_subscription_sends_messages_away() {
 async fn an_unknown_listener_and_a_long_body_are_refused() {
     let server = listening("type: bearer, secret: orders_key").await;
     let request = Request::post("/ingress/other").body(Body::empty()).expect("a request");
-    assert_eq!(server.send(request).await.problem(), "404 unknown-listener");
+    assert_eq!(server.send(request).await.problem(), "401 unauthorized");
     let long = "x".repeat(1024 * 1024 + 1);
     let answer = post(&server, &[("authorization", "Bearer s3cret")], &long).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
@@ -342,4 +343,65 @@ async fn a_posted_message_is_a_signal_once() {
         assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
         assert_eq!(answer.body, json!({ "status": "kept" }));
     }
+}
+
+/// The body, compressed by gzip.
+const COMPRESSED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\x56\xca\x4b\xcc\x4d\x55\xb2\x52\x4a\x4c\x49\x54\xd2\x51\xca\x4d\x2d\x2e\x4e\x4c\x07\xf1\x73\x33\xf3\x52\x95\x6a\x01\xf8\x29\xca\xd1\x1f\x00\x00\x00";
+
+/// Posts pieces of a body one after the other, as a client with chunks does.
+async fn post_pieces(server: &Server, headers: &[(&str, &str)], pieces: &[&[u8]]) -> Answer {
+    let mut request = Request::post("/ingress/orders").header(header::HOST, "localhost");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let pieces: Vec<Result<Bytes, std::io::Error>> =
+        pieces.iter().map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    let body = Body::from_stream(futures::stream::iter(pieces));
+    server.send(request.body(body).expect("a request")).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signature_is_good_for_the_exact_bytes_in_any_chunks_and_no_other_encoding() {
+    let server = listening(HMAC).await;
+    let signed = signature(BODY);
+    let signed = ("x-signature", &*signed);
+    let bytes = BODY.as_bytes();
+    let in_chunks: Vec<&[u8]> = bytes.chunks(3).collect();
+    let sent = post_pieces(&server, &[signed], &in_chunks).await;
+    assert_eq!(sent.status, StatusCode::ACCEPTED, "{}", sent.body);
+    let changed = BODY.replace("ada", "adb");
+    let spaced = BODY.replace(',', ", ");
+    let reordered = r#"{"message":"mine","name":"ada"}"#;
+    let escaped = BODY.replace("ada", "\\u0061da");
+    let long = format!("{BODY}\n");
+    for body in [&*changed, &*spaced, reordered, &*escaped, &*long, &BODY[1..], ""] {
+        let refused = post_pieces(&server, &[signed], &[body.as_bytes()]).await;
+        assert_eq!(refused.problem(), "401 unauthorized", "{body}");
+    }
+    // A body that says it is compressed is not decompressed: the signature is that of its bytes.
+    for encoding in ["gzip", "deflate", "br"] {
+        let headers = [signed, ("content-encoding", encoding)];
+        let refused = post_pieces(&server, &headers, &[COMPRESSED]).await;
+        assert_eq!(refused.problem(), "401 unauthorized", "{encoding}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn forms_files_and_bodies_that_are_no_json_start_nothing() {
+    let server = listening("type: bearer, secret: orders_key").await;
+    let token = ("authorization", "Bearer s3cret");
+    let file = "--b\r\ncontent-disposition: form-data; name=\"f\"; filename=\"../../etc/passwd\"\r\n\r\nx\r\n--b--";
+    for (kind, body, expected) in [
+        ("multipart/form-data; boundary=b", file, "415 content-type"),
+        ("application/x-www-form-urlencoded", "name=ada", "415 content-type"),
+        ("text/html", "<form>", "415 content-type"),
+        ("application/json", file, "422 bad-message"),
+        ("application/json", "name=ada", "422 bad-message"),
+        ("application/json; charset=utf-7", "+AHs-", "422 bad-message"),
+    ] {
+        let refused = post(&server, &[token, ("content-type", kind)], body).await;
+        assert_eq!(refused.problem(), expected, "{kind}: {body}");
+    }
+    let listed = server.get("/api/executions?path=tests/hello").await.body;
+    assert!(!listed.to_string().contains("tests/hello"), "{listed}");
 }

@@ -275,3 +275,24 @@ async fn a_certificate_that_changes_is_read_again_and_one_that_is_broken_is_not_
     assert!(tls.refresh().expect("certificates"));
     assert!(!Arc::ptr_eq(&before, &tls.config()));
 }
+
+#[tokio::test]
+async fn a_client_that_speaks_http_2_is_closed_and_others_are_served() {
+    /// The preface of HTTP/2, empty settings, and the beginning and reset of one stream.
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+    const RESET: &[u8] = b"\x00\x00\x04\x03\x00\x00\x00\x00\x01\x00\x00\x00\x08";
+    let server = Listening::with(settings(Limits::default())).await;
+    for _ in 0..50 {
+        let mut stream = server.open().await;
+        stream.write_all(PREFACE).await.expect("it reads");
+        for _ in 0..1000 {
+            // The server may have closed the connection.
+            if stream.write_all(RESET).await.is_err() {
+                break;
+            }
+        }
+        let told = ended(&mut stream).await;
+        assert!(told.is_empty() || told.starts_with("HTTP/1.1 4"), "{told}");
+    }
+    assert!(server.told(HEALTH).await.starts_with("HTTP/1.1 200"), "others are served");
+}

@@ -1,13 +1,13 @@
 //! Tests of the web interface behind the server's checks.
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode, header};
+use axum::http::{Method, Request, StatusCode, header};
 use noetl_control::{PlaybookChoice, StartRequest};
 use serde_json::Map;
 
 use super::tokens::secret_of;
 use super::{Answer, Server};
-use crate::{Authentication, Hosts, Pages, Scope, ServerSettings, Token};
+use crate::{Authentication, Hosts, Pages, Scope, ServerSettings, Token, Wire};
 
 fn guarded() -> Server {
     let tokens = vec![Token::new("reader", [Scope::Read]), Token::new("runner", [Scope::Run])];
@@ -147,4 +147,52 @@ async fn a_token_that_may_only_operate_forks_no_edited_playbook() {
     let unchanged = encoded(PLAYBOOK);
     let forked = operator.post(&form, &format!("at=2&playbook={unchanged}")).await;
     assert_eq!(forked.status, StatusCode::SEE_OTHER, "{}", forked.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_has_logged_out_is_refused_with_its_old_cookie() {
+    let server = guarded();
+    let mut browser = Browser { server: &server, cookies: Vec::new() };
+    browser.post("/ui/login", "token=runner").await;
+    let stolen = browser.cookies.clone();
+    let mut other = Browser { server: &server, cookies: Vec::new() };
+    other.post("/ui/login", "token=runner").await;
+    assert_eq!(browser.get("/ui/executions").await.status, StatusCode::OK);
+    browser.post("/ui/logout", "").await;
+    let mut thief = Browser { server: &server, cookies: stolen };
+    assert_eq!(location(&thief.get("/ui/executions").await), "/ui/login?next=/ui/executions");
+    assert_eq!(other.get("/ui/executions").await.status, StatusCode::OK, "another session");
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_a_proxy_with_tls_a_session_is_sent_over_tls_only() {
+    for (wire, secure) in [(Wire::Plain, false), (Wire::Encrypted, true)] {
+        let tokens = Authentication::Tokens(vec![Token::new("reader", [Scope::Read])]);
+        let settings = ServerSettings::new(tokens, Hosts::Any);
+        let server = Server::set(ServerSettings { public_wire: wire, ..settings });
+        let mut browser = Browser { server: &server, cookies: Vec::new() };
+        let admitted = browser.post("/ui/login", "token=reader").await;
+        let cookies = admitted.headers.get_all(header::SET_COOKIE).into_iter();
+        let mut cookies = cookies.filter_map(|it| it.to_str().ok());
+        let session = cookies.find(|it| it.starts_with("noetl_session=")).expect("a session");
+        assert_eq!(session.ends_with("; Secure"), secure, "{session}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn forms_that_need_no_token_are_limited_and_fill_no_audit_log() {
+    let server = Server::set(super::tokens::guarded());
+    let mut browser = Browser { server: &server, cookies: Vec::new() };
+    let mut last = StatusCode::OK;
+    for path in ["/ui/logout", "/ui/decide/a.b"].iter().cycle().take(200) {
+        let request =
+            Request::post(*path).header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        last = browser.send(request, String::new()).await.status;
+    }
+    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+    let log = super::tokens::ask(&server, "root", Method::GET, "/api/audit?limit=1000").await;
+    let entries = log.body["entries"].as_array().expect("a list").len();
+    assert!((1..=60).contains(&entries), "{entries} entries");
+    let text = log.body.to_string();
+    assert!(text.contains("/ui/decide/…") && !text.contains("a.b"), "{text}");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use expect_test::expect_file;
+use futures::StreamExt as _;
 use noetl_app::{NewToken, PAGE_MAX};
 use noetl_control::ControlSettings;
 use noetl_model::{Actor, Role, RoleGrant, Timestamp};
@@ -395,4 +396,62 @@ async fn a_start_key_of_another_team_reveals_nothing() {
     let ours = json!({ "path": "team-a/import", "dedup": dedup }).to_string();
     let answer = send(&server, &secret, Method::POST, "/api/execute", &ours).await;
     assert!(!answer.body.to_string().contains(&first), "{}", answer.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_streams_end_within_seconds_after_their_token_was_revoked() {
+    for path in ["stream", "live", "logs?follow=true&format=jsonl"] {
+        let server = Server::set(guarded());
+        server.state.app().register(super::HELLO).await.expect("it is valid");
+        let secret = secret_of(&server, "ci", &["operator"]).await;
+        let request = Request::post("/api/execute")
+            .header(header::AUTHORIZATION, format!("Bearer {secret}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(json!({ "path": "tests/hello" }).to_string()));
+        let started = server.send(request.expect("a request")).await;
+        let id = started.body["execution_id"].as_str().expect("an id").to_owned();
+        let path = format!("/api/executions/{id}/{path}");
+        let request = Request::get(&path).header(header::AUTHORIZATION, format!("Bearer {secret}"));
+        let request = request.body(Body::empty()).expect("a request");
+        let answer = server.open(request).await;
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        let begun = tokio::time::Instant::now();
+        let mut pieces = answer.into_body().into_data_stream();
+        // It is open while the token is valid.
+        let open = tokio::time::timeout(Duration::from_secs(20), async {
+            while pieces.next().await.is_some_and(|piece| piece.is_ok()) {}
+        });
+        assert!(open.await.is_err(), "{path} ended after {:?}", begun.elapsed());
+        server.state.app().revoke_token("ci").await.expect("it is there");
+        let ended = tokio::time::timeout(Duration::from_secs(11), async {
+            while pieces.next().await.is_some_and(|piece| piece.is_ok()) {}
+        });
+        ended.await.unwrap_or_else(|_| panic!("{path} goes on"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_takes_as_long_whether_the_object_exists_or_not() {
+    let server = Server::set(guarded());
+    let secret = secret_of(&server, "ci", &["operator:team-a/*"]).await;
+    server.state.app().register(super::HELLO).await.expect("it is valid");
+    let started = send(&server, "root", Method::POST, "/api/execute", r#"{"path": "tests/hello"}"#);
+    let started = started.await.body;
+    let foreign = started["execution_id"].as_str().expect("an id").to_owned();
+    let mut spent = Vec::new();
+    for id in [&*foreign, "77"] {
+        for (method, end) in [
+            (Method::GET, ""),
+            (Method::GET, "/events"),
+            (Method::GET, "/stream"),
+            (Method::POST, "/cancel"),
+        ] {
+            let begun = tokio::time::Instant::now();
+            let path = format!("/api/executions/{id}{end}");
+            let answer = send(&server, &secret, method, &path, "{}").await;
+            assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}: {}", answer.body);
+            spent.push(begun.elapsed());
+        }
+    }
+    assert!(spent.iter().all(|it| *it == Duration::from_millis(50)), "{spent:?}");
 }

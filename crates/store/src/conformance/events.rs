@@ -294,6 +294,7 @@ fn attempts() -> Vec<Event> {
             verdict: Verdict::Rejected,
             actor: Some("ada".to_owned()),
             actor_stated: true,
+            link_by: Some("bob".to_owned()),
             comment: Some("not today".to_owned()),
             values: output(),
             timed_out: true,

@@ -6,7 +6,7 @@
 use axum::extract::Path;
 use maud::{Markup, html};
 use noetl_api::wire::ApprovalView;
-use noetl_app::{ApprovalTicket, DecideError, LinkError};
+use noetl_app::{ApprovalTicket, DecideError, LinkError, StatedNames};
 
 use super::waiting::{SentDecision, refusal_page};
 use crate::components::approval::{Decider, approval_form, decision};
@@ -32,8 +32,10 @@ pub(super) async fn decide(
         return Ok(see(&address(&link)));
     }
     let decider = decider(&ticket);
-    let sent = SentDecision::of(&form, &view, (&decider, false))?;
-    match page.app().decide_approval(ticket.execution, sent.decision.clone()).await {
+    let mut sent = SentDecision::of(&form, &view, (&decider, false))?;
+    sent.decision.link_by = Some(ticket.made_by.clone());
+    let decision = sent.decision.clone();
+    match page.app().decide_approval(ticket.execution, decision, StatedNames::Refused).await {
         // The page shows the decision, which may be that of another person.
         Ok(_) | Err(DecideError::Decided(_)) => Ok(see(&address(&link))),
         Err(error) => {
@@ -78,6 +80,7 @@ impl From<LinkError> for PageError {
             LinkError::TooLong
             | LinkError::BadActor
             | LinkError::Decided
+            | LinkError::NotForOthers
             | LinkError::NoApprover(_) => Self::Refused(error.to_string()),
             LinkError::Show(error) => error.into(),
         }

@@ -55,6 +55,11 @@ pub(super) async fn log_in(page: PageRequest, form: SignedForm) -> PageResult {
 }
 
 pub(super) async fn log_out(page: PageRequest, _form: SignedForm) -> PageResult {
+    if let Some(session) = &page.session
+        && page.state.key.token_of(session, page.now).is_some()
+    {
+        page.state.ended.end(session, page.now);
+    }
     let cookie = stored(SESSION_COOKIE, "", Duration::ZERO, page.state.wire);
     Ok(see_with_cookie("/ui/login", cookie))
 }

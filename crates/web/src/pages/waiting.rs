@@ -54,7 +54,8 @@ pub(super) async fn decide(
     let decider = decider(&page);
     let is_checked = page.actor().is_some();
     let sent = SentDecision::of(&form, &view, (&decider, is_checked))?;
-    match page.app().decide_approval(execution, sent.decision.clone()).await {
+    let decided = page.app().decide_approval(execution, sent.decision.clone(), page.visitor.names);
+    match decided.await {
         Ok(_) => Ok(see(form.get("return_to"))),
         Err(error) => {
             let refused = sent.refused(error)?;
@@ -140,7 +141,15 @@ impl SentDecision {
         let comment = form.given("comment").map(str::to_owned);
         let command = CommandId(view.command);
         let actor_stated = actor.is_some() && !is_checked;
-        let decision = ApprovalDecision { command, verdict, actor, actor_stated, comment, values };
+        let decision = ApprovalDecision {
+            command,
+            verdict,
+            actor,
+            actor_stated,
+            link_by: None,
+            comment,
+            values,
+        };
         Ok(Self { decision, texts })
     }
 
@@ -154,9 +163,9 @@ impl SentDecision {
         let message = error.to_string();
         let problems = match error {
             DecideError::Refused(Refusal::UnfitDecision(problems)) => problems,
-            DecideError::Refused(Refusal::NotAnApprover { .. }) | DecideError::BadActor => {
-                whole(message)
-            }
+            DecideError::Refused(Refusal::NotAnApprover { .. })
+            | DecideError::NameNotChecked(_)
+            | DecideError::BadActor => whole(message),
             DecideError::Decided(_) | DecideError::Refused(_) => {
                 return Err(PageError::Refused(message));
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use expect_test::expect_file;
 use noetl_api::WorkerNotice;
 use noetl_api::wire::NewFeed;
-use noetl_app::{BulkAction, BulkChoice, BulkRequest};
+use noetl_app::{BulkAction, BulkChoice, BulkRequest, LinkMaker};
 use noetl_control::{PlaybookChoice, StartRequest};
 use noetl_model::{CommandId, ErrorKind, ExecutionId, Outcome, Pool, ToolError, WorkerId};
 use noetl_secrets::NewCredential;
@@ -108,7 +108,9 @@ pub(super) async fn seeded() -> SeededPages {
     };
     let bulk_job = site.app.create_bulk(&request, None, None).await.expect("a bulk job").job_id;
     let approval = started(&site, "shop/release", "shared").await;
-    let link = site.app.approval_link(approval, CommandId(0), Some("ada".to_owned()), None).await;
+    let maker = LinkMaker::ForEveryone(None);
+    let link =
+        site.app.approval_link(approval, CommandId(0), Some("ada".to_owned()), None, &maker).await;
     let link = link.expect("a link").path.replace("/ui/decide/", "");
     SeededPages { site, failed, waiting, subscription, bulk_job, approval, link }
 }

@@ -1,7 +1,8 @@
 //! The page of what waits for a person: paging, and the name under which a visitor acts.
 
+use noetl_app::{LinkMaker, StatedNames};
 use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_model::{Event, Seq};
+use noetl_model::{CommandId, Event, Seq};
 use serde_json::Map;
 
 use super::Site;
@@ -76,4 +77,30 @@ async fn a_visitor_with_a_name_acts_under_it() {
         .collect();
     let ada = (Some("ada".to_owned()), false);
     assert_eq!(named, [ada.clone(), ada]);
+}
+
+const FOR_ADA: &str = "
+  - {step: start, tool: {kind: approval, title: 'Region', approvers: [ada]}}
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_visitor_without_a_checked_name_decides_for_an_approver_only_by_a_link() {
+    let mut site = Site::new();
+    let execution = started(&site, "t/ada", FOR_ADA).await;
+    site.visitor.names = StatedNames::Refused;
+    let address = format!("/ui/waiting/{execution}/0");
+    let refused = site.submit("/ui/waiting", &address, "decision=approve&actor=ada").await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert!(refused.body.contains("the name of the caller is not checked"), "{}", refused.body);
+    let maker = LinkMaker::ForEveryone(Some("root".to_owned()));
+    let link = site.app.approval_link(execution, CommandId(0), Some("ada".into()), None, &maker);
+    let link = link.await.expect("a link").path;
+    let decided = site.submit(&link, &link, "decision=approve").await;
+    assert!(decided.status.is_redirection(), "{}", decided.body);
+    let events = site.app.control().events(execution, Seq::ZERO, 1000).await.expect("events");
+    let decided = events.into_iter().find_map(|recorded| match recorded.event {
+        Event::ApprovalDecided { actor, link_by, .. } => Some((actor, link_by)),
+        _ => None,
+    });
+    assert_eq!(decided, Some((Some("ada".to_owned()), Some("root".to_owned()))));
 }

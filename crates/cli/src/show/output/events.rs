@@ -83,8 +83,14 @@ fn about(event: &Event) -> String {
         Event::ApprovalRequested { command, request } => {
             format!("command {command}  waits for approval: {}", request.title)
         }
-        Event::ApprovalDecided { command, verdict, actor, actor_stated, comment, .. } => {
-            let stated = if *actor_stated { " (stated)" } else { "" };
+        Event::ApprovalDecided {
+            command, verdict, actor, actor_stated, link_by, comment, ..
+        } => {
+            let stated = match (link_by, actor_stated) {
+                (Some(maker), _) => format!(" (link of {maker})"),
+                (None, true) => " (stated)".to_owned(),
+                (None, false) => String::new(),
+            };
             let by = actor.as_ref().map(|actor| format!(" by {actor}{stated}"));
             let by = by.unwrap_or_default();
             let said = comment.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
