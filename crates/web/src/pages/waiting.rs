@@ -9,9 +9,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use noetl_api::wire::ApprovalView;
 use noetl_app::{ApprovalError, ApprovalQuery, DecideError, SignalError};
-use noetl_control::{SendSignalError, SentSignal};
+use noetl_control::{SendSignalError, SentSignal, SignalByKey};
 use noetl_engine::{ApprovalDecision, Refusal};
-use noetl_model::{CommandId, ExecutionId, SignalName, Verdict};
+use noetl_model::{CommandId, ExecutionId, SignalKey, SignalName, Verdict};
 use noetl_playbook::FormProblem;
 use serde::Deserialize;
 use serde_json::Value;
@@ -65,7 +65,8 @@ pub(super) async fn decide(
     }
 }
 
-/// Sends a signal to an execution that waits for it.
+/// Sends a signal to an execution that waits for it. A wait with a correlation key gets its signal by
+/// the key: a signal by name goes to the oldest wait of the execution, whatever its key.
 pub(super) async fn signal(
     page: PageRequest,
     Path((execution, name)): Path<(String, String)>,
@@ -80,8 +81,18 @@ pub(super) async fn signal(
         })?,
     };
     let sender = form.given("sender").map(str::to_owned);
-    let sent = SentSignal { name, body, sender, key: None, actor: page.actor() };
-    page.app().signal(execution, sent).await?;
+    let (actor, once) = (page.actor(), form.given("once").map(str::to_owned));
+    match form.given("key") {
+        Some(key) => {
+            let key: SignalKey = key.parse().map_err(|_| PageError::UnknownPage)?;
+            let sent = SignalByKey { name, key, body, sender, actor, once, kept_for: None };
+            page.app().signal_by_key(sent).await.map(drop)?;
+        }
+        None => {
+            let sent = SentSignal { name, body, sender, key: once, actor };
+            page.app().signal(execution, sent).await?;
+        }
+    }
     Ok(see(form.get("return_to")))
 }
 

@@ -104,3 +104,63 @@ async fn a_visitor_without_a_checked_name_decides_for_an_approver_only_by_a_link
     });
     assert_eq!(decided, Some((Some("ada".to_owned()), Some("root".to_owned()))));
 }
+
+/// Two waits for the same signal, each with a key.
+const KEYED: &str = "
+  - {step: start, loop: {in: [a, c], iterator: it, spec: {mode: parallel, max_in_flight: 2}}, tool: {kind: wait, signal: 'go', key: '{{ it }}'}}
+";
+
+/// Sends the form of the wait with a key, as often as told; returns the keys that still wait.
+async fn keys_after(site: &Site, key: &str, times: usize) -> Vec<String> {
+    let shown = site.get("/ui/waiting").await;
+    let (token, cookie) = (shown.between("name=\"form_token\" value=\"", "\""), shown.cookie());
+    let cards = shown.body.split("<article").skip(1);
+    let card = cards.into_iter().find(|card| card.contains(&format!("<code>{key}</code>")));
+    let card = card.expect("a card of the key");
+    let value = |before: &str| {
+        let rest = card.split_once(before).expect("the field").1;
+        rest.split('"').next().unwrap_or_default().to_owned()
+    };
+    let mut body = format!("form_token={token}&return_to=/ui/waiting&body=1");
+    for name in ["key", "once"] {
+        body += &format!("&{name}={}", value(&format!("name=\"{name}\" value=\"")));
+    }
+    for _ in 0..times {
+        let sent = site.post(&value("action=\""), &cookie, body.clone()).await;
+        assert!(sent.status.is_redirection(), "{}", sent.body);
+    }
+    let waits = site.app.open_signal_waits(None, 10).await.expect("waits").waits;
+    waits.into_iter().filter_map(|wait| wait.key).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_form_of_a_wait_with_a_key_ends_the_wait_of_that_key() {
+    let site = Site::new();
+    started(&site, "t/keyed", KEYED).await;
+    assert_eq!(keys_after(&site, "c", 1).await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_of_a_signal_that_is_sent_twice_sends_one_signal() {
+    let site = Site::new();
+    for _ in 0..2 {
+        started(&site, "t/keyed", KEYED).await;
+    }
+    assert_eq!(keys_after(&site, "a", 2).await, ["c", "a", "c"], "one of two waits has ended");
+    let unkeyed = "
+  - {step: start, tool: {kind: wait, signal: 'go'}, next: {arcs: [{step: again}]}}
+  - {step: again, tool: {kind: wait, signal: 'go'}}
+";
+    let site = Site::new();
+    let execution = started(&site, "t/unkeyed", unkeyed).await;
+    let shown = site.get("/ui/waiting").await;
+    let (token, cookie) = (shown.between("name=\"form_token\" value=\"", "\""), shown.cookie());
+    let once = shown.between("name=\"once\" value=\"", "\"");
+    let action = format!("/ui/waiting/{execution}/signals/go");
+    for _ in 0..2 {
+        let body = format!("form_token={token}&return_to=/ui/waiting&body=1&once={once}");
+        assert!(site.post(&action, &cookie, body).await.status.is_redirection());
+    }
+    let waits = site.app.open_signal_waits(None, 10).await.expect("waits").waits;
+    assert_eq!(waits.len(), 1, "the second wait waits for its own signal");
+}

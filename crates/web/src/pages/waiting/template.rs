@@ -12,6 +12,7 @@ use crate::components::id::{execution_link, playbook_link};
 use crate::components::time::time;
 use crate::layout::form_fields;
 use crate::request::PageRequest;
+use crate::session::random_name;
 
 pub(super) fn waiting(
     page: &PageRequest,
@@ -110,6 +111,9 @@ fn signal(page: &PageRequest, wait: &OpenSignalWait) -> Markup {
             @if page.visitor.may.run {
                 form.decision method="post" action=(address) {
                     (form_fields(page))
+                    // A form that is sent twice sends one signal.
+                    input type="hidden" name="once" value=(random_name());
+                    @if let Some(key) = &wait.key { input type="hidden" name="key" value=(key); }
                     label {
                         span { (page.t("waiting.body")) }
                         textarea name="body" rows="2" spellcheck="false" placeholder="{\"amount\": 12}" {}
