@@ -21,7 +21,7 @@ use crate::message_intake::{BrokerUrl, Intake};
 use crate::notifications::{NoticeCounters, NoticeCounts, NoticeTransport};
 use crate::positions::LogFolds;
 use crate::replay::LargeReplays;
-use crate::retention::RetentionRules;
+use crate::retention::{LastRound, RetentionRules};
 use crate::sealed_inputs::VaultSealer;
 use crate::secret_lookup::SecretLookup;
 use crate::step_logs::{LogSettings, StepLogState};
@@ -157,6 +157,7 @@ struct Parts {
     tokens: KnownTokens,
     audit: AuditWriter,
     lease_secrets: LeaseSecrets,
+    last_round: LastRound,
 }
 
 impl App {
@@ -186,6 +187,7 @@ impl App {
             tokens: KnownTokens::default(),
             audit,
             lease_secrets,
+            last_round: LastRound::default(),
         };
         Self { parts: Arc::new(parts) }
     }
@@ -311,6 +313,11 @@ impl App {
 
     pub(crate) fn audit_writer(&self) -> &AuditWriter {
         &self.parts.audit
+    }
+
+    /// Returns the last round of the retention in this process.
+    pub(crate) fn last_round(&self) -> &LastRound {
+        &self.parts.last_round
     }
 
     pub(crate) fn known_tokens(&self) -> &KnownTokens {

@@ -192,6 +192,15 @@ impl App {
         self.reader().audit_page(query).await
     }
 
+    /// Returns a page of the audit log, newest entry first: entries with a number below `before`.
+    pub async fn newest_audit(
+        &self,
+        before: Option<u64>,
+        query: &AuditLogQuery,
+    ) -> Result<AuditLogPage, StoreError> {
+        self.reader().newest_audit(before, query).await
+    }
+
     pub async fn verify_audit(&self) -> Result<AuditVerification, StoreError> {
         self.reader().verify_audit().await
     }
@@ -219,6 +228,40 @@ impl StoreReader {
             }
         }
         Ok(AuditLogPage { entries, next: Some(after) })
+    }
+
+    /// Returns a page of the audit log, newest entry first. `next` is the number below which the next
+    /// page begins.
+    pub async fn newest_audit(
+        &self,
+        before: Option<u64>,
+        query: &AuditLogQuery,
+    ) -> Result<AuditLogPage, StoreError> {
+        let limit = query.limit.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+        let span = self.records().trail_span().await?;
+        let oldest = query.after.max(span.before.number);
+        let end = span.last.number.saturating_add(1);
+        let (mut below, mut entries) = (before.map_or(end, |before| before.min(end)), Vec::new());
+        for _page in 0..LOOKED_AT_MAX / PAGE_MAX {
+            // Numbers have no gaps, so a page of them is a page of entries.
+            let from = below.saturating_sub(1 + PAGE_MAX as u64).max(oldest);
+            if below <= from + 1 {
+                return Ok(AuditLogPage { entries, next: None });
+            }
+            let page = self.records().trail(from, PAGE_MAX).await?;
+            for entry in page.into_iter().rev().filter(|entry| entry.number < below) {
+                let number = entry.number;
+                if query.admits(&entry.fact) {
+                    entries.push(view(entry));
+                }
+                if entries.len() == limit {
+                    let next = Some(number).filter(|number| *number > oldest + 1);
+                    return Ok(AuditLogPage { entries, next });
+                }
+            }
+            below = from + 1;
+        }
+        Ok(AuditLogPage { entries, next: Some(below) })
     }
 
     /// Verifies the digests of the audit log from its stored beginning to its stored end.

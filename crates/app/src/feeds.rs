@@ -27,6 +27,20 @@ const SUBJECT: &str = "subject";
 /// Maximum length of a feed's name.
 const NAME_MAX: usize = 100;
 
+/// Number up to which the events behind a feed's cursor are counted.
+const LAG_EVENTS_MAX: usize = 200;
+
+/// The events that the consumer of a feed has not acknowledged, before the filter of the feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeedLag {
+    /// The number of events, up to a limit.
+    pub events: usize,
+    /// True if there may be more events than were counted.
+    pub has_more: bool,
+    /// The time of the first of them.
+    pub oldest: Option<Timestamp>,
+}
+
 /// The reason why an operation on a feed fails.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
@@ -63,6 +77,17 @@ impl App {
     pub async fn list_feeds(&self) -> Result<FeedList, FeedError> {
         let feeds = self.store().list_feeds().await?;
         Ok(FeedList { feeds: feeds.into_iter().map(view).collect() })
+    }
+
+    /// Returns how far the consumer of a feed is behind the last event.
+    pub async fn feed_lag(&self, name: &str) -> Result<FeedLag, FeedError> {
+        let cursor = self.stored_feed(name).await?.cursor;
+        let page = self.store().feed(&cursor, LAG_EVENTS_MAX).await?;
+        Ok(FeedLag {
+            events: page.items.len(),
+            has_more: page.items.len() >= LAG_EVENTS_MAX,
+            oldest: page.items.iter().map(|item| item.recorded.at).min(),
+        })
     }
 
     /// Creates a feed; an existing one with the same name and filter is left as it is.

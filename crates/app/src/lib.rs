@@ -84,7 +84,7 @@ pub use executions::{
     OldExecutions, OpenSignalWait, OpenSignalWaits, SignalError,
 };
 pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError, SecretInputs};
-pub use feeds::{BadSubject, FeedError, FeedReader, SubjectPrefix, deliver_feeds};
+pub use feeds::{BadSubject, FeedError, FeedLag, FeedReader, SubjectPrefix, deliver_feeds};
 pub use holds::PauseError;
 pub use keychain::{KeychainError, KeychainExpiry, KeychainName, KeychainPut, KeychainScope};
 pub use lease_secrets::{LeaseRefusal, LeaseVerification};
@@ -108,8 +108,8 @@ pub use replay::{
 };
 pub use results::{NewResult, ResultError};
 pub use retention::{
-    BadRetentionRule, DeleteError, RetentionPeriod, RetentionProgress, RetentionRound,
-    RetentionRule, RetentionRules,
+    BadRetentionRule, DeleteError, LastRetention, RetentionPeriod, RetentionProgress,
+    RetentionRound, RetentionRule, RetentionRules,
 };
 pub use round_times::ROUND_TIMES;
 pub use schedules::BackfillMode;

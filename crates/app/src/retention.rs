@@ -6,6 +6,7 @@
 
 mod rules;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use noetl_control::LoadError;
@@ -56,6 +57,18 @@ pub struct RetentionProgress {
     /// The execution below which the next round looks.
     cursor: Option<ExecutionId>,
 }
+
+/// The last round of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastRetention {
+    pub at: Timestamp,
+    /// The error is for administrators.
+    pub result: Result<RetentionRound, String>,
+}
+
+/// The last round of this process, if it has done one.
+#[derive(Debug, Default)]
+pub(crate) struct LastRound(Mutex<Option<LastRetention>>);
 
 /// The result of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -160,13 +173,37 @@ impl App {
         }
     }
 
+    /// Returns the rules of the retention settings.
+    pub fn retention_rules(&self) -> &RetentionRules {
+        &self.settings().retention
+    }
+
+    /// Returns the last round of this process; `None` if it has not done any, as when another process
+    /// deletes in the background.
+    pub fn last_retention(&self) -> Option<LastRetention> {
+        let last = &self.last_round().0;
+        last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the mark that keeps an execution, if it has one.
+    pub async fn keep_mark(&self, execution: ExecutionId) -> Result<Option<KeepMark>, StoreError> {
+        self.store().keep_mark(execution).await
+    }
+
     async fn locked_round(
         &self,
         progress: &mut RetentionProgress,
         holder: &str,
     ) -> Result<RetentionRound, StoreError> {
         match self.records().acquire_lock(LOCK, holder, LOCK_LEASE).await? {
-            true => self.retention_round(progress).await,
+            true => {
+                let round = self.retention_round(progress).await;
+                let result = round.as_ref().map(|round| *round).map_err(ToString::to_string);
+                let last = LastRetention { at: self.now(), result };
+                let known = &self.last_round().0;
+                *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
+                round
+            }
             false => Ok(RetentionRound::default()),
         }
     }

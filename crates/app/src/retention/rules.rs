@@ -1,5 +1,6 @@
 //! The rules of the retention settings: how long ended executions are kept.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -61,6 +62,15 @@ impl RetentionRules {
         self.0.is_empty()
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &RetentionRule> {
+        self.0.iter()
+    }
+
+    /// Returns the rule that decides about an execution; `None` if it is kept for want of one.
+    pub fn rule_of(&self, summary: &Summary) -> Option<&RetentionRule> {
+        self.0.iter().find(|rule| rule.applies_to(summary))
+    }
+
     /// Returns the shortest period: younger executions are kept by every rule. `None` if every
     /// execution is kept.
     pub fn shortest(&self) -> Option<Duration> {
@@ -76,7 +86,7 @@ impl RetentionRules {
         let Some(ended_at) = summary.ended_at.filter(|_| summary.status.is_terminal()) else {
             return false;
         };
-        match self.0.iter().find(|rule| rule.applies_to(summary)).map(|rule| rule.period) {
+        match self.rule_of(summary).map(|rule| rule.period) {
             Some(RetentionPeriod::For(period)) => now.since(ended_at) >= period,
             Some(RetentionPeriod::Forever) | None => false,
         }
@@ -123,6 +133,23 @@ impl FromStr for RetentionRule {
             }
         }
         Ok(rule)
+    }
+}
+
+/// Writes a rule as it is parsed.
+impl fmt::Display for RetentionRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.period {
+            RetentionPeriod::For(period) => write!(f, "{}d", period.as_secs() / DAY.as_secs())?,
+            RetentionPeriod::Forever => f.write_str("keep")?,
+        }
+        if let Some(status) = self.status {
+            write!(f, " status={}", status.as_str())?;
+        }
+        if let Some(path) = &self.path {
+            write!(f, " path={path}")?;
+        }
+        self.labels.iter().try_for_each(|label| write!(f, " label={label}"))
     }
 }
 
@@ -185,6 +212,15 @@ mod tests {
     fn an_invalid_rule_is_named() {
         for text in ["30", "0d", "forever", "30d state=x", "30d status=done", "30d path="] {
             assert!(text.parse::<RetentionRules>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_written_as_it_is_parsed() {
+        for text in
+            ["30d", "keep path=audit/*", "7d status=FAILED path=a/b label=team:ops label=x:y"]
+        {
+            assert_eq!(text.parse::<RetentionRule>().expect("a rule").to_string(), text);
         }
     }
 
