@@ -268,12 +268,13 @@ pub(crate) async fn admit(
     let audited = AuditedRequest::of(&request, is_page);
     let (mut request, admitted) = match check(&state, request, is_page).await {
         Ok(checked) => checked,
-        Err(RefusedRequest { request, error, actor }) => {
+        Err(RefusedRequest { request, error, token }) => {
             if let Some(audited) = audited {
+                let actor = token.as_ref().and_then(KnownToken::name).cloned();
                 audited.record(&state, actor, error.status()).await;
             }
             return match is_page {
-                true => Ok(pages::refused(&state, request, &error)),
+                true => Ok(pages::refused(&state, request, &error, token.as_ref())),
                 false => Err(error),
             };
         }
@@ -350,11 +351,11 @@ async fn stated_actor(request: Request) -> (Option<Actor>, Request) {
     (actor, Request::from_parts(parts, body))
 }
 
-/// A request that was refused, with the name of its token.
+/// A request that was refused, with its token if the server knows it.
 struct RefusedRequest {
     request: Request,
     error: ApiError,
-    actor: Option<Actor>,
+    token: Option<KnownToken>,
 }
 
 /// Checks that a request is allowed.
@@ -368,23 +369,23 @@ async fn check(
         Ok(None) => {
             return match check_public_form(state, &request) {
                 Ok(()) => Ok((request, Admitted { token: None, paths: PermittedPaths::None })),
-                Err(error) => Err(RefusedRequest { request, error, actor: None }),
+                Err(error) => Err(RefusedRequest { request, error, token: None }),
             };
         }
-        Err(error) => return Err(RefusedRequest { request, error, actor: None }),
+        Err(error) => return Err(RefusedRequest { request, error, token: None }),
     };
     let needed = asked.needed;
     let identity = match identify(state, asked).await {
         Ok(identity) => identity,
-        Err(error) => return Err(RefusedRequest { request, error, actor: None }),
+        Err(error) => return Err(RefusedRequest { request, error, token: None }),
     };
-    let actor = match &identity {
-        SenderIdentity::Token(_, token) => token.name().cloned(),
+    let token = match &identity {
+        SenderIdentity::Token(_, token) => Some(token.clone()),
         SenderIdentity::Anybody(_) | SenderIdentity::NoToken | SenderIdentity::UnknownToken => None,
     };
     match check_client(state, &request, identity, needed, is_page) {
         Ok(admitted) => Ok((request, admitted)),
-        Err(error) => Err(RefusedRequest { request, error, actor }),
+        Err(error) => Err(RefusedRequest { request, error, token }),
     }
 }
 

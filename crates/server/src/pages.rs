@@ -144,9 +144,20 @@ pub(crate) fn add_visitor(
     request.extensions_mut().insert(Visitor { address, may, actor, names });
 }
 
-/// Answers a request for a page that was refused: browsers without a session are led to the login.
-pub(crate) fn refused(state: &AppState, request: Request, error: &ApiError) -> Response {
+/// Answers a request for a page that was refused: browsers without a session are led to the login, and
+/// a token that is restricted to paths is told what it can be used for.
+pub(crate) fn refused(
+    state: &AppState,
+    request: Request,
+    error: &ApiError,
+    token: Option<&KnownToken>,
+) -> Response {
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
+    if let Some(restricted) = token.and_then(KnownToken::restricted)
+        && error.status() == axum::http::StatusCode::FORBIDDEN
+    {
+        return noetl_web::restricted_page(&web_state(state), request, &restricted);
+    }
     if error.status() == axum::http::StatusCode::UNAUTHORIZED && is_read {
         return Redirect::to(&login_address(request.uri())).into_response();
     }

@@ -18,6 +18,7 @@ pub(crate) mod labels;
 pub(crate) mod progress;
 pub(crate) mod prose;
 pub(crate) mod source_lines;
+pub(crate) mod source_text;
 pub(crate) mod status;
 pub(crate) mod table;
 pub(crate) mod time;

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use noetl_app::StoreError;
 use noetl_control::{LoadError, ScheduleError, StartError, SubmitError, SubscriptionError};
+use noetl_model::{ExecutionId, Timestamp};
 
 use crate::components::error::error_panel;
 use crate::layout::{NavPlace, PageHead};
@@ -33,6 +34,11 @@ pub(crate) enum PageError {
         kind: ToldKind,
         word: &'static str,
         values: Vec<(&'static str, String)>,
+    },
+    /// The execution of the page was deleted.
+    Deleted {
+        execution: ExecutionId,
+        at: Timestamp,
     },
     Unreadable(String),
     /// The form carries no token of this browser.
@@ -74,6 +80,7 @@ impl PageError {
             Self::UnknownPage | Self::NotFound(_) | Self::Told { kind: ToldKind::NotFound, .. } => {
                 StatusCode::NOT_FOUND
             }
+            Self::Deleted { .. } => StatusCode::GONE,
             Self::Refused(_) | Self::Told { kind: ToldKind::Refused, .. } => StatusCode::CONFLICT,
             Self::Unreadable(_) => StatusCode::BAD_REQUEST,
             Self::StaleForm => StatusCode::FORBIDDEN,
@@ -95,6 +102,7 @@ impl PageError {
             Self::Refused(_) | Self::Told { kind: ToldKind::Refused, .. } => {
                 ("error.refused", "error.refused_more")
             }
+            Self::Deleted { .. } => ("retention.deleted", "retention.deleted_more"),
             Self::Unreadable(_) => ("error.unreadable", "error.unreadable_more"),
             Self::StaleForm => ("error.stale_form", "error.stale_form_more"),
             Self::Denied { .. } => ("error.denied", "error.denied_more"),
@@ -114,6 +122,11 @@ impl PageError {
                 let values: Vec<(&str, &str)> =
                     values.iter().map(|(name, value)| (*name, value.as_str())).collect();
                 Some(ErrorMessage::Translated(words.fill(word, &values)))
+            }
+            Self::Deleted { execution, at } => {
+                let (execution, at) = (execution.to_string(), at.to_string());
+                let values = [("execution", execution.as_str()), ("at", &at)];
+                Some(ErrorMessage::Translated(words.fill("error.deleted_execution", &values)))
             }
             Self::UnknownPage | Self::StaleForm | Self::Unavailable | Self::Internal => None,
         }
@@ -183,10 +196,7 @@ impl From<LoadError> for PageError {
             LoadError::NotFound(id) => {
                 Self::not_found("error.no_execution", vec![("execution", id.to_string())])
             }
-            LoadError::Deleted { execution, at } => Self::not_found(
-                "error.deleted_execution",
-                vec![("execution", execution.to_string()), ("at", at.to_string())],
-            ),
+            LoadError::Deleted { execution, at } => Self::Deleted { execution, at },
             LoadError::NotNative { execution, .. } => {
                 Self::refused("error.not_native", vec![("execution", execution.to_string())])
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::{Form, FromRequest, Request};
+use noetl_model::Timestamp;
 
 use crate::cookies::cookie;
 use crate::error::PageError;
@@ -41,6 +42,14 @@ impl SignedForm {
     }
 }
 
+/// Parses an instant; a field for local dates and times leaves out seconds and zone, which is UTC.
+pub(crate) fn instant_of(text: &str) -> Option<Timestamp> {
+    let text = Some(text.trim()).filter(|it| !it.is_empty())?;
+    let forms =
+        [text.to_owned(), format!("{text}Z"), format!("{text}:00Z"), format!("{text}T00:00:00Z")];
+    forms.iter().find_map(|form| form.parse().ok())
+}
+
 impl FromRequest<WebState> for SignedForm {
     type Rejection = PageError;
 
@@ -54,5 +63,20 @@ impl FromRequest<WebState> for SignedForm {
             Some(browser) if state.key.admits_form(&browser, token) => Ok(Self { fields }),
             Some(_) | None => Err(PageError::StaleForm),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_read_with_and_without_seconds_and_zone() {
+        let expected = "2026-11-17T10:30:00Z".parse().ok();
+        for text in ["2026-11-17T10:30:00Z", "2026-11-17T10:30:00", "2026-11-17T10:30"] {
+            assert_eq!(instant_of(text), expected, "{text}");
+        }
+        assert_eq!(instant_of("2026-11-17"), "2026-11-17T00:00:00Z".parse().ok());
+        assert_eq!(instant_of("soon"), None);
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum NavPlace {
     Workers,
     Credentials,
     System,
+    Tokens,
+    Audit,
     /// A page that is in no entry, such as the login.
     None,
 }
@@ -42,6 +44,18 @@ struct Entry {
     word: &'static str,
     icon: Icon,
     key: &'static str,
+    /// True for a page that only administrators may see.
+    is_admin: bool,
+}
+
+impl Entry {
+    const fn for_admins(self) -> Self {
+        Self { is_admin: true, ..self }
+    }
+
+    fn is_shown(&self, page: &PageRequest) -> bool {
+        !self.is_admin || page.visitor.may.admin
+    }
 }
 
 const ENTRIES: &[Entry] = &[
@@ -61,6 +75,8 @@ const ENTRIES: &[Entry] = &[
     entry(NavPlace::Workers, "/ui/workers", "nav.workers", Icon::Worker, "w"),
     entry(NavPlace::Credentials, "/ui/credentials", "nav.credentials", Icon::Credential, "c"),
     entry(NavPlace::System, "/ui/system", "nav.system", Icon::System, "y"),
+    entry(NavPlace::Tokens, "/ui/tokens", "nav.tokens", Icon::Token, "t").for_admins(),
+    entry(NavPlace::Audit, "/ui/audit", "nav.audit", Icon::Audit, "l").for_admins(),
 ];
 
 const fn entry(
@@ -70,7 +86,7 @@ const fn entry(
     icon: Icon,
     key: &'static str,
 ) -> Entry {
-    Entry { place, address, word, icon, key }
+    Entry { place, address, word, icon, key, is_admin: false }
 }
 
 /// Draws a whole page.
@@ -208,7 +224,7 @@ fn navigation(page: &PageRequest, place: NavPlace) -> Markup {
     html! {
         nav.places aria-label=(page.t("nav.places")) {
             ul {
-                @for entry in ENTRIES {
+                @for entry in ENTRIES.iter().filter(|entry| entry.is_shown(page)) {
                     li {
                         a href=(entry.address) aria-current=[(entry.place == place).then_some("page")]
                             data-go=(entry.key) {
@@ -263,7 +279,7 @@ fn key_list(page: &PageRequest) -> Markup {
                 @for (key, word) in EXECUTION_KEYS {
                     div { dt { kbd { (key) } } dd { (page.words.t(word)) } }
                 }
-                @for entry in ENTRIES {
+                @for entry in ENTRIES.iter().filter(|entry| entry.is_shown(page)) {
                     div { dt { kbd { "g " (entry.key) } } dd { (page.words.t(entry.word)) } }
                 }
             }
@@ -272,7 +288,8 @@ fn key_list(page: &PageRequest) -> Markup {
     }
 }
 
-/// Returns the addresses and words of the navigation, for the palette.
-pub(crate) fn places() -> impl Iterator<Item = (&'static str, &'static str)> {
-    ENTRIES.iter().map(|entry| (entry.address, entry.word))
+/// Returns the addresses and words of the navigation that a visitor sees, for the palette.
+pub(crate) fn places(page: &PageRequest) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let shown = ENTRIES.iter().filter(|entry| entry.is_shown(page));
+    shown.map(|entry| (entry.address, entry.word))
 }

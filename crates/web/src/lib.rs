@@ -19,6 +19,7 @@ mod pages;
 mod preferences;
 mod request;
 mod response;
+mod restricted;
 mod session;
 mod state;
 mod visitor;
@@ -47,6 +48,7 @@ pub fn router<S: Clone + Send + Sync + 'static>(state: WebState) -> Router<S> {
 
 /// Draws the page for a request that was refused before it reached the pages.
 pub use error::refused_page;
+pub use restricted::{RestrictedToken, restricted_page};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! A module has a view (the values that the page shows, loaded from the application), a template
 //! (view to HTML) and a test that compares the HTML for a seeded store.
 
+mod audit;
 mod bulk;
 #[cfg(debug_assertions)]
 mod components;
@@ -13,14 +14,17 @@ mod execution;
 mod executions;
 mod feeds;
 mod find;
+mod limits;
 mod login;
 mod overview;
 mod playbook;
 mod playbooks;
 mod preferences;
+mod retention;
 mod schedules;
 mod subscriptions;
 mod system;
+mod tokens;
 mod waiting;
 mod workers;
 
@@ -48,6 +52,7 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui/executions/{id}/value", get(execution::show_value))
         .route("/ui/executions/{id}/verify", get(execution::verify))
         .route("/ui/executions/{id}/log.jsonl", get(execution::download))
+        .route("/ui/executions/{id}/retention", get(retention::show).post(retention::act))
         .route("/ui/executions/{id}/cancel", post(executions::cancel))
         .route("/ui/executions/{id}/pause", post(executions::pause))
         .route("/ui/executions/{id}/resume", post(executions::resume))
@@ -68,8 +73,11 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui/subscriptions/{id}", get(subscriptions::show_one).post(subscriptions::act))
         .route("/ui/feeds", get(feeds::show).post(feeds::act))
         .route("/ui/workers", get(workers::show).post(workers::act))
+        .route("/ui/limits/{*name}", get(limits::show))
         .route("/ui/credentials", get(credentials::show).post(credentials::act))
         .route("/ui/system", get(system::show))
+        .route("/ui/audit", get(audit::show))
+        .route("/ui/tokens", get(tokens::show).post(tokens::act))
         .route("/ui/find", get(find::show))
         .route("/ui/login", get(login::show).post(login::log_in))
         .route("/ui/logout", post(login::log_out))

@@ -8,6 +8,7 @@ use noetl_model::{Actor, Timestamp};
 
 use crate::cookies::cookie;
 use crate::error::PageError;
+use crate::form::SignedForm;
 use crate::preferences::Preferences;
 use crate::session::{BROWSER_COOKIE, SESSION_COOKIE, random_name};
 use crate::state::{SignIn, WebState};
@@ -77,9 +78,10 @@ impl PageRequest {
         }
     }
 
-    /// Returns the caller of a pause or resumption.
-    pub(crate) fn pause_caller(&self) -> PauseCaller {
-        PauseCaller { actor: self.actor().map(String::from), reason: None }
+    /// Returns the caller of a pause or resumption, with the reason that the form states.
+    pub(crate) fn pause_caller(&self, form: &SignedForm) -> PauseCaller {
+        let reason = form.given("reason").map(str::to_owned);
+        PauseCaller { actor: self.actor().map(String::from), reason }
     }
 
     /// True if visitors log in with a token.

@@ -59,8 +59,16 @@ const ASSETS: &str = "/ui/assets/";
 /// Prefix of the links with which people without access decide; the link itself is the permission.
 const LINKS: &str = "/ui/decide/";
 
+/// Prefixes of paths that need the permission of an administrator, for reading too.
+const ADMIN_PAGES: &[&str] = &["/ui/audit", "/ui/tokens"];
+
 /// Prefixes of paths whose forms need the permission of an administrator.
 const ADMIN_FORMS: &[&str] = &["/ui/credentials", "/ui/feeds"];
+
+/// Prefix of the paths of executions, and the ends of those whose forms need the permission of an
+/// administrator.
+const EXECUTIONS: &str = "/ui/executions/";
+const ADMIN_EXECUTION_FORMS: &[&str] = &["/retention"];
 
 /// Prefixes of paths whose forms register documents.
 const WRITE_FORMS: &[&str] = &["/ui/playbooks/new"];
@@ -72,12 +80,18 @@ pub fn needed(method: &Method, path: &str) -> PageScope {
         _ if PUBLIC.contains(&path) => PageScope::Public,
         _ if path.starts_with(LINKS) => PageScope::Public,
         true if path.starts_with(ASSETS) => PageScope::Public,
+        _ if ADMIN_PAGES.iter().any(|prefix| path.starts_with(prefix)) => PageScope::Admin,
         true => PageScope::Read,
         false if path == "/ui/logout" => PageScope::Public,
         false if ADMIN_FORMS.iter().any(|prefix| path.starts_with(prefix)) => PageScope::Admin,
+        false if is_admin_execution_form(path) => PageScope::Admin,
         false if WRITE_FORMS.iter().any(|prefix| path.starts_with(prefix)) => PageScope::Write,
         false => PageScope::Run,
     }
+}
+
+fn is_admin_execution_form(path: &str) -> bool {
+    path.starts_with(EXECUTIONS) && ADMIN_EXECUTION_FORMS.iter().any(|end| path.ends_with(end))
 }
 
 #[cfg(test)]
@@ -96,6 +110,17 @@ mod tests {
         check(Method::POST, "/ui/executions/1/cancel", PageScope::Run);
         check(Method::POST, "/ui/playbooks/new", PageScope::Write);
         check(Method::POST, "/ui/credentials", PageScope::Admin);
+    }
+
+    #[test]
+    fn the_audit_the_tokens_and_the_retention_need_an_administrator() {
+        for method in [Method::GET, Method::HEAD, Method::POST] {
+            check(method.clone(), "/ui/audit", PageScope::Admin);
+            check(method, "/ui/tokens", PageScope::Admin);
+        }
+        check(Method::GET, "/ui/executions/1/retention", PageScope::Read);
+        check(Method::POST, "/ui/executions/1/retention", PageScope::Admin);
+        check(Method::POST, "/ui/executions/1/pause", PageScope::Run);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use noetl_app::{StoredToken, TokensUnavailable};
-use noetl_model::{Actor, Digest, Permission, PermittedPaths};
+use noetl_model::{Actor, Digest, PathPattern, Permission, PermittedPaths};
+use noetl_web::RestrictedToken;
 
 use super::Authentication;
 use crate::state::AppState;
@@ -40,6 +41,20 @@ impl KnownToken {
             KnownToken::Stored(token) => PermittedPaths::of(&token.grants, permission),
         };
         needed.iter().fold(PermittedPaths::None, |paths, it| paths.or(of(*it)))
+    }
+
+    /// Returns the roles of a token with roles for some paths and none for all.
+    pub(crate) fn restricted(&self) -> Option<RestrictedToken> {
+        match self {
+            KnownToken::Settings(_) => None,
+            KnownToken::Stored(token) => {
+                let is_restricted = token.grants.iter().all(|it| it.paths != PathPattern::All);
+                is_restricted.then(|| RestrictedToken {
+                    name: token.name.clone(),
+                    grants: token.grants.clone(),
+                })
+            }
+        }
     }
 
     /// True if the token has a permission for all paths.

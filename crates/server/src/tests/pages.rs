@@ -5,8 +5,7 @@ use axum::http::{Method, Request, StatusCode, header};
 use noetl_control::{PlaybookChoice, StartRequest};
 use serde_json::Map;
 
-use super::tokens::secret_of;
-use super::{Answer, Server};
+use super::{Answer, Server, tokens};
 use crate::{Authentication, Hosts, Pages, Scope, ServerSettings, Token, Wire};
 
 fn guarded() -> Server {
@@ -133,7 +132,7 @@ async fn a_token_that_may_only_operate_forks_no_edited_playbook() {
     let playbook = PlaybookChoice::Path { path: "tests/greet".to_owned(), version: None };
     let started = server.state.app().start(StartRequest::new(playbook, Map::new())).await;
     let form = format!("/ui/executions/{}/fork", started.expect("an execution").execution);
-    let secret = secret_of(&server, "ada", &["operator"]).await;
+    let secret = tokens::secret_of(&server, "ada", &["operator"]).await;
     let mut operator = Browser { server: &server, cookies: Vec::new() };
     operator.post("/ui/login", &format!("token={secret}")).await;
     let page = operator.get(&format!("{form}?at=2")).await;
@@ -195,4 +194,46 @@ async fn forms_that_need_no_token_are_limited_and_fill_no_audit_log() {
     assert!((1..=60).contains(&entries), "{entries} entries");
     let text = log.body.to_string();
     assert!(text.contains("/ui/decide/…") && !text.contains("a.b"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_restricted_to_paths_is_told_its_paths_and_logs_out() {
+    let server = Server::set(tokens::guarded());
+    let secret = tokens::secret_of(&server, "ci", &["operator:team-a/*", "viewer:shared"]).await;
+    let mut browser = Browser { server: &server, cookies: Vec::new() };
+    let admitted = browser.post("/ui/login", &format!("token={secret}&next=/ui/system")).await;
+    assert_eq!(location(&admitted), "/ui/system");
+    for path in ["/ui/system", "/ui/", "/ui/tokens"] {
+        let shown = browser.get(path).await;
+        assert_eq!(shown.status, StatusCode::FORBIDDEN, "{path}");
+        let body = shown.body.as_str().unwrap_or_default();
+        for part in ["operator:team-a/*", "viewer:shared", "noetl run", "action=\"/ui/logout\""] {
+            assert!(body.contains(part), "{path}: {part}: {body}");
+        }
+        assert!(!body.contains(&secret), "{path}");
+    }
+    let left = browser.post("/ui/logout", "").await;
+    assert_eq!(location(&left), "/ui/login");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_an_administrator_sees_tokens_and_audit_log_and_deletes_executions() {
+    let server = Server::set(tokens::guarded());
+    let secret = tokens::secret_of(&server, "op", &["author"]).await;
+    let mut browser = Browser { server: &server, cookies: Vec::new() };
+    browser.post("/ui/login", &format!("token={secret}")).await;
+    for path in ["/ui/tokens", "/ui/audit"] {
+        let shown = browser.get(path).await;
+        assert_eq!(shown.status, StatusCode::FORBIDDEN, "{path}");
+        assert!(!shown.body.as_str().unwrap_or_default().contains("<td"), "{path}");
+    }
+    let created = browser.post("/ui/tokens", "action=create&name=x&role=admin").await;
+    assert_eq!(created.status, StatusCode::FORBIDDEN);
+    let deleted = browser.post("/ui/executions/1/retention", "action=delete").await;
+    assert_eq!(deleted.status, StatusCode::FORBIDDEN);
+    let mut root = Browser { server: &server, cookies: Vec::new() };
+    root.post("/ui/login", "token=root").await;
+    assert_eq!(root.get("/ui/audit").await.status, StatusCode::OK);
+    let names = server.state.app().list_tokens("", 10).await.expect("tokens");
+    assert_eq!(names.len(), 1, "nothing was created");
 }

@@ -39,6 +39,23 @@ pub(crate) fn confirmed_action(page: &PageRequest, action: &Action<'_>, question
     }
 }
 
+/// Maximum length of a reason in a form, in characters.
+const REASON_MAX: usize = 250;
+
+/// Draws an action that asks for a reason, which may be left out.
+pub(crate) fn reasoned_action(page: &PageRequest, action: &Action<'_>) -> Markup {
+    html! {
+        details.confirm {
+            summary { (action.label) }
+            form.action method="post" action=(action.address) {
+                (fields(page, action))
+                label { span { (page.t("bulk.reason")) } input name="reason" maxlength=(REASON_MAX); }
+                button type="submit" { (action.label) }
+            }
+        }
+    }
+}
+
 fn fields(page: &PageRequest, action: &Action<'_>) -> Markup {
     html! {
         (form_fields(page))

@@ -18,6 +18,11 @@ pub(crate) fn playbook_address(path: &str) -> String {
     format!("/ui/playbooks/{}", encoded(path))
 }
 
+/// Returns the address of a limit.
+pub(crate) fn limit_address(name: &str) -> String {
+    format!("/ui/limits/{}", encoded(name))
+}
+
 /// Draws a link to an execution, with the last digits of its id.
 pub(crate) fn execution_link(execution: ExecutionId) -> Markup {
     let text = execution.to_string();

@@ -7,6 +7,26 @@ use crate::address::with_query;
 
 const LIST: &str = "/ui/executions";
 
+/// Splits labels that are separated by commas; a value may have commas of its own.
+pub(crate) fn label_parts(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+        match parts.last_mut() {
+            Some(last) if !part.contains([':', '=']) => *last = format!("{last},{part}"),
+            Some(_) | None => parts.push(part.to_owned()),
+        }
+    }
+    parts
+}
+
+/// Reads labels that are separated by commas; the error says which part is none.
+pub(crate) fn labels_of(text: &str) -> Result<Labels, String> {
+    let labels = label_parts(text);
+    let labels = labels.iter().map(|part| part.parse::<Label>());
+    let labels = labels.collect::<Result<Vec<Label>, _>>().map_err(|error| error.to_string())?;
+    Labels::default().with(labels).map_err(|error| error.to_string())
+}
+
 /// Returns the address of the executions with a label.
 fn label_address(label: &Label) -> String {
     with_query(LIST, &[("label", &label.to_string())])

@@ -5,10 +5,11 @@ use std::time::Duration;
 use maud::{Markup, html};
 use noetl_app::{BusyWait, DeclaredWait, Initiator, UnservedWait, WaitHint};
 use noetl_engine::Pause;
-use noetl_model::{ExecutionStatus, PauseScope, StepName, Summary, Timestamp};
+use noetl_model::{ExecutionStatus, LimitName, PauseScope, StepName, Summary, Timestamp};
 
 use super::bar::bar;
 use super::duration::short;
+use super::id::limit_address;
 use super::prose::prose;
 use super::status::Tone;
 use crate::words::Words;
@@ -34,7 +35,8 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
             }
             Some(WaitHint::Busy(wait)) => html! { span.attention { (prose(&busy(words, wait))) } },
             Some(WaitHint::Declared { step, since, wait }) => {
-                html! { span { (prose(&declared(words, step, *since, wait))) } }
+                let link = listed.hint.as_ref().and_then(|hint| limit_link(words, hint));
+                html! { span { (prose(&declared(words, step, *since, wait))) @if let Some(link) = link { " " (link) } } }
             }
             Some(WaitHint::Paused(pause)) => {
                 html! { span.attention { (prose(&paused(words, pause))) } }
@@ -45,7 +47,8 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
                 html! { span.attention { (prose(&said)) } }
             }
             Some(WaitHint::Queued { limit, place, since }) => {
-                html! { span { (prose(&queued(words, limit.as_str(), *place, *since))) } }
+                let link = listed.hint.as_ref().and_then(|hint| limit_link(words, hint));
+                html! { span { (prose(&queued(words, limit.as_str(), *place, *since))) @if let Some(link) = link { " " (link) } } }
             }
             None => running(words, summary),
         },
@@ -54,6 +57,34 @@ pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
             html! { span.soft { (words.count("count.steps", summary.steps.total.into())) } }
         }
     }
+}
+
+/// Returns the limit whose queue a hint is about.
+fn limit_of(hint: &WaitHint) -> Option<&LimitName> {
+    match hint {
+        WaitHint::Queued { limit, .. }
+        | WaitHint::Declared { wait: DeclaredWait::Slot { limit, .. }, .. } => Some(limit),
+        WaitHint::Declared {
+            wait:
+                DeclaredWait::Callback
+                | DeclaredWait::Time { .. }
+                | DeclaredWait::Signal { .. }
+                | DeclaredWait::Approval { .. }
+                | DeclaredWait::Child { .. }
+                | DeclaredWait::Retry { .. },
+            ..
+        }
+        | WaitHint::NoWorker(_)
+        | WaitHint::Busy(_)
+        | WaitHint::Paused(_)
+        | WaitHint::PoolPaused { .. } => None,
+    }
+}
+
+/// Draws the link to the limit whose queue a hint is about.
+pub(crate) fn limit_link(words: &Words, hint: &WaitHint) -> Option<Markup> {
+    let limit = limit_of(hint)?;
+    Some(html! { a href=(limit_address(limit.as_str())) { (words.t("limits.show")) } })
 }
 
 /// Returns the sentence about a callback, a time or a signal that a step waits for.
@@ -100,7 +131,11 @@ fn paused(words: &Words, pause: &Pause) -> String {
         (PauseScope::Playbook, Some(_)) => "executions.playbook_paused_by",
         (PauseScope::Playbook, None) => "executions.playbook_paused",
     };
-    words.fill(key, &[("actor", actor), ("time", &since)])
+    let said = words.fill(key, &[("actor", actor), ("time", &since)]);
+    match &pause.reason {
+        Some(reason) => format!("{said} {reason}"),
+        None => said,
+    }
 }
 
 /// Returns the sentence about the pause of a pool.

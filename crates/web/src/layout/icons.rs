@@ -16,6 +16,8 @@ pub(crate) enum Icon {
     Worker,
     Credential,
     System,
+    Token,
+    Audit,
     Choices,
     Completed,
     Failed,
@@ -38,6 +40,8 @@ impl Icon {
         Self::Worker,
         Self::Credential,
         Self::System,
+        Self::Token,
+        Self::Audit,
         Self::Choices,
         Self::Completed,
         Self::Failed,
@@ -93,6 +97,11 @@ impl Icon {
             Self::System => {
                 ("i-system", "<path d='M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01'/>")
             }
+            Self::Token => ("i-token", "<path d='M8.5 2H14v5.5L7.5 14 2 8.5zM11 5h.01'/>"),
+            Self::Audit => (
+                "i-audit",
+                "<path d='M7 3.5h7M7 8h7M7 12.5h7M2 3.3l1 1 1.6-1.8M2 7.8l1 1L4.6 7M2 12.3l1 1 1.6-1.8'/>",
+            ),
             Self::Choices => (
                 "i-choices",
                 "<path d='M2 4.5h6.5M12 4.5h2M2 11.5h2M7.5 11.5H14'/><circle cx='10.3' cy='4.5' r='1.7'/><circle cx='5.7' cy='11.5' r='1.7'/>",

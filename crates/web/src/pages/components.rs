@@ -1,12 +1,14 @@
 //! Every component in one page, for whoever changes one.
 
+mod examples;
+
 use std::time::Duration;
 
 use maud::{Markup, html};
 use noetl_model::{ExecutionId, ExecutionStatus};
 use serde_json::json;
 
-use crate::components::action::{Action, action, confirmed_action};
+use crate::components::action::{Action, action, confirmed_action, reasoned_action};
 use crate::components::bar::bar;
 use crate::components::command::command;
 use crate::components::duration::duration;
@@ -14,6 +16,7 @@ use crate::components::empty::empty;
 use crate::components::error::{error_line, error_panel, hint};
 use crate::components::id::{execution_link, playbook_link};
 use crate::components::json_tree::json_tree;
+use crate::components::prose::prose;
 use crate::components::status::{Tone, badge, execution_status};
 use crate::components::table::{actions, number, table, text, wide};
 use crate::components::time::time;
@@ -43,12 +46,31 @@ fn template(page: &PageRequest) -> Markup {
         (shown("json_tree", &json_tree(&json!({ "text": "a", "list": [1, 2.5, null, true], "empty": {} }))))
         (shown("empty", &empty("Nothing", "It would be here.", Some("noetl run x.yaml"))))
         (shown("command", &command("noetl worker --pool gpu")))
+        (shown("action", &actions_example(page)))
+        (shown("labels", &examples::labels_example()))
+        (shown("initiator", &examples::initiators(page)))
+        (shown("progress", &examples::hints(page)))
+        (shown("prose", &prose("A sentence with `code` in it.")))
+        (shown("execution_table", &examples::table(page)))
+        (shown("duration_bars", &examples::durations(page)))
+        (shown("histogram", &examples::bars(page)))
+        (shown("approval", &examples::approvals(page)))
+        (shown("source_text", &examples::source()))
+        (shown("editor", &examples::editor(page)))
         (shown("error", &html! { (error_line("It failed.")) (hint(&html! { "Look." })) (error_panel("Title", Some(html! { "message" }), "more")) }))
     }
 }
 
 fn shown(name: &str, component: &Markup) -> Markup {
     html! { section { h2 { (name) } div.panel { (component) } } }
+}
+
+fn actions_example(page: &PageRequest) -> Markup {
+    let example = Action { address: "/ui/preferences", label: "Act", fields: &[] };
+    html! {
+        (action(page, &example)) " " (confirmed_action(page, &example, "Really?")) " "
+        (reasoned_action(page, &example))
+    }
 }
 
 fn example_table(page: &PageRequest) -> Markup {
@@ -61,4 +83,23 @@ fn example_table(page: &PageRequest) -> Markup {
         html! { (action(page, &example)) " " (confirmed_action(page, &example, "Really?")) },
     ];
     table("example", &columns, &[row])
+}
+
+#[cfg(test)]
+mod tests {
+    /// Modules that draw nothing by themselves.
+    const NO_COMPONENTS: &[&str] = &["source_lines"];
+
+    #[test]
+    fn every_component_is_shown() {
+        let modules = include_str!("../components.rs").lines();
+        let modules =
+            modules.filter_map(|line| line.strip_prefix("pub(crate) mod ")?.strip_suffix(';'));
+        let shown = include_str!("components.rs");
+        let missing: Vec<&str> = modules
+            .filter(|name| !NO_COMPONENTS.contains(name))
+            .filter(|name| !shown.contains(&format!("shown(\"{name}\"")))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
 }

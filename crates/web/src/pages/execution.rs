@@ -34,6 +34,7 @@ use noetl_model::ExecutionId;
 
 use crate::error::PageError;
 use crate::layout::{NavPlace, PageHead};
+use crate::pages::retention;
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 use address::{Here, PositionQuery};
@@ -59,7 +60,12 @@ pub(super) async fn show(
         let found = seek::found(page.app(), &Here::of(execution, &query), sought).await?;
         return Ok(see(&found.address()));
     }
-    let view = ExecutionView::load(&page, &drawn, execution, query, None).await?;
+    let view = match ExecutionView::load(&page, &drawn, execution, query, None).await {
+        Err(PageError::Deleted { execution, .. }) => {
+            return retention::show_deleted(&page, execution).await;
+        }
+        loaded => loaded?,
+    };
     let head = PageHead { title: &view.state.path, place: NavPlace::Executions };
     Ok(page.respond(&head, &template::execution(&page, &view)))
 }

@@ -11,12 +11,21 @@ use crate::request::PageRequest;
 use crate::response::{PageResult, see};
 use template::FeedsView;
 
+/// Number of feeds of which the page shows how far they are behind.
+const LAGS_MAX: usize = 50;
+
 /// The state of messages that are not tried again by themselves.
 const DEAD: &str = "DEAD";
 
 pub(super) async fn show(page: PageRequest) -> PageResult {
+    let feeds = page.app().list_feeds().await?.feeds;
+    let mut lags = Vec::new();
+    for feed in feeds.iter().take(LAGS_MAX) {
+        lags.push(page.app().feed_lag(&feed.name).await?);
+    }
     let view = FeedsView {
-        feeds: page.app().list_feeds().await?.feeds,
+        feeds,
+        lags,
         notifications: page.app().list_notifications().await?,
         dead: page.app().list_messages(Some(DEAD), 0, None).await?.messages,
     };

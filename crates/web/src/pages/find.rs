@@ -55,7 +55,7 @@ async fn find(page: &PageRequest, text: &str) -> Result<Vec<SearchResult>, PageE
         });
     }
     let lower = text.to_lowercase();
-    let named = places().map(|(address, word)| (address, page.words.t(word)));
+    let named = places(page).map(|(address, word)| (address, page.words.t(word)));
     let named = named.filter(|(_, name)| name.to_lowercase().contains(&lower));
     findings.extend(named.map(|(address, name)| SearchResult {
         address: address.to_owned(),

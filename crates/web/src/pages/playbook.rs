@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::components::id::{execution_address, playbook_address};
+use crate::components::labels::labels_of;
 use crate::error::PageError;
 use crate::form::SignedForm;
 use crate::layout::{NavPlace, PageHead};
@@ -66,11 +67,11 @@ pub(super) async fn act(
             Ok(see(&playbook_address(&path)))
         }
         "pause" => {
-            page.app().pause_playbook(&path, page.pause_caller()).await?;
+            page.app().pause_playbook(&path, page.pause_caller(&form)).await?;
             Ok(see(&playbook_address(&path)))
         }
         "resume" => {
-            page.app().resume_playbook(&path, page.pause_caller()).await?;
+            page.app().resume_playbook(&path, page.pause_caller(&form)).await?;
             Ok(see(&playbook_address(&path)))
         }
         "restore" => {
@@ -89,7 +90,12 @@ async fn run(page: &PageRequest, path: &str, form: &SignedForm) -> PageResult {
         Ok(payload) => payload,
         Err(refusal) => return refused(page, path, form, refusal).await,
     };
+    let labels = match labels_of(form.get("labels")) {
+        Ok(labels) => labels,
+        Err(refusal) => return refused(page, path, form, refusal).await,
+    };
     let request = ExecuteRequest {
+        labels,
         path: Some(path.to_owned()),
         version: Some(json!(entry.version)),
         payload: Some(payload),
@@ -112,6 +118,7 @@ async fn refused(page: &PageRequest, path: &str, form: &SignedForm, refusal: Str
     let mut view = PlaybookView::load(page, path.to_owned(), &query).await?;
     view.inputs = inputs::sent_fields(&view.entry.content, form);
     view.pool = form.get("pool").to_owned();
+    view.labels = form.get("labels").to_owned();
     view.refusal = Some(refusal);
     let head = PageHead { title: &view.entry.path, place: NavPlace::Playbooks };
     let status = StatusCode::UNPROCESSABLE_ENTITY;

@@ -3,6 +3,8 @@
 mod template;
 mod tree;
 
+use std::collections::BTreeSet;
+
 use axum::extract::Query;
 use noetl_api::wire::CatalogPage;
 use noetl_app::EntryContents;
@@ -30,6 +32,8 @@ pub(super) struct CatalogFilter {
 struct PlaybooksView {
     filter: CatalogFilter,
     root: Folder,
+    /// The paths of the paused playbooks.
+    paused: BTreeSet<String>,
     /// The last path of this page, if there are more.
     next: Option<String>,
 }
@@ -55,7 +59,9 @@ impl CatalogFilter {
 pub(super) async fn show(page: PageRequest, Query(filter): Query<CatalogFilter>) -> PageResult {
     let listed = page.app().list_catalog(&filter.page(), &EntryContents::Omitted).await?;
     let root = Folder::of(listed.entries);
-    let view = PlaybooksView { filter, root, next: listed.next_after };
+    let paused = page.app().pause_list().await?.pauses.into_iter();
+    let paused = paused.filter(|it| it.kind == "playbook" && !it.is_ending).map(|it| it.name);
+    let view = PlaybooksView { filter, root, paused: paused.collect(), next: listed.next_after };
     let head = PageHead { title: page.t("nav.playbooks"), place: NavPlace::Playbooks };
     Ok(page.respond(&head, &template::playbooks(&page, &view)))
 }

@@ -3,13 +3,16 @@
 mod template;
 
 use axum::extract::Path;
+use noetl_api::wire::ScheduleEventView;
 use noetl_app::BackfillMode;
 use noetl_control::ScheduleAction;
-use noetl_model::Timestamp;
+use noetl_model::{ExecutionId, Timestamp};
 
 use crate::address::encoded;
+use crate::components::execution_table::listed;
+use crate::components::progress::ExecutionLine;
 use crate::error::PageError;
-use crate::form::SignedForm;
+use crate::form::{SignedForm, instant_of};
 use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
@@ -17,6 +20,8 @@ use template::ScheduleDetail;
 
 /// Number of events of a schedule on its page.
 const EVENTS: usize = 50;
+/// Number of executions of a schedule on its page.
+const EXECUTIONS: usize = 10;
 
 pub(super) async fn show(page: PageRequest) -> PageResult {
     let list = page.app().list_schedules().await?;
@@ -25,13 +30,32 @@ pub(super) async fn show(page: PageRequest) -> PageResult {
 }
 
 pub(super) async fn show_one(page: PageRequest, Path(path): Path<String>) -> PageResult {
+    let events = page.app().schedule_events(&path, None, Some(EVENTS)).await?.events;
     let detail = ScheduleDetail {
         schedule: page.app().schedule(&path).await?,
         instants: page.app().next_instants(&path, None, None).await?.instants,
-        events: page.app().schedule_events(&path, None, Some(EVENTS)).await?.events,
+        executions: started_by(&page, &events).await?,
+        events,
     };
     let head = PageHead { title: &path, place: NavPlace::Schedules };
     Ok(page.respond(&head, &template::schedule(&page, &detail)))
+}
+
+/// Returns the execution that an event of a schedule has started.
+fn execution_of(event: &ScheduleEventView) -> Option<ExecutionId> {
+    event.context.get("execution_id")?.as_str()?.parse().ok()
+}
+
+/// Loads the last executions of a schedule that its events name and that still exist.
+async fn started_by(
+    page: &PageRequest,
+    events: &[ScheduleEventView],
+) -> Result<Vec<ExecutionLine>, PageError> {
+    let mut executions = Vec::new();
+    for execution in events.iter().filter_map(execution_of).take(EXECUTIONS) {
+        executions.extend(page.app().find_known(execution).await?);
+    }
+    listed(page, executions).await
 }
 
 /// Pauses, resumes or backfills a schedule.
@@ -56,9 +80,7 @@ pub(super) async fn act(
 
 fn instant(form: &SignedForm, name: &str) -> Result<Timestamp, PageError> {
     let text = form.get(name).trim();
-    let forms = [text.to_owned(), format!("{text}:00Z"), format!("{text}Z")];
-    let found = forms.iter().find_map(|form| form.parse().ok());
-    found.ok_or_else(|| PageError::Unreadable(format!("`{text}` is not a time")))
+    instant_of(text).ok_or_else(|| PageError::Unreadable(format!("`{text}` is not a time")))
 }
 
 fn address(path: &str) -> String {

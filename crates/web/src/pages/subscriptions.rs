@@ -1,6 +1,7 @@
 //! Subscriptions: their state, and the messages that started nothing.
 
 mod template;
+mod view;
 
 use axum::extract::Path;
 use noetl_app::IntakeError;
@@ -12,22 +13,19 @@ use crate::form::SignedForm;
 use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::response::{PageResult, see};
-use template::SubscriptionDetail;
+pub(super) use view::FAILED_SHOWN_MAX;
+use view::SubscriptionDetail;
 
 pub(super) async fn show(page: PageRequest) -> PageResult {
-    let list = page.app().list_subscriptions().await?;
+    let lines = view::lines(&page).await?;
     let head = PageHead { title: page.t("nav.subscriptions"), place: NavPlace::Subscriptions };
-    Ok(page.respond(&head, &template::subscriptions(&page, &list.subscriptions)))
+    Ok(page.respond(&head, &template::subscriptions(&page, &lines)))
 }
 
 pub(super) async fn show_one(page: PageRequest, Path(id): Path<String>) -> PageResult {
-    let id = id_of(&id)?;
-    let detail = SubscriptionDetail {
-        subscription: page.app().subscription(id).await?,
-        events: page.app().subscription_events(id).await?.events,
-        failed: page.app().intake().failed_messages(id, "", None).await?.messages,
-    };
-    let head = PageHead { title: &detail.subscription.path, place: NavPlace::Subscriptions };
+    let detail = SubscriptionDetail::load(&page, id_of(&id)?).await?;
+    let path = &detail.line.subscription.path;
+    let head = PageHead { title: path, place: NavPlace::Subscriptions };
     Ok(page.respond(&head, &template::subscription(&page, &detail)))
 }
 

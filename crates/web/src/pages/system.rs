@@ -1,4 +1,4 @@
-//! The server and its parts: database, bus, outbox, keys, and the audit of secrets.
+//! The server and its parts: database, bus, outbox, keys, settings, and the retention.
 
 mod template;
 mod view;

@@ -99,7 +99,7 @@ async fn a_failed_execution_opens_at_its_failure() {
         "",
         expect![[r#"
             shop/orders v1Failed
-            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload events
+            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload eventsKeep or delete
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms
@@ -179,7 +179,7 @@ async fn an_earlier_position_shows_the_variables_that_its_event_changed() {
         "?at=6&tab=variables&to=3",
         expect![[r#"
             shop/orders v1Running
-            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload events
+            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload eventsKeep or delete
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms
@@ -234,7 +234,7 @@ async fn a_step_says_which_arcs_it_took_and_why() {
         "?step=load",
         expect![[r#"
             shop/orders v1Failed
-            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload events
+            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload eventsKeep or delete
             no address <b>
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
@@ -313,7 +313,7 @@ async fn an_expression_is_evaluated_at_the_position() {
         "?at=7&tab=try&expression=ctx.total*2",
         expect![[r#"
             shop/orders v1Running
-            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload events
+            Retry from the failed stepFork from hereRun again with changesCompareVerifyDownload eventsKeep or delete
             Execution | 402371326771204097
             Started | <date> 08:00:00 UTC
             Took | 0 ms

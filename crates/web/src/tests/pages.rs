@@ -107,6 +107,9 @@ async fn executions_are_listed_with_the_step_they_are_at() {
             Label
             From (UTC)
             Until (UTC)
+            More filters
+            Started by
+            Parent
             Live
             ShowClearExecutions by start and status
             Running 12027-01-15 08:00 UTC: Running 1
@@ -165,6 +168,9 @@ async fn a_filter_without_a_match_says_so() {
             Label
             From (UTC)
             Until (UTC)
+            More filters
+            Started by
+            Parent
             Live
             ShowClear
             No execution matches
@@ -198,6 +204,8 @@ async fn a_playbook_shows_the_difference_of_versions_and_a_form() {
         billing/refundv2 · playbook · <date> 08:00:00 UTC
         Edit
         Pause
+        Reason
+        Pause
         Archive
         An archived playbook is not listed and starts nothing until it is restored. Its executions stay.
         Archive
@@ -226,6 +234,7 @@ async fn a_playbook_shows_the_difference_of_versions_and_a_form() {
         1
         ]
         Worker pool
+        Labels
         Start
         Steps
         startstart
@@ -250,8 +259,10 @@ async fn workers_begin_with_the_pool_that_has_none() {
             noetl worker --pool shared
             Pools
             Pools
-            | Pool | Status | Waiting commands | Oldest waits | Workers |
+            | Pool | Status | Waiting commands | Oldest waits | Workers | Actions
             | shared | No worker | 1 | 0 ms | 0 |
+            Pause
+            Reason
             Pause
         "#]],
     )
@@ -277,27 +288,27 @@ async fn the_system_shows_its_parts() {
         &Site::new(),
         "/ui/system",
         expect![[r#"
-        Systemnoetl 0.1.0
-        Database
-        Answers | Yes
-        Can be written | Yes
-        Shards | 1
-        Running | 0
-        Completed | 0
-        Failed | 0
-        Cancelled | 0
-        Server
-        Message bus | Inside this process
-        Outbox | 0 messages
-        Workers | 0
-        Playbooks | 0
-        Clock of the database | <date> 08:00:00 UTC
-        Encryption key | <key>
-        API | /api/docs
-        Accesses to secrets
-        No secret was accessed
-        Every access to a credential is recorded here.
-    "#]],
+            Systemnoetl 0.1.0
+            Database
+            Answers | Yes
+            Can be written | Yes
+            Shards | 1
+            Running | 0
+            Completed | 0
+            Failed | 0
+            Cancelled | 0
+            Server
+            Message bus | Inside this process
+            Outbox | 0 messages
+            Workers | 0
+            Playbooks | 0
+            Clock of the database | <date> 08:00:00 UTC
+            Encryption key | <key>
+            API | /api/docs
+            Retention
+            No rule: ended executions are kept. The setting executions.retention deletes them after some days.
+            This server has not looked for expired executions yet; one server of a cluster does.
+        "#]],
     )
     .await;
 }

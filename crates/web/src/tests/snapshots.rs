@@ -5,9 +5,12 @@ use std::sync::Arc;
 use expect_test::expect_file;
 use noetl_api::WorkerNotice;
 use noetl_api::wire::NewFeed;
-use noetl_app::{BulkAction, BulkChoice, BulkRequest, LinkMaker};
-use noetl_control::{PlaybookChoice, StartRequest};
-use noetl_model::{CommandId, ErrorKind, ExecutionId, Outcome, Pool, ToolError, WorkerId};
+use noetl_app::{BulkAction, BulkChoice, BulkRequest, LinkMaker, NewToken};
+use noetl_control::{PauseCaller, PlaybookChoice, StartRequest};
+use noetl_model::{
+    ChildExecutions, CommandId, ErrorKind, ExecutionId, Outcome, Pool, ToolError, TrailFact,
+    TrailOutcome, WorkerId,
+};
 use noetl_secrets::NewCredential;
 use serde_json::{Map, json};
 
@@ -46,6 +49,12 @@ workflow:
     tool: {kind: noop, result: '{{ epoch }}'}
 ";
 
+/// A step of which one runs at a time, and labels.
+const CRM: &str = include_str!("../../../cli/tests/it/browser/seed/crm.yaml");
+
+/// A playbook that is paused.
+const LETTERS: &str = include_str!("../../../cli/tests/it/browser/seed/letters.yaml");
+
 /// An approval with a form.
 pub(super) const RELEASE: &str = include_str!("../../../cli/tests/it/browser/seed/release.yaml");
 
@@ -65,6 +74,12 @@ pub(super) struct SeededPages {
     approval: ExecutionId,
     /// The link of that approval.
     link: String,
+    /// An execution that was deleted.
+    deleted: ExecutionId,
+    /// An execution that waits in the queue of a limit.
+    queued: ExecutionId,
+    /// An execution of a paused playbook.
+    paused: ExecutionId,
 }
 
 async fn started(site: &Site, path: &str, pool: &str) -> ExecutionId {
@@ -86,7 +101,7 @@ pub(super) async fn seeded() -> SeededPages {
     };
     site.app.put_credential(credential).await.expect("a credential");
     let changed = ORDERS.replace("minimum: 10", "minimum: 20");
-    for document in [ORDERS, &changed, TRAIN, RELEASE, NIGHTLY, HOOK] {
+    for document in [ORDERS, &changed, TRAIN, RELEASE, CRM, LETTERS, NIGHTLY, HOOK] {
         site.app.register(document).await.expect("a document");
     }
     let feed = json!({ "name": "audit", "from": "start" });
@@ -98,7 +113,19 @@ pub(super) async fn seeded() -> SeededPages {
     work(&site, Outcome::Completed { output: Arc::new(json!({ "total": 42 })) }, "").await;
     let error = ToolError::new(ErrorKind::Exception, "no address");
     work(&site, Outcome::Failed { error, output: None }, "bill: no address").await;
+    let deleted = started(&site, "shop/orders", "shared").await;
+    let children = ChildExecutions::Cancelled;
+    site.app.cancel(deleted, None, children, None).await.expect("it is cancelled");
+    site.send_messages().await;
+    site.app.delete_execution(deleted, None).await.expect("it is deleted");
     let waiting = started(&site, "models/train", "gpu").await;
+    started(&site, "sales/crm", "crm").await;
+    let queued = started(&site, "sales/crm", "crm").await;
+    let caller =
+        PauseCaller { actor: Some("ada".to_owned()), reason: Some("broken printer".to_owned()) };
+    site.app.pause_playbook("office/letters", caller).await.expect("a pause");
+    let paused = started(&site, "office/letters", "shared").await;
+    administered(&site).await;
     let subscriptions = site.app.list_subscriptions().await.expect("subscriptions");
     let subscription = subscriptions.subscriptions[0].subscription_id.clone();
     let request = BulkRequest {
@@ -112,7 +139,40 @@ pub(super) async fn seeded() -> SeededPages {
     let link =
         site.app.approval_link(approval, CommandId(0), Some("ada".to_owned()), None, &maker).await;
     let link = link.expect("a link").path.replace("/ui/decide/", "");
-    SeededPages { site, failed, waiting, subscription, bulk_job, approval, link }
+    SeededPages {
+        site,
+        failed,
+        waiting,
+        subscription,
+        bulk_job,
+        approval,
+        link,
+        deleted,
+        queued,
+        paused,
+    }
+}
+
+/// Adds a token and an entry of the audit log.
+async fn administered(site: &Site) {
+    let token = NewToken {
+        name: "ci".parse().expect("a name"),
+        owner: Some("Ada".to_owned()),
+        grants: vec!["operator:shop/*".parse().expect("a role")],
+        expires_at: None,
+        created_by: None,
+    };
+    site.app.create_token(token).await.expect("a token");
+    let fact = TrailFact {
+        at: site.app.now(),
+        actor: Some("ada".to_owned()),
+        action: "POST /api/schedules/pause".to_owned(),
+        subject: Some("/api/schedules/pause".to_owned()),
+        source: Some("127.0.0.1".to_owned()),
+        outcome: TrailOutcome::Refused,
+        detail: Some("403".to_owned()),
+    };
+    site.app.audit(fact).await;
 }
 
 /// Names and addresses of the pages, below `/ui/`; the tests in a browser visit them too.
@@ -131,6 +191,9 @@ impl SeededPages {
             .replace("{unserved}", &self.waiting.to_string())
             .replace("{subscription}", &self.subscription)
             .replace("{bulk_job}", &self.bulk_job)
+            .replace("{deleted}", &self.deleted.to_string())
+            .replace("{queued}", &self.queued.to_string())
+            .replace("{paused}", &self.paused.to_string())
             .replace("{approval}", &self.approval.to_string())
             .replace("{link}", &self.link)
     }

@@ -10,16 +10,17 @@ use super::compare::comparison_address;
 use super::descent::descent;
 use super::sentence::sentences;
 use super::view::ExecutionView;
-use crate::components::action::{Action, action, confirmed_action};
+use crate::components::action::{Action, action, confirmed_action, reasoned_action};
 use crate::components::command::command;
 use crate::components::duration::{duration, growing};
 use crate::components::id::{execution_address, execution_link, playbook_link};
 use crate::components::initiator::initiator_line;
 use crate::components::labels::{actor_link, label_links};
-use crate::components::progress::{hold, unserved};
+use crate::components::progress::{hold, limit_link, unserved};
 use crate::components::prose::prose;
 use crate::components::status::execution_status;
 use crate::components::time::{planned_time, time};
+use crate::pages::retention::retention_address;
 use crate::request::PageRequest;
 
 pub(super) fn head(page: &PageRequest, view: &ExecutionView) -> Markup {
@@ -38,6 +39,9 @@ pub(super) fn head(page: &PageRequest, view: &ExecutionView) -> Markup {
             @if let (Some(held), true) = (view.hint.as_ref().and_then(|it| hold(page.words, it)), view.is_live()) {
                 p.says.attention { (prose(&held)) }
             }
+            @if let (Some(link), true) =
+                (view.hint.as_ref().and_then(|it| limit_link(page.words, it)), view.is_live())
+            { p.says { (link) } }
             @for sentence in &said { p.says.failure[state.status == ExecutionStatus::Failed] { (sentence) } }
         }
         (facts(page, view))
@@ -124,11 +128,14 @@ fn actions(page: &PageRequest, view: &ExecutionView) -> Markup {
         a.button href={ "/ui/executions?compare=" (view.summary.execution) } { (page.t("compare.choose")) }
         a.button href={ (base) "/verify" } { (page.t("exec.verify")) }
         a.button href={ (base) "/log.jsonl" } download data-plain { (page.t("exec.download")) }
+        @if page.visitor.may.admin && view.summary.status.is_terminal() {
+            a.button href=(retention_address(view.summary.execution)) { (page.t("retention.title")) }
+        }
         @if may_run && is_running {
             @if let Some(WaitHint::Paused(_)) = view.hint {
                 (action(page, &Action { address: &to("resume"), label: page.t("exec.resume"), fields: &[] }))
             } @else {
-                (action(page, &Action { address: &to("pause"), label: page.t("exec.pause"), fields: &[] }))
+                (reasoned_action(page, &Action { address: &to("pause"), label: page.t("exec.pause"), fields: &[] }))
             }
             (confirmed_action(
                 page,

@@ -30,7 +30,7 @@ pub(in crate::pages) async fn pause(
     Path(id): Path<String>,
     form: SignedForm,
 ) -> PageResult {
-    page.app().pause_execution(execution_of(&id)?, page.pause_caller()).await?;
+    page.app().pause_execution(execution_of(&id)?, page.pause_caller(&form)).await?;
     Ok(see(form.get("return_to")))
 }
 
@@ -39,7 +39,7 @@ pub(in crate::pages) async fn resume(
     Path(id): Path<String>,
     form: SignedForm,
 ) -> PageResult {
-    page.app().resume_execution(execution_of(&id)?, page.pause_caller()).await?;
+    page.app().resume_execution(execution_of(&id)?, page.pause_caller(&form)).await?;
     Ok(see(form.get("return_to")))
 }
 

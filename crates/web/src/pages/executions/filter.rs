@@ -1,10 +1,12 @@
 //! The filter of the list, as the address holds it.
 
 use noetl_app::{ExecutionFilter, ExecutionQuery, HistogramQuery, PathFilter};
-use noetl_model::{Actor, ExecutionId, ExecutionStatus, Label, SearchText, Timestamp};
+use noetl_model::{Actor, ExecutionId, ExecutionStatus, Label, SearchText};
 use serde::Deserialize;
 
 use crate::address::with_query;
+use crate::components::labels::label_parts;
+use crate::form::instant_of;
 
 /// Number of executions per page.
 const PER_PAGE: usize = 50;
@@ -75,8 +77,8 @@ impl ListFilter {
                 it.parse::<ExecutionStatus>().is_ok()
             }),
             field("playbook", "executions.playbook", &self.playbook, |_| true),
-            field("from", "executions.from", &self.from, |it| instant(it).is_some()),
-            field("until", "executions.until", &self.until, |it| instant(it).is_some()),
+            field("from", "executions.from", &self.from, |it| instant_of(it).is_some()),
+            field("until", "executions.until", &self.until, |it| instant_of(it).is_some()),
             field("parent", "executions.parent", &self.parent, |it| {
                 it.parse::<ExecutionId>().is_ok()
             }),
@@ -105,8 +107,8 @@ impl ListFilter {
                 actor: given(&self.actor).and_then(|it| it.parse().ok()),
                 text: given(&self.text).and_then(|it| it.parse().ok()),
             },
-            started_after: instant(&self.from),
-            started_before: instant(&self.until),
+            started_after: instant_of(&self.from),
+            started_before: instant_of(&self.until),
             limit: Some(PER_PAGE),
             offset: 0,
             cursor: self.after.parse().ok(),
@@ -189,28 +191,8 @@ fn labels(text: &str) -> Vec<Label> {
     label_parts(text).iter().filter_map(|part| part.parse().ok()).collect()
 }
 
-/// Splits labels that are separated by commas; a value may have commas of its own.
-fn label_parts(text: &str) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    for part in text.split(',').filter(|part| !part.trim().is_empty()) {
-        match parts.last_mut() {
-            Some(last) if !part.contains([':', '=']) => *last = format!("{last},{part}"),
-            Some(_) | None => parts.push(part.to_owned()),
-        }
-    }
-    parts
-}
-
 fn given(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|it| !it.is_empty())
-}
-
-/// Parses an instant; a field for local dates and times leaves out seconds and zone, which is UTC.
-fn instant(text: &str) -> Option<Timestamp> {
-    let text = given(text)?;
-    let forms =
-        [text.to_owned(), format!("{text}Z"), format!("{text}:00Z"), format!("{text}T00:00:00Z")];
-    forms.iter().find_map(|form| form.parse().ok())
 }
 
 #[cfg(test)]
@@ -252,15 +234,5 @@ mod tests {
         assert_eq!(label.invalid().first().map(|field| field.name), Some("label"));
         let blank = ListFilter { parent: " ".into(), label: " ,".into(), ..ListFilter::default() };
         assert!(blank.invalid().is_empty());
-    }
-
-    #[test]
-    fn instants_are_read_with_and_without_seconds_and_zone() {
-        let expected = "2026-11-17T10:30:00Z".parse().ok();
-        for text in ["2026-11-17T10:30:00Z", "2026-11-17T10:30:00", "2026-11-17T10:30"] {
-            assert_eq!(instant(text), expected, "{text}");
-        }
-        assert_eq!(instant("2026-11-17"), "2026-11-17T00:00:00Z".parse().ok());
-        assert_eq!(instant("soon"), None);
     }
 }

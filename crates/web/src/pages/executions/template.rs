@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use noetl_model::{ExecutionId, ExecutionStatus};
 
+use super::filter::ListFilter;
 use super::view::ExecutionsView;
 use crate::components::empty::empty;
 use crate::components::error::hint;
@@ -94,20 +95,30 @@ fn filters(page: &PageRequest, view: &ExecutionsView) -> Markup {
                 input name="until" type="datetime-local" value=(filter.until);
             }
             @if let Some(first) = filter.compared() { input type="hidden" name="compare" value=(first); }
-            @if !filter.parent.is_empty() {
-                label { span { (page.t("executions.parent")) }
-                    input name="parent" value=(filter.parent);
-                }
-            }
-            @if !filter.actor.is_empty() {
-                label { span { (page.t("executions.actor")) }
-                    input name="actor" value=(filter.actor);
-                }
-            }
+            (more_filters(page, filter))
             label.check { input name="live" type="checkbox" value="on" checked[filter.is_live()];
                 span { (page.t("executions.live")) } }
             button type="submit" { (page.t("executions.show")) }
             @if filter.is_narrow() { a href="/ui/executions" { (page.t("executions.clear")) } }
+        }
+    }
+}
+
+/// Draws the filters that are used less often; open if one of them is set.
+fn more_filters(page: &PageRequest, filter: &ListFilter) -> Markup {
+    let is_set = !filter.parent.is_empty() || !filter.actor.is_empty();
+    html! {
+        details.more-filters open[is_set] {
+            summary { (page.t("executions.more_filters")) }
+            div {
+                label { span { (page.t("executions.actor")) }
+                    input name="actor" type="search" value=(filter.actor) placeholder="ada";
+                }
+                label { span { (page.t("executions.parent")) }
+                    input name="parent" type="search" value=(filter.parent)
+                        placeholder=(page.t("executions.id"));
+                }
+            }
         }
     }
 }

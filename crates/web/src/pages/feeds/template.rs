@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 use noetl_api::wire::{FeedDeliveryView, FeedFilter, FeedView, OutboxMessage};
-use noetl_app::ListedNotification;
+use noetl_app::{FeedLag, ListedNotification};
 
 use crate::components::action::{Action, action, confirmed_action};
+use crate::components::duration::duration;
 use crate::components::empty::empty;
 use crate::components::error::error_line;
 use crate::components::id::execution_link;
@@ -20,6 +21,8 @@ const ADDRESS: &str = "/ui/feeds";
 #[derive(Debug)]
 pub(super) struct FeedsView {
     pub(super) feeds: Vec<FeedView>,
+    /// The lags of the first feeds, in their order.
+    pub(super) lags: Vec<FeedLag>,
     pub(super) notifications: Vec<ListedNotification>,
     pub(super) dead: Vec<OutboxMessage>,
 }
@@ -41,36 +44,55 @@ pub(super) fn feeds(page: &PageRequest, view: &FeedsView) -> Markup {
                 @if view.feeds.is_empty() {
                     (empty(page.t("feeds.empty"), page.t("feeds.empty_more"),
                         Some("noetl feed add failures --status FAILED")))
-                } @else { (list(page, &view.feeds)) }
+                } @else { (list(page, view)) }
             }
         }
     }
 }
 
-fn list(page: &PageRequest, feeds: &[FeedView]) -> Markup {
+fn list(page: &PageRequest, view: &FeedsView) -> Markup {
     let columns = [
         text(page.t("feeds.feed")),
         text(page.t("executions.status")),
         wide(page.t("feeds.filter")),
         text(page.t("feeds.subject")),
         text(page.t("feeds.moved")),
+        text(page.t("feeds.lag")),
         actions(page.t("schedules.actions")),
     ];
-    let rows: Vec<(String, Vec<Markup>)> = feeds
+    let lags = view.lags.iter().map(Some).chain(std::iter::repeat(None));
+    let rows: Vec<(String, Vec<Markup>)> = view
+        .feeds
         .iter()
-        .map(|feed| {
+        .zip(lags)
+        .map(|(feed, behind)| {
             let cells = vec![
                 html! { code { (feed.name) } },
                 delivery(page, feed.delivery.as_ref()),
                 filter(page, &feed.filter),
                 html! { @match &feed.subject { Some(subject) => code { (subject) }, None => span.soft { "–" } } },
                 time_text(&feed.moved_at),
+                html! { @if let Some(behind) = behind { (lag(page, behind)) } },
                 html! { @if may_retry(page, feed) { (retry_feed(page, &feed.name)) } },
             ];
             (feed.name.clone(), cells)
         })
         .collect();
     keyed_table(page.t("nav.feeds"), &columns, &rows)
+}
+
+/// Draws how many events a feed is behind, and since when the first of them waits.
+fn lag(page: &PageRequest, lag: &FeedLag) -> Markup {
+    let events = page.words.count("feeds.events", u64::try_from(lag.events).unwrap_or(u64::MAX));
+    html! {
+        @match lag.oldest {
+            None => span.soft { (page.t("feeds.up_to_date")) },
+            Some(oldest) => {
+                @if lag.has_more { (page.t("feeds.at_least")) " " }
+                (events) ", " (duration(page.words, page.now.since(oldest)))
+            },
+        }
+    }
 }
 
 fn delivery(page: &PageRequest, delivery: Option<&FeedDeliveryView>) -> Markup {

@@ -2,14 +2,16 @@
 
 use maud::{Markup, html};
 
-use super::view::{Attention, OverviewView};
-use crate::address::with_query;
+use super::view::{Attention, DeadLetters, DelayKind, OverviewView};
+use crate::address::{encoded, with_query};
 use crate::components::action::{Action, action};
 use crate::components::command::command;
 use crate::components::error::{error_line, hint};
 use crate::components::execution_table::execution_table;
 use crate::components::histogram::histogram;
 use crate::components::status::{Tone, badge};
+use crate::components::time::planned_time;
+use crate::pages::subscriptions::FAILED_SHOWN_MAX;
 use crate::pages::workers::unserved;
 use crate::request::PageRequest;
 
@@ -65,6 +67,23 @@ fn first_steps(page: &PageRequest) -> Markup {
     }
 }
 
+const fn delay_word(kind: DelayKind) -> &'static str {
+    match kind {
+        DelayKind::Queued => "overview.queued",
+        DelayKind::Missed => "overview.missed",
+    }
+}
+
+/// Draws the number of messages of a subscription that have started nothing.
+fn dead_letters(page: &PageRequest, letters: &DeadLetters) -> Markup {
+    let DeadLetters { subscription, messages } = letters;
+    hint(&html! {
+        a href={ "/ui/subscriptions/" (subscription.subscription_id) } { (subscription.path) } ": "
+        @if *messages >= FAILED_SHOWN_MAX { (page.t("feeds.at_least")) " " }
+        (page.words.count("overview.dead_letters", *messages as u64))
+    })
+}
+
 fn attention(page: &PageRequest, attention: &Attention) -> Markup {
     html! {
         div.stack {
@@ -79,6 +98,18 @@ fn attention(page: &PageRequest, attention: &Attention) -> Markup {
                     @if let Some(trouble) = &schedule.trouble { (error_line(trouble)) }
                 }))
             }
+            @for schedule in &attention.delayed {
+                (hint(&html! {
+                    a href={ "/ui/schedules/" (encoded(&schedule.path)) } {
+                        (page.t("overview.schedule")) " " (schedule.path) }
+                    " " (page.t(delay_word(schedule.kind))) " " (planned_time(&schedule.until))
+                }))
+            }
+            @if attention.pauses > 0 {
+                (hint(&html! { a href="/ui/workers" {
+                    (page.words.count("overview.pauses", attention.pauses as u64)) } }))
+            }
+            @for letters in &attention.dead_letters { (dead_letters(page, letters)) }
             @for feed in &attention.feeds {
                 (hint(&html! { a href="/ui/feeds" { (page.words.fill("overview.feed", &[("feed", &feed.name)])) } }))
             }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use maud::{Markup, html};
+use noetl_api::wire::PauseView;
 use noetl_model::Pool;
 
 use super::diff::{DiffLine, LineChange};
@@ -10,13 +11,14 @@ use super::graph::{StepLinks, graph};
 use super::inputs::{FieldKind, InputField, PREFIX};
 use super::view::{Comparison, PlaybookView};
 use crate::address::with_query;
-use crate::components::action::{Action, action, confirmed_action};
+use crate::components::action::{Action, action, confirmed_action, reasoned_action};
 use crate::components::duration_bars::duration_bars;
 use crate::components::empty::empty;
 use crate::components::error::{error_line, hint};
 use crate::components::execution_table::execution_table;
 use crate::components::id::playbook_address;
 use crate::components::source_lines::StepLines;
+use crate::components::source_text::coloured_lines;
 use crate::components::time::time;
 use crate::layout::form_fields;
 use crate::pages::editor::editor_address;
@@ -28,6 +30,7 @@ pub(super) fn playbook(page: &PageRequest, view: &PlaybookView) -> Markup {
         @if view.entry.archived_at.is_some() {
             (hint(&html! { (page.t("playbook.is_archived")) }))
         }
+        @if let Some(pause) = &view.pause { (hint(&paused(page, pause))) }
         div.columns {
             div {
                 section { h2.section-head { (page.t("playbook.source")) }
@@ -61,11 +64,10 @@ fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
         Some(_) => ("restore", page.t("playbook.restore")),
     };
     let change = Action { address: &address, label, fields: &[("action", name)] };
-    let (name, label) = match view.is_paused {
-        false => ("pause", page.t("exec.pause")),
-        true => ("resume", page.t("exec.resume")),
-    };
-    let pause = Action { address: &address, label, fields: &[("action", name)] };
+    let pause =
+        Action { address: &address, label: page.t("exec.pause"), fields: &[("action", "pause")] };
+    let resume =
+        Action { address: &address, label: page.t("exec.resume"), fields: &[("action", "resume")] };
     html! {
         header.page-head {
             h1 { (view.entry.path) }
@@ -76,7 +78,10 @@ fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
                     @if page.visitor.may.write {
                         a.button href=(edit_address(view)) { (page.t("editor.edit")) }
                     }
-                    (action(page, &pause))
+                    @match view.pause {
+                        None => (reasoned_action(page, &pause)),
+                        Some(_) => (action(page, &resume)),
+                    }
                     @if page.visitor.may.write {
                         @match view.entry.archived_at {
                             None => (confirmed_action(page, &change, page.t("playbook.archive_question"))),
@@ -86,6 +91,15 @@ fn head(page: &PageRequest, view: &PlaybookView) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Draws the pause of the playbook: since when, by whom, and why.
+fn paused(page: &PageRequest, pause: &PauseView) -> Markup {
+    html! {
+        (page.t("playbook.is_paused")) " " (time(pause.since))
+        @if let Some(actor) = &pause.actor { " · " (page.words.fill("waiting.by", &[("name", actor)])) }
+        @if let Some(reason) = &pause.reason { " · " (reason) }
     }
 }
 
@@ -125,7 +139,7 @@ fn versions(page: &PageRequest, view: &PlaybookView) -> Markup {
 
 /// Draws the source; the lines of a step are one element, which the graph leads to.
 fn source(page: &PageRequest, view: &PlaybookView) -> Markup {
-    let lines: Vec<&str> = view.entry.content.lines().collect();
+    let lines = coloured_lines(&view.entry.content);
     let steps = StepLines::of(&view.entry.content);
     let mut from = 0;
     let mut parts = Vec::new();
@@ -151,7 +165,7 @@ fn source(page: &PageRequest, view: &PlaybookView) -> Markup {
     }
 }
 
-fn numbered(lines: &[&str], range: Range<usize>) -> Markup {
+fn numbered(lines: &[Markup], range: Range<usize>) -> Markup {
     html! {
         @for at in range {
             span.line { span.at aria-hidden="true" { (at + 1) } (lines[at]) "\n" }
@@ -160,7 +174,7 @@ fn numbered(lines: &[&str], range: Range<usize>) -> Markup {
 }
 
 /// Draws the first line of a step: its number leads to the step in the graph.
-fn step_line(page: &PageRequest, lines: &[&str], at: usize, index: usize, step: &str) -> Markup {
+fn step_line(page: &PageRequest, lines: &[Markup], at: usize, index: usize, step: &str) -> Markup {
     let label = format!("{} – {}: {step}", at + 1, page.t("playbook.show_in_graph"));
     html! {
         span.line { a.at href={ "#node-" (index) } title=(label) aria-label=(label) { (at + 1) } (lines[at]) "\n" }
@@ -205,6 +219,8 @@ fn run_form(page: &PageRequest, view: &PlaybookView) -> Markup {
                 @for field in &view.inputs { (input(field)) }
                 label { span { (page.t("playbook.pool")) }
                     input name="pool" placeholder=(Pool::SHARED) pattern="[A-Za-z0-9_\\-]*" value=(view.pool); }
+                label { span { (page.t("executions.labels")) }
+                    input name="labels" placeholder="team:ops, env:test" value=(view.labels); }
                 div { button.main type="submit" { (page.t("playbook.start")) } }
             }
         }

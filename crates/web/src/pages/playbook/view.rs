@@ -1,5 +1,6 @@
 //! The values of a playbook's page.
 
+use noetl_api::wire::PauseView;
 use noetl_app::{CatalogEntry, EntryChoice, ExecutionFilter, ExecutionQuery, PathFilter};
 use noetl_model::Summary;
 use noetl_playbook::parse;
@@ -26,13 +27,15 @@ pub(super) struct PlaybookView {
     pub(super) compared: Option<Comparison>,
     pub(super) inputs: Vec<InputField>,
     pub(super) pool: String,
+    /// The labels of the form.
+    pub(super) labels: String,
     /// The reason why the values of the form did not start an execution.
     pub(super) refusal: Option<String>,
     /// The names of the steps; none if this server cannot read the version.
     pub(super) steps: Vec<String>,
     pub(super) executions: Vec<ExecutionLine>,
-    /// True if the playbook is paused.
-    pub(super) is_paused: bool,
+    /// The pause of the playbook, if it is paused.
+    pub(super) pause: Option<PauseView>,
     /// The last executions, newest first, for their durations.
     pub(super) durations: Vec<Summary>,
 }
@@ -65,15 +68,16 @@ impl PlaybookView {
             }
             Err(_) => None,
         };
-        let is_paused = is_paused(page, &path).await?;
+        let pause = pause_of(page, &path).await?;
         let (executions, durations) = last_executions(page, path).await?;
         Ok(Self {
             newest: newest_version,
             compared,
             inputs: fields(&shown.content),
             pool: String::new(),
+            labels: String::new(),
             refusal: None,
-            is_paused,
+            pause,
             steps: step_names(&shown.content),
             executions,
             durations,
@@ -123,7 +127,7 @@ async fn last_executions(
     Ok((listed(page, found).await?, durations))
 }
 
-async fn is_paused(page: &PageRequest, path: &str) -> Result<bool, PageError> {
-    let pauses = page.app().pause_list().await?.pauses;
-    Ok(pauses.iter().any(|it| it.kind == "playbook" && it.name == path && !it.is_ending))
+async fn pause_of(page: &PageRequest, path: &str) -> Result<Option<PauseView>, PageError> {
+    let mut pauses = page.app().pause_list().await?.pauses.into_iter();
+    Ok(pauses.find(|it| it.kind == "playbook" && it.name == path && !it.is_ending))
 }

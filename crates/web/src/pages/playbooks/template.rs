@@ -7,6 +7,7 @@ use super::PlaybooksView;
 use super::tree::Folder;
 use crate::components::empty::empty;
 use crate::components::id::playbook_address;
+use crate::components::status::{Tone, badge};
 use crate::components::time::time;
 use crate::pages::editor::NEW;
 use crate::request::PageRequest;
@@ -29,7 +30,7 @@ pub(super) fn playbooks(page: &PageRequest, view: &PlaybooksView) -> Markup {
             button type="submit" { (page.t("executions.show")) }
         }
         @if !root.is_empty() {
-            div.tree.panel { (folder(page, root)) }
+            div.tree.panel { (folder(page, view, root)) }
         } @else if is_narrow {
             (empty(page.t("playbooks.none"), page.t("executions.none_more"), None))
         } @else {
@@ -57,26 +58,27 @@ fn pages(page: &PageRequest, view: &PlaybooksView) -> Markup {
     }
 }
 
-fn folder(page: &PageRequest, inside: &Folder) -> Markup {
+fn folder(page: &PageRequest, view: &PlaybooksView, inside: &Folder) -> Markup {
     html! {
         ul {
             @for (name, below) in &inside.folders {
                 li { details open {
                     summary { (name) "/ " span.soft { (below.count()) } }
-                    (folder(page, below))
+                    (folder(page, view, below))
                 } }
             }
-            @for entry in &inside.entries { li.entry data-row { (line(page, entry)) } }
+            @for entry in &inside.entries { li.entry data-row { (line(page, view, entry)) } }
         }
     }
 }
 
-fn line(page: &PageRequest, entry: &CatalogEntry) -> Markup {
+fn line(page: &PageRequest, view: &PlaybooksView, entry: &CatalogEntry) -> Markup {
     let name = entry.path.rsplit('/').next().unwrap_or(&entry.path);
     html! {
         a href=(playbook_address(&entry.path)) { (name) }
         span.soft { "v" (entry.version) }
         @if !entry.kind.eq_ignore_ascii_case("playbook") { span.soft { (entry.kind.to_lowercase()) } }
+        @if view.paused.contains(&entry.path) { (badge(Tone::Warning, page.t("workers.paused"))) }
         @if entry.archived_at.is_some() { span.soft { (page.t("playbooks.is_archived")) } }
         span.end { (time(entry.created_at)) }
     }

@@ -3,12 +3,15 @@
 use maud::{Markup, html};
 use noetl_api::wire::{ScheduleEventView, ScheduleView};
 
-use super::address;
+use super::{address, execution_of};
+use crate::address::with_query;
 use crate::components::action::{Action, action};
 use crate::components::empty::empty;
 use crate::components::error::error_line;
+use crate::components::execution_table::execution_table;
 use crate::components::id::{execution_link, playbook_link};
 use crate::components::json_tree::json_tree;
+use crate::components::progress::ExecutionLine;
 use crate::components::status::{Tone, badge};
 use crate::components::table::{actions, table, text, wide};
 use crate::components::time::{planned_time, time_text};
@@ -19,6 +22,8 @@ use crate::request::PageRequest;
 pub(super) struct ScheduleDetail {
     pub(super) schedule: ScheduleView,
     pub(super) instants: Vec<String>,
+    /// The last executions, newest first.
+    pub(super) executions: Vec<ExecutionLine>,
     pub(super) events: Vec<ScheduleEventView>,
 }
 
@@ -51,6 +56,7 @@ fn list(page: &PageRequest, schedules: &[ScheduleView]) -> Markup {
                     a href=(address(&it.path)) { (it.path) }
                     div.soft { (page.t("schedules.starts")) " " (playbook_link(&it.playbook)) }
                     @if let Some(trouble) = &it.trouble { (error_line(trouble)) }
+                    (queued(page, it))
                 },
                 state(page, it),
                 html! { code { (it.timing) } },
@@ -100,6 +106,7 @@ pub(super) fn schedule(page: &PageRequest, detail: &ScheduleDetail) -> Markup {
             div.end { @if page.visitor.may.run { (switch(page, schedule)) } }
         }
         @if let Some(trouble) = &schedule.trouble { (error_line(trouble)) }
+        (queued(page, schedule))
         p.lead { (page.t("schedules.starts")) " " (playbook_link(&schedule.playbook)) " · " code { (schedule.timing) } }
         div.columns {
             section {
@@ -110,8 +117,24 @@ pub(super) fn schedule(page: &PageRequest, detail: &ScheduleDetail) -> Markup {
             @if page.visitor.may.run { (backfill(page, schedule)) }
         }
         section {
+            div.section-head { h2 { (page.t("nav.executions")) }
+                a href=(with_query("/ui/executions", &[("playbook", &schedule.playbook)])) {
+                    (page.t("schedules.of_playbook")) } }
+            @if detail.executions.is_empty() { p.soft { (page.t("schedules.no_execution")) } }
+            @else { div #executions data-refresh="5000" { (execution_table(page, &detail.executions)) } }
+        }
+        section {
             div.section-head { h2 { (page.t("schedules.events")) } }
             (events(page, &detail.events))
+        }
+    }
+}
+
+/// Draws the instants that wait for the execution before them.
+fn queued(page: &PageRequest, schedule: &ScheduleView) -> Markup {
+    html! {
+        @if let Some(until) = &schedule.queued_until {
+            p.attention { (page.t("schedules.queued")) " " (planned_time(until)) }
         }
     }
 }
@@ -141,7 +164,10 @@ fn events(page: &PageRequest, events: &[ScheduleEventView]) -> Markup {
             vec![
                 time_text(&event.created_at),
                 html! { code { (event.event_type) } },
-                json_tree(&event.context),
+                html! {
+                    @if let Some(execution) = execution_of(event) { (execution_link(execution)) }
+                    (json_tree(&event.context))
+                },
             ]
         })
         .collect();

@@ -1,32 +1,29 @@
 //! Subscriptions as HTML.
 
 use maud::{Markup, html};
-use noetl_api::wire::{FailedMessageView, SubscriptionEventView, SubscriptionView};
+use noetl_api::wire::{SubscriptionEventView, SubscriptionView};
 use noetl_engine::SubscriptionAction;
 use noetl_model::SubscriptionState;
+use noetl_playbook::DispatchTarget;
 
+use super::view::{FAILED_SHOWN_MAX, SubscriptionDetail, SubscriptionLine};
+use crate::address::with_query;
 use crate::components::action::{Action, action, confirmed_action};
 use crate::components::empty::empty;
 use crate::components::error::error_line;
-use crate::components::id::playbook_address;
+use crate::components::execution_table::execution_table;
+use crate::components::id::{execution_link, playbook_address, playbook_link};
 use crate::components::json_tree::json_tree;
 use crate::components::status::{Tone, badge};
 use crate::components::table::{actions, number, table, text, wide};
-use crate::components::time::time_text;
+use crate::components::time::{time, time_text};
 use crate::request::PageRequest;
-
-#[derive(Debug)]
-pub(super) struct SubscriptionDetail {
-    pub(super) subscription: SubscriptionView,
-    pub(super) events: Vec<SubscriptionEventView>,
-    pub(super) failed: Vec<FailedMessageView>,
-}
 
 fn address(subscription: &SubscriptionView) -> String {
     format!("/ui/subscriptions/{}", subscription.subscription_id)
 }
 
-pub(super) fn subscriptions(page: &PageRequest, subscriptions: &[SubscriptionView]) -> Markup {
+pub(super) fn subscriptions(page: &PageRequest, subscriptions: &[SubscriptionLine]) -> Markup {
     html! {
         header.page-head { h1 { (page.t("nav.subscriptions")) } }
         @if subscriptions.is_empty() {
@@ -38,25 +35,64 @@ pub(super) fn subscriptions(page: &PageRequest, subscriptions: &[SubscriptionVie
     }
 }
 
-fn list(page: &PageRequest, subscriptions: &[SubscriptionView]) -> Markup {
+fn list(page: &PageRequest, subscriptions: &[SubscriptionLine]) -> Markup {
     let columns = [
         wide(page.t("subscriptions.subscription")),
         text(page.t("executions.status")),
+        text(page.t("subscriptions.source")),
+        text(page.t("subscriptions.last")),
+        number(page.t("subscriptions.failed_count")),
         text(page.t("subscriptions.changed")),
         actions(page.t("schedules.actions")),
     ];
     let rows: Vec<Vec<Markup>> = subscriptions
         .iter()
         .map(|it| {
+            let subscription = &it.subscription;
             vec![
-                html! { a href=(address(it)) { (it.path) } },
-                state(page, &it.state),
-                time_text(&it.updated_at),
-                html! { @if page.visitor.may.run { (switches(page, it)) } },
+                html! { a href=(address(subscription)) { (subscription.path) } (target(page, it)) },
+                state(page, &subscription.state),
+                html! { @if let Some(document) = &it.document { (document.source.as_str()) } },
+                html! { @match it.executions.first() {
+                    Some(last) => { (time(last.summary.started_at)) " " (execution_link(last.summary.execution)) },
+                    None => span.soft { "–" },
+                } },
+                failed_count(page, it.failed),
+                time_text(&subscription.updated_at),
+                html! { @if page.visitor.may.run { (switches(page, subscription)) } },
             ]
         })
         .collect();
     table(page.t("nav.subscriptions"), &columns, &rows)
+}
+
+/// Draws the playbook or the signal that messages lead to.
+fn target(page: &PageRequest, line: &SubscriptionLine) -> Markup {
+    let Some(document) = &line.document else { return html! {} };
+    html! {
+        div.soft {
+            @match &document.dispatch.target {
+                DispatchTarget::Playbook(path) => { (page.t("schedules.starts")) " " (playbook_link(path)) },
+                DispatchTarget::Signal(signal) => {
+                    (page.t("subscriptions.signals")) " " code { (signal.name) }
+                },
+            }
+        }
+    }
+}
+
+/// Draws a number of failed messages; a plus says that there may be more.
+fn failed_count(page: &PageRequest, failed: Option<usize>) -> Markup {
+    html! {
+        @match failed {
+            None => span.soft { "…" },
+            Some(0) => span.soft { "0" },
+            Some(count) => span.attention {
+                (page.words.number(u64::try_from(count).unwrap_or(u64::MAX)))
+                @if count >= FAILED_SHOWN_MAX { "+" }
+            },
+        }
+    }
 }
 
 fn state(page: &PageRequest, state: &str) -> Markup {
@@ -121,13 +157,26 @@ fn action_word(action: SubscriptionAction) -> &'static str {
 }
 
 pub(super) fn subscription(page: &PageRequest, detail: &SubscriptionDetail) -> Markup {
-    let subscription = &detail.subscription;
+    let subscription = &detail.line.subscription;
     html! {
         header.page-head {
             h1 { (subscription.path) }
             (state(page, &subscription.state))
             a href=(playbook_address(&subscription.path)) { (page.t("playbook.source")) }
             div.end { @if page.visitor.may.run { (switches(page, subscription)) } }
+        }
+        div.lead {
+            @if let Some(document) = &detail.line.document {
+                (page.t("subscriptions.source")) ": " code { (document.source.as_str()) }
+            }
+            (target(page, &detail.line))
+        }
+        section {
+            div.section-head { h2 { (page.t("nav.executions")) }
+                a href=(with_query("/ui/executions", &[("parent", &subscription.subscription_id)])) {
+                    (page.t("overview.all")) } }
+            @if detail.line.executions.is_empty() { p.soft { (page.t("subscriptions.no_execution")) } }
+            @else { div #executions data-refresh="5000" { (execution_table(page, &detail.line.executions)) } }
         }
         section {
             div.section-head { h2 { (page.t("subscriptions.failed")) } }
@@ -149,7 +198,7 @@ fn failed(page: &PageRequest, detail: &SubscriptionDetail) -> Markup {
         text(page.t("subscriptions.last_try")),
         actions(page.t("schedules.actions")),
     ];
-    let address = address(&detail.subscription);
+    let address = address(&detail.line.subscription);
     let rows: Vec<Vec<Markup>> = detail
         .failed
         .iter()

@@ -1,15 +1,14 @@
 //! The system as HTML.
 
 use maud::{Markup, html};
-use noetl_app::{AuditEntry, SettingInForce, SettingSource};
+use noetl_app::{LastRetention, SettingInForce, SettingSource};
 use noetl_bus::Reach;
 use noetl_control::Skew;
 
 use super::view::SystemView;
 use crate::components::duration::duration;
-use crate::components::empty::empty;
 use crate::components::error::error_line;
-use crate::components::id::execution_link;
+use crate::components::prose::prose;
 use crate::components::status::{Tone, badge};
 use crate::components::table::{table, text, wide};
 use crate::components::time::time;
@@ -23,13 +22,11 @@ pub(super) fn system(page: &PageRequest, view: &SystemView) -> Markup {
                 section { div.section-head { h2 { (page.t("system.database")) } } (database(page, view)) }
                 section { div.section-head { h2 { (page.t("system.parts")) } } (parts(page, view)) }
             }
-            @if !view.settings.is_empty() { (settings(page, &view.settings)) }
-            section data-same="audit" {
-                div.section-head { h2 { (page.t("system.audit")) } }
-                @if view.accesses.is_empty() {
-                    (empty(page.t("system.no_audit"), page.t("system.no_audit_more"), None))
-                } @else { (audit(page, &view.accesses)) }
+            section data-same="retention" {
+                div.section-head { h2 { (page.t("system.retention")) } }
+                (retention(page, view))
             }
+            @if !view.settings.is_empty() { (settings(page, &view.settings)) }
         }
     }
 }
@@ -87,6 +84,34 @@ fn parts(page: &PageRequest, view: &SystemView) -> Markup {
     }
 }
 
+/// Draws the rules of the retention, and the last round of this process.
+fn retention(page: &PageRequest, view: &SystemView) -> Markup {
+    html! {
+        div.panel {
+            @if view.rules.is_empty() { p { (prose(page.t("system.no_rules"))) } } @else {
+                p.soft { (page.t("system.rules")) }
+                ol.plain-list { @for rule in &view.rules { li { code { (rule) } } } }
+            }
+            p.soft { (last_round(page, view.retention.as_ref())) }
+        }
+    }
+}
+
+fn last_round(page: &PageRequest, last: Option<&LastRetention>) -> Markup {
+    let Some(last) = last else { return html! { (page.t("system.no_round")) } };
+    html! {
+        (page.t("system.last_round")) " " (time(last.at)) " · "
+        @match &last.result {
+            Ok(round) => {
+                (page.words.count("system.deleted", round.deleted)) " · "
+                (page.words.count("system.rows", round.rows))
+                @if round.is_unfinished { " · " (page.t("system.goes_on")) }
+            },
+            Err(error) => @if page.visitor.may.admin { (error_line(error)) } @else { (page.t("error.internal")) },
+        }
+    }
+}
+
 /// Draws the settings: those that somebody has set, then the others.
 fn settings(page: &PageRequest, settings: &[SettingInForce]) -> Markup {
     let is_set = |setting: &&SettingInForce| setting.source != SettingSource::Default;
@@ -136,29 +161,4 @@ fn clock(page: &PageRequest, skew: Skew) -> Markup {
         Skew::Behind(_) => page.t("system.behind"),
     };
     html! { (duration(page.words, skew.duration())) " " (word) }
-}
-
-fn audit(page: &PageRequest, accesses: &[AuditEntry]) -> Markup {
-    let columns = [
-        text(page.t("events.at")),
-        text(page.t("credentials.name")),
-        text(page.t("system.operation")),
-        text(page.t("system.outcome")),
-        text(page.t("executions.id")),
-        wide(page.t("system.worker")),
-    ];
-    let rows: Vec<Vec<Markup>> = accesses
-        .iter()
-        .map(|it| {
-            vec![
-                time(it.at),
-                html! { code { (it.credential) } },
-                html! { (it.operation) },
-                html! { (it.outcome) },
-                html! { @if let Some(execution) = it.execution { (execution_link(execution)) } },
-                html! { @if let Some(worker) = &it.worker { code { (worker) } } },
-            ]
-        })
-        .collect();
-    table(page.t("system.audit"), &columns, &rows)
 }

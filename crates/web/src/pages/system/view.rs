@@ -1,16 +1,11 @@
 //! The values of the page of the system.
 
-use noetl_app::{
-    AuditEntry, AuditFilter, ConnectionFigures, DashboardCounts, SettingInForce, Tables,
-};
+use noetl_app::{ConnectionFigures, DashboardCounts, LastRetention, SettingInForce, Tables};
 use noetl_bus::Reach;
 use noetl_control::Skew;
 
 use crate::error::PageError;
 use crate::request::PageRequest;
-
-/// Number of accesses to secrets on the page.
-const ACCESSES: usize = 50;
 
 #[derive(Debug)]
 pub(super) struct SystemView {
@@ -25,7 +20,10 @@ pub(super) struct SystemView {
     pub(super) skew: Option<Skew>,
     pub(super) key_version: String,
     pub(super) counts: DashboardCounts,
-    pub(super) accesses: Vec<AuditEntry>,
+    /// The rules of the retention, in order.
+    pub(super) rules: Vec<String>,
+    /// The last round of the retention in this process.
+    pub(super) retention: Option<LastRetention>,
     /// The settings of the process; none for a visitor who may not administer it.
     pub(super) settings: Vec<SettingInForce>,
 }
@@ -48,7 +46,8 @@ impl SystemView {
                 true => app.settings_in_force().to_vec(),
                 false => Vec::new(),
             },
-            accesses: app.secret_accesses(&AuditFilter::default(), Some(ACCESSES)).await?,
+            rules: app.retention_rules().iter().map(ToString::to_string).collect(),
+            retention: app.last_retention(),
         })
     }
 }

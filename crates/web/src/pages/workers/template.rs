@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use noetl_api::wire::{LimitView, PauseView, PoolRow};
+use noetl_api::wire::{LimitList, LimitView, PauseView, PoolRow};
 use noetl_app::{LeasedCommand, PoolQueue};
 
-use crate::address::encoded;
-use crate::components::action::{Action, action};
+use crate::address::{encoded, with_query};
+use crate::components::action::{Action, action, reasoned_action};
 use crate::components::command::command;
 use crate::components::duration::duration;
 use crate::components::duration::short;
 use crate::components::empty::empty;
 use crate::components::error::hint;
-use crate::components::id::execution_address;
+use crate::components::id::{execution_address, limit_address, playbook_link};
 use crate::components::status::{Tone, badge};
-use crate::components::table::{number, table, text, wide};
+use crate::components::table::{actions, number, table, text, wide};
 use crate::components::time::{time, time_text};
 use crate::request::PageRequest;
 
@@ -24,11 +24,16 @@ pub(super) struct WorkersView {
     pub(super) pools: Vec<PoolQueue>,
     pub(super) workers: Vec<PoolRow>,
     pub(super) pauses: Vec<PauseView>,
-    pub(super) limits: Vec<LimitView>,
+    /// A page of the limits.
+    pub(super) limits: LimitList,
+    /// True if the page of limits is the first.
+    pub(super) is_first: bool,
     /// The commands that workers run now.
     pub(super) running: Vec<LeasedCommand>,
 }
 
+/// The address of the page and of its forms.
+const ADDRESS: &str = "/ui/workers";
 /// Maximum number of commands of a worker that are shown.
 const RUNNING_MAX: usize = 3;
 
@@ -43,8 +48,15 @@ pub(super) fn workers(page: &PageRequest, view: &WorkersView) -> Markup {
             @if !view.pools.is_empty() {
                 section { div.section-head { h2 { (page.t("workers.pools")) } } (pools(page, view)) }
             }
-            @if !view.limits.is_empty() {
-                section { div.section-head { h2 { (page.t("workers.limits")) } } (limits(page, &view.limits)) }
+            @if !view.pauses.is_empty() {
+                section { div.section-head { h2 { (page.t("workers.paused")) } } (pauses(page, &view.pauses)) }
+            }
+            @if !view.limits.limits.is_empty() || !view.is_first {
+                section {
+                    div.section-head { h2 { (page.t("workers.limits")) } }
+                    (limits(page, &view.limits.limits))
+                    (limit_pages(page, view))
+                }
             }
             @if !view.workers.is_empty() {
                 section { div.section-head { h2 { (page.t("nav.workers")) } } (registered(page, view)) }
@@ -70,7 +82,7 @@ fn pools(page: &PageRequest, view: &WorkersView) -> Markup {
         number(page.t("workers.ready")),
         number(page.t("workers.oldest")),
         number(page.t("nav.workers")),
-        text(""),
+        actions(page.t("schedules.actions")),
     ];
     let rows: Vec<Vec<Markup>> = view
         .pools
@@ -103,24 +115,57 @@ fn pause_of<'v>(view: &'v WorkersView, pool: &str) -> Option<&'v PauseView> {
     view.pauses.iter().find(|pause| pause.kind == "pool" && pause.name == pool)
 }
 
-/// Draws the button that pauses or resumes a pool, with the caller of its pause.
+/// Draws the button that pauses or resumes a pool.
 fn pool_action(page: &PageRequest, pool: &str, pause: Option<&PauseView>) -> Markup {
-    let (word, label) = match pause {
-        Some(_) => ("resume", page.t("exec.resume")),
-        None => ("pause", page.t("exec.pause")),
-    };
-    let fields = [("action", word), ("pool", pool)];
     html! {
-        @if let Some(pause) = pause {
-            span.soft {
-                @if let Some(actor) = &pause.actor { (actor) " " }
-                (time(pause.since)) " "
+        @if page.visitor.may.run {
+            @match pause {
+                Some(pause) => (resume(page, pause)),
+                None => (reasoned_action(page, &Action {
+                    address: ADDRESS,
+                    label: page.t("exec.pause"),
+                    fields: &[("action", "pause"), ("pool", pool)],
+                })),
             }
         }
-        @if page.visitor.may.run {
-            (action(page, &Action { address: "/ui/workers", label, fields: &fields }))
-        }
     }
+}
+
+/// Draws the paused playbooks and pools.
+fn pauses(page: &PageRequest, pauses: &[PauseView]) -> Markup {
+    let columns = [
+        text(page.t("workers.what")),
+        text(page.t("workers.paused_by")),
+        wide(page.t("bulk.reason")),
+        text(page.t("workers.since")),
+        actions(page.t("schedules.actions")),
+    ];
+    let row = |pause: &PauseView| {
+        vec![
+            html! { @match pause.kind.as_str() {
+                "playbook" => { (page.t("executions.playbook")) " " (playbook_link(&pause.name)) },
+                _ => { (page.t("workers.pool")) " " code { (pause.name) } },
+            } },
+            html! { @match &pause.actor { Some(actor) => (actor), None => span.soft { "–" } } },
+            html! { @match &pause.reason { Some(reason) => (reason), None => span.soft { "–" } } },
+            time(pause.since),
+            html! {
+                @if pause.is_ending { span.soft { (page.t("workers.resuming")) } }
+                @else if page.visitor.may.run { (resume(page, pause)) }
+            },
+        ]
+    };
+    let rows: Vec<Vec<Markup>> = pauses.iter().map(row).collect();
+    table(page.t("workers.paused"), &columns, &rows)
+}
+
+fn resume(page: &PageRequest, pause: &PauseView) -> Markup {
+    let name = pause.name.as_str();
+    let fields = match pause.kind.as_str() {
+        "playbook" => [("action", "resume_playbook"), ("playbook", name)],
+        _ => [("action", "resume"), ("pool", name)],
+    };
+    action(page, &Action { address: ADDRESS, label: page.t("exec.resume"), fields: &fields })
 }
 
 fn limits(page: &PageRequest, limits: &[LimitView]) -> Markup {
@@ -137,7 +182,7 @@ fn limits(page: &PageRequest, limits: &[LimitView]) -> Markup {
             let oldest = limit.oldest_wait_seconds.unwrap_or_default();
             let oldest = Duration::try_from_secs_f64(oldest).unwrap_or_default();
             vec![
-                html! { code { (limit.name) } },
+                html! { a href=(limit_address(&limit.name)) { code { (limit.name) } } },
                 html! { (limit.allows) },
                 html! { (page.words.number(limit.holders)) },
                 html! { (page.words.number(limit.queued)) },
@@ -146,6 +191,25 @@ fn limits(page: &PageRequest, limits: &[LimitView]) -> Markup {
         })
         .collect();
     table(page.t("workers.limits"), &columns, &rows)
+}
+
+/// Draws the links to the first and to the next page of limits, if there is more than one.
+fn limit_pages(page: &PageRequest, view: &WorkersView) -> Markup {
+    let next = view.limits.next_after.as_deref();
+    html! {
+        @if !view.is_first || next.is_some() {
+            nav.pages aria-label=(page.t("executions.pages")) {
+                @if view.is_first { span {} } @else {
+                    a href="/ui/workers" { (page.t("playbooks.first")) }
+                }
+                @if let Some(next) = next {
+                    a href=(with_query("/ui/workers", &[("limits_after", next)])) rel="next" {
+                        (page.t("playbooks.more"))
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn registered(page: &PageRequest, view: &WorkersView) -> Markup {
