@@ -7,7 +7,7 @@ use noetl_app::{App, ExecutionFilter, ForkPlaybook, Page};
 use noetl_control::{ForkAt, ForkRequest, PlaybookChoice, StartRequest};
 use noetl_model::{ExecutionId, ExecutionStatus, Pool, Seq};
 use noetl_private_files as private_files;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::server::serve_then;
@@ -25,6 +25,8 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("report.yaml", include_str!("../../demo/report.yaml")),
     ("invoice.yaml", include_str!("../../demo/invoice.yaml")),
     ("invoices.yaml", include_str!("../../demo/invoices.yaml")),
+    ("refund.yaml", include_str!("../../demo/refund.yaml")),
+    ("delivery.yaml", include_str!("../../demo/delivery.yaml")),
     ("training.yaml", include_str!("../../demo/training.yaml")),
     ("schedule.yaml", include_str!("../../demo/schedule.yaml")),
 ];
@@ -106,14 +108,28 @@ async fn seed(app: &App) -> Result<(), Failure> {
     let failed = start(app, "demo/report", Pool::shared()).await?;
     start(app, "demo/invoices", Pool::shared()).await?;
     start(app, "demo/payment", Pool::shared()).await?;
+    start(app, "demo/refund", Pool::shared()).await?;
+    for customer in ["Ada", "Edsger"] {
+        let workload = Map::from_iter([("customer".to_owned(), json!(customer))]);
+        start_with(app, "demo/delivery", Pool::shared(), workload).await?;
+    }
     start(app, "demo/training", Pool::new(UNSERVED)).await?;
     start(app, "demo/orders", Pool::shared()).await?;
     repair(app, failed).await
 }
 
 async fn start(app: &App, path: &str, pool: Pool) -> Result<ExecutionId, Failure> {
+    start_with(app, path, pool, Map::new()).await
+}
+
+async fn start_with(
+    app: &App,
+    path: &str,
+    pool: Pool,
+    workload: Map<String, Value>,
+) -> Result<ExecutionId, Failure> {
     let playbook = PlaybookChoice::Path { path: path.to_owned(), version: None };
-    let mut request = StartRequest::new(playbook, Map::new());
+    let mut request = StartRequest::new(playbook, workload);
     request.input.pool = pool;
     Ok(app.start(request).await.map_err(Failure::broken)?.execution)
 }

@@ -48,6 +48,15 @@ fn a_demonstration_shows_a_failure_a_repair_a_wait_and_a_loop_that_runs() {
     eventually("the payment is retried", || has("demo/payment", "COMPLETED", 1));
     assert!(has("demo/training", "RUNNING", 1), "{:?}", statuses(&server));
     assert!(has("demo/orders", "RUNNING", 1), "{:?}", statuses(&server));
+    assert!(has("demo/refund", "RUNNING", 1), "{:?}", statuses(&server));
+    let approvals = server.call("GET", "/api/approvals", &json!({}));
+    assert!(approvals.to_string().contains("Refund 120 EUR to Grace"), "{approvals}");
+    eventually("a delivery holds the limit and another waits", || {
+        let limit = server.call("GET", "/api/limits/playbook:demo%2Fdelivery", &json!({}));
+        limit["holders"] == 1 && limit["queued"] == 1
+    });
+    let labelled = server.call("GET", "/api/executions?label=customer:Edsger", &json!({}));
+    assert!(labelled.to_string().contains("demo/delivery"), "{labelled}");
     let schedules = server.call("GET", "/api/schedules", &json!({}));
     assert!(schedules.to_string().contains("demo/five_minutes"), "{schedules}");
     signal(&server.process.0, "KILL");
@@ -73,6 +82,45 @@ fn a_demonstration_without_a_directory_leaves_nothing_behind() {
         let left = std::fs::read_dir(sandbox.path("tmp")).expect("it exists").flatten();
         left.filter(|it| it.file_name().to_string_lossy().starts_with("noetl-demo-")).count() == 0
     });
+}
+
+/// Returns a named part of an address in a line.
+fn address_in(line: &str) -> String {
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+    address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned()
+}
+
+#[test]
+fn the_web_interface_is_served_if_no_server_runs() {
+    let sandbox = Sandbox::new();
+    let args = ["ui", "--no-browser"];
+    let mut child = sandbox.spawn_with(&args, &[("NOETL_PORT", "0")]);
+    let line = line_with(&mut child, "open http://");
+    assert!(line.ends_with("/ui/"), "{line}");
+    let server = Server { process: Process(child), address: address_in(&line) };
+    let shown = server.call("GET", "/api/health", &json!({}));
+    assert_eq!(shown["status"], "ok", "{shown}");
+    let mut process = server.process;
+    signal(&process.0, "INT");
+    assert_eq!(await_end(&mut process.0).code(), Some(0));
+}
+
+#[test]
+fn the_page_of_an_execution_is_that_of_the_server_that_runs() {
+    let sandbox = Sandbox::new().with("hello.yaml", HELLO);
+    let server = Server::new(&sandbox, &[]);
+    let ran = sandbox.noetl(&["run", "hello.yaml", "--server", &server.url()]);
+    let page = format!("{}/ui/executions/", server.url());
+    let id = ran.stderr.split(&page).nth(1).and_then(|rest| rest.split_whitespace().next());
+    let id = id.unwrap_or_else(|| panic!("no page in {}", ran.stderr));
+    // The server has the database of this machine open.
+    for args in
+        [vec!["ui", id, "--no-browser"], vec!["ui", id, "--no-browser", "--server", &server.url()]]
+    {
+        let shown = sandbox.noetl(&args);
+        assert_eq!(shown.code, Some(0), "{args:?}: {}", shown.stderr);
+        assert!(shown.stderr.contains(&format!("open {page}{id}")), "{args:?}: {}", shown.stderr);
+    }
 }
 
 #[test]
