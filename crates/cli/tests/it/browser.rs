@@ -3,6 +3,7 @@
 mod axe;
 mod driver;
 mod editor;
+mod holds;
 mod inspect;
 mod keyboard;
 mod keyboard_stories;
@@ -65,6 +66,8 @@ fn places_are_reached_by_keys_and_no_page_has_an_error() {
         ("w", "Workers"),
         ("c", "Credentials"),
         ("y", "System"),
+        ("t", "Tokens"),
+        ("l", "Audit log"),
     ] {
         browser.press(&format!("g{key}"));
         eventually(heading, || browser.text("main h1") == heading);

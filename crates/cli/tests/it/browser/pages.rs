@@ -97,6 +97,8 @@ impl VisitedSites {
                 .replace("{deleted}", &site.deleted)
                 .replace("{subscription}", &site.subscription)
                 .replace("{bulk_job}", &site.bulk_job)
+                .replace("{queued}", &site.queued)
+                .replace("{labelled}", &site.labelled)
                 .replace("{approval}", &site.approval)
                 .replace("{link}", &site.link)
         };
@@ -113,6 +115,7 @@ const MORE_PAGES: &str = "\
 executions-failed executions?status=FAILED&live=on
 executions-none executions?playbook=nowhere
 executions-children executions?parent={parent}
+limit-unused limits/nobody
 playbook-old-version playbooks/shop/orders?version=1
 execution-completed executions/{completed}
 execution-loop executions/{completed}?step=price
@@ -122,11 +125,11 @@ execution-events-none executions/{completed}?tab=events&text=nowhere
 execution-cycle executions/{cycled}?step=fetch
 execution-waiting executions/{waiting}
 execution-parent executions/{parent}
+execution-signal executions/{labelled}
+executions-label executions?label=parcel:p-17
 execution-fork-playbook executions/{failed}/fork?edit=playbook
 execution-compare-two executions/{failed}/compare?to={completed}
 execution-item executions/{completed}?step=price&item=1
-execution-paused executions/{paused}
-execution-deleted executions/{deleted}
 executions-label executions?label=team:ops
 ";
 

@@ -7,7 +7,7 @@ use crate::sandbox::{Sandbox, eventually};
 use crate::server::{Process, Server};
 
 /// The documents of the catalog, in the order of their registration.
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 13] = [
     include_str!("seed/orders.yaml"),
     include_str!("seed/sync.yaml"),
     include_str!("seed/train.yaml"),
@@ -18,6 +18,9 @@ const DOCUMENTS: [&str; 10] = [
     include_str!("seed/hourly.yaml"),
     include_str!("seed/hook.yaml"),
     include_str!("seed/release.yaml"),
+    include_str!("seed/crm.yaml"),
+    include_str!("seed/letters.yaml"),
+    include_str!("seed/parcel.yaml"),
 ];
 
 /// A running server with a seeded store.
@@ -45,6 +48,10 @@ pub(super) struct SeededSite {
     pub(super) approval: String,
     /// The link of that approval.
     pub(super) link: String,
+    /// An execution that waits in the queue of a limit.
+    pub(super) queued: String,
+    /// An execution that waits for a signal, with labels of its own.
+    pub(super) labelled: String,
     _worker: Process,
     _sandbox: Sandbox,
 }
@@ -89,10 +96,11 @@ impl SeededSite {
         let unserved = started(&server, &gpu, "RUNNING");
         let approval = started(&server, &json!({ "path": "shop/release" }), "RUNNING");
         let link = link_of(&server, &approval);
-        let labelled = json!({ "path": "finance/rates", "labels": { "team": "ops" } });
-        let paused = started(&server, &labelled, "RUNNING");
+        let of_team = json!({ "path": "finance/rates", "labels": { "team": "ops" } });
+        let paused = started(&server, &of_team, "RUNNING");
         server.call("POST", &format!("/api/executions/{paused}/pause"), &json!({}));
         let deleted = deleted(&server);
+        let HeldExecutions { queued, labelled } = held(&server);
         eventually("the retry waits for its timer", || {
             let status =
                 server.call("GET", &format!("/api/executions/{waiting}/events"), &Value::Null);
@@ -112,6 +120,8 @@ impl SeededSite {
             bulk_job,
             approval,
             link,
+            queued,
+            labelled,
             _worker: worker,
             _sandbox: sandbox,
         }
@@ -120,6 +130,27 @@ impl SeededSite {
     pub(super) fn url(&self) -> String {
         self.server.url()
     }
+}
+
+/// Executions that wait for a slot and for a signal.
+struct HeldExecutions {
+    queued: String,
+    labelled: String,
+}
+
+/// Starts executions that wait, pauses a playbook, and creates a token.
+fn held(server: &Server) -> HeldExecutions {
+    let crm = json!({ "path": "sales/crm", "execution_pool": "crm" });
+    started(server, &crm, "RUNNING");
+    let queued = started(server, &crm, "RUNNING");
+    let parcel = json!({ "path": "shop/parcel", "labels": { "parcel": "p-17" } });
+    let labelled = started(server, &parcel, "RUNNING");
+    let pause = json!({ "path": "office/letters", "reason": "broken printer" });
+    server.call("POST", "/api/catalog/pause", &pause);
+    started(server, &json!({ "path": "office/letters" }), "RUNNING");
+    let token = json!({ "name": "ci", "owner": "Ada", "roles": ["operator:shop/*"] });
+    server.call("POST", "/api/tokens", &token);
+    HeldExecutions { queued, labelled }
 }
 
 /// Makes a link for the approval of an execution.
