@@ -289,7 +289,10 @@ export async function refresh() {
  */
 export function isInUse(part) {
   const active = document.activeElement;
-  const isTyping = active instanceof HTMLElement && part.contains(active)
+  // A search that was sent has its text as the value of the page; the results go on.
+  const isSent = active instanceof HTMLInputElement && active.type === "search"
+    && active.value === active.defaultValue;
+  const isTyping = active instanceof HTMLElement && part.contains(active) && !isSent
     && active.matches("input, select, textarea");
   const inUse = "details.confirm[open], .histogram details[open], .choosing, [name=id]:checked";
   return isTyping || part.matches(".choosing") || part.querySelector(inUse) !== null;

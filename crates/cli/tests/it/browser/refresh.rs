@@ -51,7 +51,7 @@ fn a_text_that_is_typed_survives_the_refresh_of_the_page() {
     eventually("the other approval appears", || {
         browser.find(&format!("article[data-same='{started}-0']")).is_some()
     });
-    let typed = format!("return document.querySelector(\"{card} textarea\").value");
+    let typed = format!("return document.querySelector(\"{card} textarea[name=comment]\").value");
     assert_eq!(browser.evaluate(&typed), "checked by two");
     browser.assert_clean(&site.url());
 }

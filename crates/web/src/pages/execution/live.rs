@@ -33,7 +33,7 @@ const PAUSE_FACTOR: u32 = 3;
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 /// Time after which the page is drawn again although nothing was recorded: bars of the timeline grow,
 /// and workers come and go. A script counts the durations of running work in between.
-const REDRAW_AFTER: Duration = Duration::from_secs(10);
+const REDRAW_AFTER: Duration = Duration::from_secs(5);
 /// Time after which a browser connects again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(500);
 /// Interval of messages on an idle stream. A browser that misses several of them connects again.
