@@ -148,6 +148,11 @@ impl PageUpdates {
             self.next_at = Some(Instant::now() + pause_after(begun.elapsed()));
             self.seen = view.state.position;
             self.is_over = view.summary.status.is_terminal();
+            if is_known {
+                // Output is stored without an event, so the reader's page may lack some of it: the
+                // next update has the part with output.
+                self.sent.remove("exec-beside");
+            }
             if self.is_over || !(is_known || parts.is_empty()) {
                 return Ok(Some(self.event(parts)));
             }
