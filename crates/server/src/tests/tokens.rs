@@ -72,6 +72,12 @@ pub(super) async fn tokens_are_created_listed_and_revoked_and_the_audit_log_says
     assert!(actions.ends_with(&["POST /api/tokens", "DELETE /api/tokens/{name}"]), "{log}");
     let verified = server.get("/api/audit/verification").await.body;
     assert_eq!(verified["valid"], true, "{verified}");
+    server.note(&Method::GET, "/api/audit/stream");
+    let follow = Request::get("/api/audit/stream?format=jsonl").body(Body::empty());
+    let followed = server.open(follow.expect("a request")).await;
+    let first = followed.into_body().into_data_stream().next().await;
+    let first = first.expect("an entry").expect("it is whole");
+    assert!(String::from_utf8_lossy(&first).contains("\"number\":"), "{first:?}");
 }
 
 #[tokio::test(start_paused = true)]
