@@ -1,4 +1,5 @@
-//! Backups of the database file: a consistent copy while others write, and its return.
+//! Backups of the database file: a consistent copy while others write, of any version of the schema up
+//! to the current one.
 
 use std::fs;
 use std::io;
@@ -8,42 +9,42 @@ use noetl_model::Digest;
 use noetl_private_files as private_files;
 use noetl_store::StoreError;
 use noetl_store::from_row::Columns as _;
-use sqlx::query;
+use sqlx::{SqlitePool, query};
 
-use crate::SqliteStore;
+use crate::integrity::damage_in;
 use crate::open::{self, OpenError};
 use crate::row::{NamedRow, store_error};
 
-/// The suffixes of the files of a database: the file itself, its write-ahead log and its index.
-const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
-/// The suffix of a file that is not complete yet, and of the files that a restore has replaced.
-const INCOMPLETE: &str = ".restoring";
-const REPLACED: &str = ".replaced";
-
-/// The reason why a backup was not restored.
-#[derive(Debug, thiserror::Error)]
-pub enum RestoreError {
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error("there is a database at {} already", .0.display())]
-    Exists(PathBuf),
-    #[error("cannot write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-}
-
-/// The treatment of a database in the place of a restored one.
+/// The age of the schema of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExistingDatabase {
-    Refuse,
-    /// Renames the files of the existing database to `….replaced`.
-    MoveAside,
+pub enum SchemaAge {
+    Current,
+    /// The next process that serves the file migrates it.
+    Older,
 }
 
-impl SqliteStore {
+/// A database file that is copied and checked as it is, and not migrated. Others may serve it.
+pub struct DatabaseFile {
+    path: PathBuf,
+    readers: SqlitePool,
+    age: SchemaAge,
+}
+
+impl DatabaseFile {
+    /// Opens a file of this or an earlier version for reading.
+    pub async fn open(path: &Path) -> Result<Self, OpenError> {
+        let age = open::age_of(path).await?;
+        Ok(Self { path: path.to_owned(), readers: open::readers(path), age })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn age(&self) -> SchemaAge {
+        self.age
+    }
+
     /// Writes a copy of the database, as of one moment, to a new file. Other connections and
     /// processes can read and write meanwhile. The file is complete once this returns.
     pub async fn back_up(&self, file: &Path) -> Result<(), StoreError> {
@@ -75,57 +76,11 @@ impl SqliteStore {
         found.into_iter().map(|row| NamedRow(row).digest("digest")).collect()
     }
 
-    /// Puts a backup in the place of a database that no process serves. The place holds either the
-    /// previous files or the whole backup if the process ends in between; after a power loss, the
-    /// previous files may be those renamed.
-    pub async fn restore(
-        backup: &Path,
-        path: &Path,
-        existing: ExistingDatabase,
-    ) -> Result<(), RestoreError> {
-        open::examine(backup).await?;
-        let _lock = open::lock(path).await?;
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| RestoreError::Write { path, source }
-        };
-        match (path.exists(), existing) {
-            (false, _) | (true, ExistingDatabase::MoveAside) => {}
-            (true, ExistingDatabase::Refuse) => return Err(RestoreError::Exists(path.to_owned())),
-        }
-        let incomplete = with_suffix(path, INCOMPLETE);
-        copy(backup, &incomplete).map_err(failed(&incomplete))?;
-        for suffix in SUFFIXES {
-            let old = with_suffix(path, suffix);
-            let aside = with_suffix(path, &format!("{REPLACED}{suffix}"));
-            match fs::rename(&old, &aside) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed(&old)(error));
-                }
-                Ok(()) | Err(_) => {}
-            }
-        }
-        fs::rename(&incomplete, path).map_err(failed(path))?;
-        private_files::flush_name(path).map_err(failed(path))
+    /// Checks every page of the file and returns the first damage, as
+    /// [`SqliteStore::damage`](crate::SqliteStore::damage) does.
+    pub async fn damage(&self) -> Result<Option<String>, StoreError> {
+        damage_in(&self.readers).await
     }
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// Copies a file durably to a new one that only its owner can open.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::remove_file(to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    private_files::create_file(to)?;
-    let mut target = fs::File::options().write(true).open(to)?;
-    io::copy(&mut fs::File::open(from)?, &mut target)?;
-    target.sync_all()
 }
 
 #[cfg(test)]
@@ -136,7 +91,10 @@ mod tests {
     use noetl_store::conformance::given::start;
     use noetl_store::{Append, EventLog as _, Executions as _, SystemClock};
 
+    use sqlx::{ConnectOptions as _, Connection as _};
+
     use super::*;
+    use crate::{ExistingDatabase, SqliteStore, restore};
 
     async fn opened(path: &Path) -> SqliteStore {
         SqliteStore::open(path, Arc::new(SystemClock)).await.expect("it opens")
@@ -165,13 +123,13 @@ mod tests {
         });
         let file = directory.path().join("copy.db");
         // Another process takes the backup.
-        let reading = SqliteStore::open_read_only(&path).await.unwrap();
+        let reading = DatabaseFile::open(&path).await.unwrap();
         reading.back_up(&file).await.unwrap();
         load.await.unwrap();
         drop(store);
 
         let place = directory.path().join("restored.db");
-        SqliteStore::restore(&file, &place, ExistingDatabase::Refuse).await.unwrap();
+        restore(&file, &place, ExistingDatabase::Refuse).await.unwrap();
         let restored = opened(&place).await;
         assert_eq!(restored.damage().await.unwrap(), None);
         let mut missing = 0;
@@ -190,33 +148,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_database_is_replaced_only_on_request_and_its_files_stay() {
+    async fn a_database_of_an_earlier_version_is_copied_and_restored_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
-        let [path, file] = ["noetl.db", "copy.db"].map(|name| directory.path().join(name));
+        let [path, file, place] =
+            ["noetl.db", "copy.db", "restored.db"].map(|name| directory.path().join(name));
         let store = opened(&path).await;
         assert_eq!(store.append(&[large(1)]).await.unwrap(), [Ok(())]);
-        store.back_up(&file).await.unwrap();
-        assert_eq!(store.append(&[large(2)]).await.unwrap(), [Ok(())]);
-        let served = SqliteStore::restore(&file, &path, ExistingDatabase::MoveAside).await;
-        assert!(matches!(served, Err(RestoreError::Open(OpenError::InUse { .. }))), "{served:?}");
         drop(store);
-        let refused = SqliteStore::restore(&file, &path, ExistingDatabase::Refuse).await;
-        assert!(matches!(refused, Err(RestoreError::Exists(_))), "{refused:?}");
-        SqliteStore::restore(&file, &path, ExistingDatabase::MoveAside).await.unwrap();
-        let restored = opened(&path).await;
-        assert!(restored.summary(ExecutionId(1)).await.unwrap().is_some());
-        assert!(restored.summary(ExecutionId(2)).await.unwrap().is_none());
-        let old = opened(&with_suffix(&path, REPLACED)).await;
-        assert!(old.summary(ExecutionId(2)).await.unwrap().is_some(), "with its write-ahead log");
-    }
+        let mut connection =
+            sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+        let earlier = "DELETE FROM _sqlx_migrations
+                       WHERE version = (SELECT max(version) FROM _sqlx_migrations)";
+        query(earlier).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        let before = fs::read(&path).unwrap();
 
-    #[tokio::test]
-    async fn a_file_that_is_no_backup_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let [path, file] = ["noetl.db", "copy.db"].map(|name| directory.path().join(name));
-        fs::write(&file, b"something else").unwrap();
-        let refused = SqliteStore::restore(&file, &path, ExistingDatabase::Refuse).await;
-        assert!(matches!(refused, Err(RestoreError::Open(OpenError::NotOurs { .. }))));
-        assert!(!path.exists());
+        let database = DatabaseFile::open(&path).await.unwrap();
+        assert_eq!(database.age(), SchemaAge::Older);
+        database.back_up(&file).await.unwrap();
+        assert_eq!(database.damage().await.unwrap(), None);
+        assert_eq!(database.payloads_elsewhere(None, 10).await.unwrap(), []);
+        restore(&file, &place, ExistingDatabase::Refuse).await.unwrap();
+        assert_eq!(DatabaseFile::open(&place).await.unwrap().age(), SchemaAge::Older);
+        assert_eq!(fs::read(&path).unwrap(), before, "nothing was migrated");
     }
 }

@@ -19,10 +19,12 @@ mod layout;
 mod open;
 mod ports;
 mod records;
+mod restore;
 mod row;
 mod script;
 mod store;
 
-pub use backup::{ExistingDatabase, RestoreError};
+pub use backup::{DatabaseFile, SchemaAge};
 pub use open::OpenError;
+pub use restore::{ExistingDatabase, RestoreError, restore};
 pub use store::SqliteStore;

@@ -14,6 +14,8 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection, SqlitePool};
 use tokio::time::Instant;
 
+use crate::backup::SchemaAge;
+use crate::restore;
 use crate::row::{extended_code, primary_code};
 
 /// The migrations from an empty file to the current schema.
@@ -55,6 +57,8 @@ pub enum OpenError {
     Older { path: PathBuf },
     #[error("a change of {} was interrupted; it has to be served once", path.display())]
     Interrupted { path: PathBuf },
+    #[error("a restore of {} was interrupted before its files were in place", path.display())]
+    RestoreInterrupted { path: PathBuf },
     #[error("cannot lock {}", path.display())]
     Lock {
         path: PathBuf,
@@ -190,8 +194,22 @@ pub(crate) fn readers(path: &Path) -> SqlitePool {
 
 /// Checks that a file is a noetl database with the current schema, without writing to it.
 pub(crate) async fn examine(path: &Path) -> Result<(), OpenError> {
-    // SQLite creates an empty file at the start of a new database.
-    if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) || !path.exists() {
+    match age_of(path).await? {
+        SchemaAge::Current => Ok(()),
+        SchemaAge::Older => Err(OpenError::Older { path: path.to_owned() }),
+    }
+}
+
+/// True if a path has a file that is not empty. SQLite creates an empty file at the start of a new
+/// database.
+pub(crate) fn has_content(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
+}
+
+/// Checks that a file is a noetl database of this or an earlier version, without writing to it.
+pub(crate) async fn age_of(path: &Path) -> Result<SchemaAge, OpenError> {
+    if !has_content(path) {
+        restore::refuse_interrupted(path)?;
         return Err(OpenError::Missing { path: path.to_owned() });
     }
     let failed = |error| open_error(path, error);
@@ -212,8 +230,8 @@ pub(crate) async fn examine(path: &Path) -> Result<(), OpenError> {
         .await
         .map_err(failed)?;
     match version.cmp(&MIGRATIONS.iter().map(|migration| migration.version).max()) {
-        std::cmp::Ordering::Less => Err(OpenError::Older { path: path.to_owned() }),
-        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Less => Ok(SchemaAge::Older),
+        std::cmp::Ordering::Equal => Ok(SchemaAge::Current),
         std::cmp::Ordering::Greater => Err(OpenError::Newer { path: path.to_owned() }),
     }
 }

@@ -10,6 +10,7 @@ use sqlx::{SqliteConnection, SqlitePool, query};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::open::{self, OpenError};
+use crate::restore;
 
 /// The write lock and its connection.
 pub(crate) type Writing<'a> = MappedMutexGuard<'a, SqliteConnection>;
@@ -102,6 +103,7 @@ impl SqliteStore {
     /// migrations.
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let lock = open::lock(path).await?;
+        restore::refuse_interrupted(path)?;
         open::keep_private(path)?;
         let mut durable = open::writer(path).await?;
         // No other process is running, so messages in flight have lost their sender.

@@ -58,7 +58,7 @@ pub(crate) struct RestoreArgs {
     /// Directory of the backup
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Replace an existing database; its files are renamed to `….replaced`
+    /// Replace an existing database; its files are renamed to `….replaced-1` (or -2, …)
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]

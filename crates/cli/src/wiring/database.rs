@@ -11,7 +11,7 @@ use noetl_blobs_files::FileBlobs;
 use noetl_private_files as private_files;
 use noetl_store::{Blobs, SteadyClock};
 use noetl_store_postgres::Shards;
-use noetl_store_sqlite::{OpenError, SqliteStore};
+use noetl_store_sqlite::{DatabaseFile, OpenError, SqliteStore};
 use url::Url;
 
 use crate::args::DatabaseArgs;
@@ -67,6 +67,11 @@ pub(crate) async fn open_read_only(path: &Path, config: &Config) -> Result<Sqlit
         Err(OpenError::Older { .. } | OpenError::Interrupted { .. }) => open(path, config).await,
         opened => with_payloads(opened.map_err(explained)?, config),
     }
+}
+
+/// Opens a database file to copy and check it as it is, also if another process writes to it.
+pub(crate) async fn open_file(path: &Path) -> Result<DatabaseFile, Failure> {
+    DatabaseFile::open(path).await.map_err(explained)
 }
 
 /// Opens a database for reading, also if another process writes to it.
@@ -165,6 +170,10 @@ fn explained(error: OpenError) -> Failure {
         ),
         OpenError::Missing { .. } => Failure::bad_input(error)
             .help("`noetl run FILE` makes it; --db PATH or NOETL_DB name another"),
+        OpenError::RestoreInterrupted { .. } => Failure::broken(error).help(
+            "repeat `noetl db restore DIR`; or go back to the database before: remove the file \
+             `….restoring` and take `….replaced-N` off the names of its files",
+        ),
         OpenError::NotOurs { .. } => Failure::bad_input(error).help(ELSEWHERE),
         OpenError::Newer { .. } => Failure::broken(error).help("use that version of noetl"),
         OpenError::Older { .. } | OpenError::Interrupted { .. } | OpenError::Migrate { .. } => {

@@ -55,6 +55,9 @@ fn unopened(shown: &str, error: &OpenError) -> DoctorCheck {
             let found = format!("a change of {shown} was interrupted");
             DoctorCheck::warn("database", found, "the next run undoes it")
         }
+        OpenError::RestoreInterrupted { .. } => {
+            DoctorCheck::fail("database", error.to_string(), "repeat `noetl db restore DIR`")
+        }
         OpenError::Newer { .. } => {
             DoctorCheck::fail("database", error.to_string(), "use that version")
         }
