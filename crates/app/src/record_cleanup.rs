@@ -33,6 +33,21 @@ const BULK_JOB_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const PAYLOAD_KEPT: Duration = Duration::from_secs(60 * 60);
 
 impl App {
+    /// Deletes expired records and the files of payloads that nothing refers to.
+    pub(crate) async fn collect_records(&self) -> Result<u64, StoreError> {
+        let (now, kept) = (self.now(), self.kept_for());
+        let mut total = 0;
+        for first in 0..=u8::MAX {
+            total += self.records().collect_blobs(first, ago(now, PAYLOAD_KEPT)).await?;
+        }
+        Ok(total + collect(self.records(), now, (0, kept)).await?)
+    }
+
+    fn kept_for(&self) -> KeptFor {
+        let settings = self.settings();
+        KeptFor { logs: settings.logs.kept, audit: settings.audit_kept }
+    }
+
     /// Deletes expired records periodically until `stop`.
     pub async fn clean_up_records(&self, stop: CancellationToken) {
         // Payloads outside the database are scanned by one 256th (first byte of the digest) at a
@@ -43,9 +58,7 @@ impl App {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
-            let settings = self.settings();
-            let kept = KeptFor { logs: settings.logs.kept, audit: settings.audit_kept };
-            match collect(self.records(), self.now(), (first, kept)).await {
+            match collect(self.records(), self.now(), (first, self.kept_for())).await {
                 Ok(0) => {}
                 Ok(collected) => tracing::debug!(collected, "records collected"),
                 Err(error) => {
@@ -66,14 +79,18 @@ struct KeptFor {
     audit: Duration,
 }
 
+/// Returns the time `kept` before `now`.
+fn ago(now: Timestamp, kept: Duration) -> Timestamp {
+    let epoch = Timestamp::from_micros(0);
+    epoch.after(now.since(epoch).saturating_sub(kept))
+}
+
 async fn collect(
     records: &dyn Records,
     now: Timestamp,
     (first, kept): (u8, KeptFor),
 ) -> Result<u64, StoreError> {
-    let ago = |kept: Duration| {
-        Timestamp::from_micros(0).after(now.since(Timestamp::from_micros(0)).saturating_sub(kept))
-    };
+    let ago = |kept| ago(now, kept);
     let horizon = Horizon {
         expired: now,
         payloads: ago(PAYLOAD_KEPT),

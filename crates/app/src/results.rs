@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noetl_control::PayloadError;
+use noetl_control::{LoadError, PayloadError};
 use noetl_model::{Digest, ExecutionId, PAYLOAD_MAX, is_shallow};
 use noetl_store::{NamedResult, NoResultRef, ResultRef, StoreError};
 use serde_json::Value;
@@ -42,6 +42,9 @@ pub enum ResultError {
     Unknown,
     #[error(transparent)]
     Payload(PayloadError),
+    /// The execution is deleted.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -72,7 +75,10 @@ impl App {
             created_at: now,
             expires_at: ttl.map(|ttl| now.after(ttl.min(TTL_MAX))),
         };
-        Ok(self.records().put_result(&result, body.as_bytes()).await?)
+        match self.records().put_result(&result, body.as_bytes()).await? {
+            Some(kept) => Ok(kept),
+            None => Err(self.missing(execution).await.into()),
+        }
     }
 
     /// Loads a value by the text of its reference.

@@ -14,14 +14,19 @@ use noetl_model::{Actor, ExecutionId, Summary, Timestamp, first_id_at};
 use noetl_store::{
     EraseAnswer, ExecutionFilter, KeepMark, KeepReason, PAGE_MAX, Page, StoreError, Tombstone,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 pub use rules::{BadRetentionRule, RetentionPeriod, RetentionRule, RetentionRules};
 
-/// Interval between rounds, and the pause after a round that left something to do.
+/// Interval between rounds, the pause after a round that deleted something and left more, and the
+/// pause after one that only looked at executions that are kept.
 const POLL_INTERVAL: Duration = Duration::from_secs(60);
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
+const LOOK_PAUSE: Duration = Duration::from_secs(10);
+/// Pause after all executions were looked at: those that are kept are not read all the time.
+const PASS_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of executions that a round deletes and looks at.
 const DELETIONS_MAX: usize = 200;
 const LOOKED_AT_MAX: usize = 10_000;
@@ -56,6 +61,8 @@ pub enum DeleteError {
 pub struct RetentionProgress {
     /// The execution below which the next round looks.
     cursor: Option<ExecutionId>,
+    /// The time before which no round looks at executions.
+    rests_until: Option<Instant>,
 }
 
 /// The last round of this process.
@@ -74,10 +81,31 @@ pub(crate) struct LastRound(Mutex<Option<LastRetention>>);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetentionRound {
     pub deleted: u64,
+    /// Executions that were looked at.
+    pub looked_at: u64,
     /// Deleted rows of executions that were deleted now or earlier.
     pub rows: u64,
     /// True if another round has something to do at once.
     pub is_unfinished: bool,
+}
+
+impl RetentionRound {
+    /// Returns the pause until the next round.
+    fn pause(&self) -> Duration {
+        match (self.is_unfinished, self.deleted + self.rows) {
+            (true, 1..) => BUSY_PAUSE,
+            (true, 0) => LOOK_PAUSE,
+            (false, _) => POLL_INTERVAL,
+        }
+    }
+}
+
+/// The result of an attempt to delete an execution.
+enum Deletion {
+    Done(Tombstone),
+    Kept(KeepReason),
+    /// It is not there any more.
+    Gone,
 }
 
 impl App {
@@ -90,8 +118,9 @@ impl App {
     ) -> Result<Tombstone, DeleteError> {
         let summary = self.execution(execution).await?;
         match self.delete_ended(&summary, actor).await? {
-            Ok(tombstone) => Ok(tombstone),
-            Err(reason) => Err(DeleteError::Kept { execution, reason }),
+            Deletion::Done(tombstone) => Ok(tombstone),
+            Deletion::Kept(reason) => Err(DeleteError::Kept { execution, reason }),
+            Deletion::Gone => Err(self.missing(execution).await.into()),
         }
     }
 
@@ -99,22 +128,25 @@ impl App {
         &self,
         summary: &Summary,
         actor: Option<Actor>,
-    ) -> Result<Result<Tombstone, KeepReason>, StoreError> {
+    ) -> Result<Deletion, StoreError> {
         let execution = summary.execution;
         if !summary.status.is_terminal() {
-            return Ok(Err(KeepReason::Running));
+            return Ok(Deletion::Kept(KeepReason::Running));
         }
         if let Some(reason) = self.store().keep_reason(execution).await? {
-            return Ok(Err(reason));
+            return Ok(Deletion::Kept(reason));
         }
         let tombstone = Tombstone::of(summary, self.now(), actor);
         match self.store().erase(execution, &tombstone).await? {
-            // Another process has deleted it in between.
-            EraseAnswer::Erased | EraseAnswer::Missing => {
+            EraseAnswer::Erased => {
                 self.control().forget(execution);
-                Ok(Ok(tombstone))
+                Ok(Deletion::Done(tombstone))
             }
-            EraseAnswer::Kept(reason) => Ok(Err(reason)),
+            EraseAnswer::Missing => {
+                self.control().forget(execution);
+                Ok(Deletion::Gone)
+            }
+            EraseAnswer::Kept(reason) => Ok(Deletion::Kept(reason)),
         }
     }
 
@@ -136,8 +168,10 @@ impl App {
             return Err(DeleteError::ReasonTooLong);
         }
         let mark = KeepMark { since: self.now(), reason, actor };
-        self.store().put_keep_mark(execution, &mark).await?;
-        Ok(mark)
+        match self.store().put_keep_mark(execution, &mark).await? {
+            true => Ok(mark),
+            false => Err(self.missing(execution).await.into()),
+        }
     }
 
     /// Removes the mark of an execution. Returns false if it had none.
@@ -162,7 +196,7 @@ impl App {
                     if round.deleted > 0 {
                         tracing::info!(executions = round.deleted, "expired executions deleted");
                     }
-                    if round.is_unfinished { BUSY_PAUSE } else { POLL_INTERVAL }
+                    round.pause()
                 }
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
@@ -217,11 +251,13 @@ impl App {
         let mut round = RetentionRound::default();
         if let Some(shortest) = rules.shortest() {
             let now = self.now();
-            let before = before_of(now, shortest);
-            let expiry = Expiry::Rules { rules, now };
-            let found = self.delete_expired(&mut progress.cursor, before, expiry).await?;
-            round.deleted = found.deleted;
-            round.is_unfinished = found.is_unfinished;
+            if progress.rests_until.is_none_or(|until| until <= Instant::now()) {
+                let before = before_of(now, shortest);
+                let expiry = Expiry::Rules { rules, now };
+                round = self.delete_expired(&mut progress.cursor, before, expiry).await?;
+                let is_passed = !round.is_unfinished;
+                progress.rests_until = is_passed.then(|| Instant::now() + PASS_PAUSE);
+            }
             let months = self.records().expire(start_of(now, shortest)).await?;
             if !months.is_empty() {
                 tracing::info!(?months, "empty months dropped");
@@ -247,6 +283,20 @@ impl App {
         Ok(months)
     }
 
+    /// Deletes rows of deleted executions and expired records, for about `time_max`: a command on an
+    /// embedded database has no background. Returns false if some are left.
+    pub async fn finish_deletions(&self, time_max: Duration) -> Result<bool, StoreError> {
+        let deadline = Instant::now() + time_max;
+        while self.sweep_deleted().await?.is_unfinished {
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
+        }
+        self.collect_records().await?;
+        self.sweep(ErasedPart::Space).await?;
+        Ok(true)
+    }
+
     /// Looks at executions below `before`, from the cursor on, and deletes those that are expired.
     async fn delete_expired(
         &self,
@@ -260,8 +310,12 @@ impl App {
             let page = Page { before: Some(below), limit: PAGE_MAX };
             let found = self.store().list(&ExecutionFilter::default(), page).await?;
             for summary in &found {
-                if expiry.includes(summary) && self.delete_ended(summary, None).await?.is_ok() {
-                    round.deleted += 1;
+                round.looked_at += 1;
+                if expiry.includes(summary) {
+                    match self.delete_ended(summary, None).await? {
+                        Deletion::Done(_) => round.deleted += 1,
+                        Deletion::Kept(_) | Deletion::Gone => {}
+                    }
                 }
                 *cursor = Some(summary.execution);
                 if round.deleted >= DELETIONS_MAX as u64 {
@@ -341,4 +395,20 @@ fn start_of(now: Timestamp, age: Duration) -> Timestamp {
 /// Returns the id below which executions started longer than `age` ago.
 fn before_of(now: Timestamp, age: Duration) -> ExecutionId {
     ExecutionId(first_id_at(start_of(now, age)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_that_only_looked_is_followed_by_a_longer_pause_than_one_that_deleted() {
+        let check = |deleted, rows, is_unfinished| {
+            RetentionRound { deleted, rows, looked_at: 10, is_unfinished }.pause()
+        };
+        assert_eq!(check(1, 0, true), BUSY_PAUSE);
+        assert_eq!(check(0, 1, true), BUSY_PAUSE);
+        assert_eq!(check(0, 0, true), LOOK_PAUSE);
+        assert_eq!(check(5, 5, false), POLL_INTERVAL);
+    }
 }

@@ -23,7 +23,7 @@ pub enum LoadError {
     /// The engine does not run the execution.
     #[error(
         "execution {execution} is not run by this engine ({origin}): it can be read, replayed and \
-         compared, but not continued, ended, retried or forked"
+         compared, but not continued, ended, retried, forked or deleted"
     )]
     NotNative { execution: ExecutionId, origin: LogOrigin },
     /// The database was restored, or failed over to a standby that lagged behind.

@@ -1,4 +1,4 @@
--- Locks the execution $1 and selects what decides whether it may be deleted.
+-- Selects what decides whether the execution $1, which is locked, may be deleted.
 SELECT
     status,
     seq,
@@ -8,4 +8,3 @@ SELECT
         OR EXISTS (SELECT FROM noetl.outbox WHERE outbox.execution_id = $1) AS has_open_work
 FROM noetl.execution
 WHERE execution_id = $1
-FOR UPDATE OF execution

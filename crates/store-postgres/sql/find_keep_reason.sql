@@ -1,14 +1,12 @@
--- Selects a fork of the execution $1, a running child and its running parent, if there are any. A
--- fork and a child are younger than the execution, which limits the searched partitions.
+-- Selects a fork of the execution $1, a running child and its running parent, if there are any. Ids
+-- do not say which of two executions is older: servers make them by their own clocks.
 SELECT
     (
-        SELECT execution_id FROM noetl.execution
-        WHERE fork_execution_id = $1 AND execution_id > $1
-        LIMIT 1
+        SELECT execution_id FROM noetl.execution WHERE fork_execution_id = $1 LIMIT 1
     ) AS fork,
     (
         SELECT execution_id FROM noetl.execution
-        WHERE parent_execution_id = $1 AND execution_id > $1 AND status = 'RUNNING'
+        WHERE parent_execution_id = $1 AND status = 'RUNNING'
         LIMIT 1
     ) AS running_child,
     (

@@ -1,5 +1,5 @@
--- Selects the digests of $1 that an execution refers to. Executions up to `reference_start` may refer
--- to any.
+-- Selects the digests of $1 that an execution refers to. note_references.sql has stored the references
+-- of old events before.
 SELECT asked.sha256
 FROM unnest($1::bytea[]) AS asked (sha256)
 WHERE
@@ -15,6 +15,3 @@ WHERE
                 LIMIT 1
             )
     )
-    OR (
-        SELECT execution_id FROM noetl.execution ORDER BY execution_id LIMIT 1
-    ) <= (SELECT execution_id FROM noetl.reference_start)

@@ -115,7 +115,11 @@ impl SqlDatabase for PgStore {
         let mut inner = self.pool.begin().await?;
         match kind {
             // A statement says itself that its commit does not wait for the disk.
-            TransactionKind::Durable | TransactionKind::Lazy | TransactionKind::Erasure => {}
+            TransactionKind::Durable | TransactionKind::Lazy => {}
+            TransactionKind::Erasure { execution } => {
+                let lock = query(include_str!("../sql/lock_execution.sql")).bind(execution.0);
+                lock.execute(&mut *inner).await.map_err(store_error)?;
+            }
             TransactionKind::Registration { path } => {
                 let lock = query(include_str!("../sql/lock_path.sql")).bind(path);
                 lock.execute(&mut *inner).await.map_err(store_error)?;

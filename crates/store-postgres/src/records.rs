@@ -48,11 +48,10 @@ impl PgStore {
         &self,
         result: &NamedResult,
         body: &[u8],
-    ) -> Result<NamedResult, StoreError> {
+    ) -> Result<Option<NamedResult>, StoreError> {
         let body = row_body(self.blobs(), &result.digest, body).await?;
         let row = self.row(&STATEMENTS.put_result, &result_arguments(result, body)).await?;
-        let row = row.ok_or_else(|| store_error(sqlx::Error::RowNotFound))?;
-        from_row::named_result(&row)
+        row.as_ref().map(from_row::named_result).transpose()
     }
 
     pub(crate) async fn expire(&self, before: Timestamp) -> Result<Vec<String>, StoreError> {

@@ -43,9 +43,11 @@ pub struct Shards {
     /// The shard whose messages are taken first, rotated so that a busy shard does not starve
     /// others.
     first_to_send: AtomicUsize,
-    /// The lock held while children are started, so that this server waits for others' locks with
+    /// The lock held while children, and forks of executions in other shards, are started, so that this server waits for others' locks with
     /// at most one of its connections.
-    child_starts: Mutex<()>,
+    relative_starts: Mutex<()>,
+    /// The lock held while an execution is deleted, for the same reason.
+    erasures: Mutex<()>,
 }
 
 impl Shards {
@@ -76,7 +78,8 @@ impl Shards {
             cluster_reachability,
             cluster,
             first_to_send: AtomicUsize::new(0),
-            child_starts: Mutex::default(),
+            relative_starts: Mutex::default(),
+            erasures: Mutex::default(),
         })
     }
 

@@ -1,9 +1,10 @@
--- Names a value. The same value under the same name keeps its reference, with the later of both
--- expiries.
+-- Names a value, unless the execution is deleted. The same value under the same name keeps its
+-- reference, with the later of both expiries.
 INSERT INTO result_ref (
     execution_id, name, result_id, sha256, scope, source_step, created_at, expires_at
 )
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+WHERE NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.execution_id = ?1)
 ON CONFLICT (execution_id, name, sha256) DO UPDATE SET
     expires_at = CASE
         WHEN result_ref.expires_at IS NULL OR excluded.expires_at IS NULL THEN NULL

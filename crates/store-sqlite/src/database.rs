@@ -103,7 +103,7 @@ impl SqlDatabase for SqliteStore {
             | TransactionKind::Registration { path: _ }
             | TransactionKind::Import { executions: _ } => Durability::Durable,
             TransactionKind::Lazy => Durability::Lazy,
-            TransactionKind::Erasure => Durability::Erasing,
+            TransactionKind::Erasure { execution: _ } => Durability::Erasing,
         };
         let mut writer = self.manual_transaction(durability).await?;
         query(BEGIN).execute(&mut *writer).await.map_err(store_error)?;

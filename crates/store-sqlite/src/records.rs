@@ -10,7 +10,6 @@ use noetl_store::{NamedResult, ScheduleRow, StoreError, SubscriptionRow, row_bod
 
 use crate::SqliteStore;
 use crate::database::STATEMENTS;
-use crate::row::store_error;
 
 impl SqliteStore {
     pub(crate) async fn record(
@@ -62,14 +61,13 @@ impl SqliteStore {
         &self,
         result: &NamedResult,
         body: &[u8],
-    ) -> Result<NamedResult, StoreError> {
+    ) -> Result<Option<NamedResult>, StoreError> {
         let body = row_body(self.blobs(), &result.digest, body).await?;
         let arguments = result_arguments(result, body);
         let mut transaction = self.begin(TransactionKind::Durable).await?;
         transaction.write(include_str!("../sql/put_loose_payload.sql"), &arguments).await?;
         let rows = transaction.rows(&STATEMENTS.put_result, &arguments).await?;
         transaction.commit().await?;
-        let row = rows.first().ok_or_else(|| store_error(sqlx::Error::RowNotFound))?;
-        from_row::named_result(row)
+        rows.first().map(from_row::named_result).transpose()
     }
 }

@@ -322,7 +322,7 @@ macro_rules! each_port {
                 Read cluster shared runtime(key: &RuntimeKey) -> Option<Runtime>;
                 Read cluster shared runtimes(kind: &str) -> Vec<Runtime>;
                 Write cluster shared remove_runtime(key: &RuntimeKey) -> bool;
-                Write across own put_result(result: &NamedResult, body: &[u8]) -> NamedResult;
+                Write across own put_result(result: &NamedResult, body: &[u8]) -> Option<NamedResult>;
                 Read across shared result(reference: &ResultRef, now: Timestamp) -> Option<NamedResult>;
                 Write cluster shared put_object(object: &Object) -> ();
                 Read cluster shared object(key: &ObjectKey, now: Timestamp) -> Option<Object>;
@@ -363,7 +363,7 @@ macro_rules! each_port {
                 Maintenance across shared erase_payloads(limit: usize) -> u64;
                 Maintenance across shared erase_rows(limit: usize) -> u64;
                 Maintenance across own return_space(limit: usize) -> u64;
-                Write shard shared put_keep_mark(execution: ExecutionId, mark: &KeepMark) -> ();
+                Write shard shared put_keep_mark(execution: ExecutionId, mark: &KeepMark) -> bool;
                 Write shard shared remove_keep_mark(execution: ExecutionId) -> bool;
                 Read shard shared keep_mark(execution: ExecutionId) -> Option<KeepMark>;
             }

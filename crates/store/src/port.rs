@@ -642,12 +642,13 @@ pub trait Records: Secrets + Tokens + AuditTrail + Triggers + BulkJobs + StepLog
     async fn remove_runtime(&self, key: &RuntimeKey) -> Result<bool, StoreError>;
 
     /// Stores a value as JSON bytes, once for each execution, under a name. The same value under
-    /// the same name keeps its reference, with the later of both expiries. Returns the stored row.
+    /// the same name keeps its reference, with the later of both expiries. Returns the stored row;
+    /// `None` if the execution is deleted.
     async fn put_result(
         &self,
         result: &NamedResult,
         body: &[u8],
-    ) -> Result<NamedResult, StoreError>;
+    ) -> Result<Option<NamedResult>, StoreError>;
 
     /// Returns a result unless it has expired at `now`.
     async fn result(

@@ -26,6 +26,8 @@ mod triggers;
 
 use std::borrow::Cow;
 
+use noetl_model::ExecutionId;
+
 use crate::from_row::Columns;
 use crate::{Blobs, StoreError};
 
@@ -168,7 +170,9 @@ pub enum TransactionKind<'a> {
     },
     /// A durable transaction that removes the summary of an execution, whose other rows are removed
     /// later.
-    Erasure,
+    Erasure {
+        execution: ExecutionId,
+    },
     /// A durable transaction that changes imported executions; others that change one of them wait.
     Import {
         executions: &'a [i64],

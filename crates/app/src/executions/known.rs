@@ -241,7 +241,7 @@ impl App {
     }
 
     /// Returns the error for an execution that no log has: it was deleted, or it never existed.
-    async fn missing(&self, execution: ExecutionId) -> LoadError {
+    pub(crate) async fn missing(&self, execution: ExecutionId) -> LoadError {
         match self.store().tombstone(execution).await {
             Ok(Some(tombstone)) => LoadError::Deleted { execution, at: tombstone.deleted_at },
             Ok(None) => LoadError::NotFound(execution),

@@ -1,4 +1,4 @@
-//! Marks that protect executions from deletion, here or on a server.
+//! Deletion of executions, and marks that protect from it, here or on a server.
 
 use std::time::Duration;
 
@@ -19,7 +19,14 @@ pub(crate) trait KeepMarks {
     async fn keep(&self, execution: ExecutionId, reason: Option<String>) -> Result<(), Failure>;
 
     async fn end_keeping(&self, execution: ExecutionId) -> Result<(), Failure>;
+
+    /// Deletes the rows of deleted executions for a while, where no server does it. Returns false if
+    /// some are left.
+    async fn finish_deletions(&self) -> Result<bool, Failure>;
 }
+
+/// The time for which a command deletes rows.
+const DELETION_TIME_MAX: Duration = Duration::from_secs(20);
 
 fn failed(error: DeleteError) -> Failure {
     match error {
@@ -38,6 +45,10 @@ impl KeepMarks for Session {
     async fn end_keeping(&self, execution: ExecutionId) -> Result<(), Failure> {
         self.app().end_keeping(execution).await.map(drop).map_err(failed)
     }
+
+    async fn finish_deletions(&self) -> Result<bool, Failure> {
+        self.app().finish_deletions(DELETION_TIME_MAX).await.map_err(Failure::broken)
+    }
 }
 
 #[async_trait]
@@ -50,5 +61,10 @@ impl KeepMarks for Remote {
 
     async fn end_keeping(&self, execution: ExecutionId) -> Result<(), Failure> {
         self.delete(&format!("api/executions/{execution}/keep")).await
+    }
+
+    /// The server does it in the background.
+    async fn finish_deletions(&self) -> Result<bool, Failure> {
+        Ok(true)
     }
 }

@@ -85,6 +85,7 @@ impl ControlPlane for Embedded {
                 ControlError::unavailable(error)
             }
             ResultError::Reference(_)
+            | ResultError::Load(_)
             | ResultError::InvalidName
             | ResultError::TooNested
             | ResultError::TooLarge(_)

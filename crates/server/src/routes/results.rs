@@ -125,6 +125,7 @@ impl From<ResultError> for ApiError {
             }
             ResultError::Unknown => Self::not_found("unknown-result", detail),
             ResultError::Payload(error) => error.into(),
+            ResultError::Load(error) => error.into(),
             ResultError::Store(error) => error.into(),
         }
     }

@@ -65,6 +65,29 @@ pub(super) async fn a_deleted_execution_answers_410_and_its_tombstone_remains(se
     assert_eq!(job.status, StatusCode::ACCEPTED, "{}", job.body);
 }
 
+#[tokio::test(start_paused = true)]
+async fn executions_that_are_kept_are_looked_at_once_per_pause() {
+    let TestSettings { server, app } = settings(Authentication::Open, Hosts::Any);
+    let retention = "keep path=*; 1d".parse().expect("rules");
+    let server = Server::set(TestSettings { server, app: AppSettings { retention, ..app } });
+    server.register(HELLO).await;
+    for _ in 0..3 {
+        ended(&server, "COMPLETED").await;
+    }
+    tokio::time::advance(DAY * 2).await;
+    let mut progress = RetentionProgress::default();
+    let mut looked_at = Vec::new();
+    for _minute in 0..25 {
+        let round = server.state.app().retention_round(&mut progress).await.expect("a round");
+        assert_eq!((round.deleted, round.is_unfinished), (0, false));
+        looked_at.push(round.looked_at);
+        tokio::time::advance(Duration::from_secs(60)).await;
+    }
+    let passes: Vec<usize> = (0..25).filter(|minute| looked_at[*minute] > 0).collect();
+    assert_eq!(passes, [0, 10, 20], "{looked_at:?}");
+    assert_eq!(looked_at[0], 3);
+}
+
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[tokio::test(start_paused = true)]

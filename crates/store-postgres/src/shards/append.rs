@@ -21,20 +21,24 @@ type ShardAnswer = Result<(), AppendError>;
 
 impl Shards {
     pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<ShardAnswer>, StoreError> {
-        let origins = Box::pin(self.origins_elsewhere(batch)).await;
         let parents: Vec<CommandKey> = batch.iter().filter_map(Append::starts_child_of).collect();
-        if parents.is_empty() || self.shards.len() == 1 {
+        let forks = self.forks_elsewhere(batch);
+        if (parents.is_empty() && forks.is_empty()) || self.shards.len() == 1 {
+            let origins = OriginsElsewhere::default();
             return self.append_parts(batch, Ok(&HashMap::new()), &origins).await;
         }
-        let _turn = self.child_starts.lock().await;
-        let locked = self.cluster_reachability.ask(self.lock_children(&parents)).await;
-        let children = match locked {
-            Ok(lock) => self.children_of(&parents).await.map(|children| (lock, children)),
-            Err(error) => Err(error),
+        let _turn = self.relative_starts.lock().await;
+        let locked = self.cluster_reachability.ask(self.lock_relatives(&parents, &forks)).await;
+        let locked = locked.map_err(AppendError::from);
+        let origins = match &locked {
+            Ok(_lock) => Box::pin(self.origins_elsewhere(&forks)).await,
+            Err(error) => OriginsElsewhere::unanswered(&forks, error),
         };
-        let children = children.map_err(AppendError::from);
-        let children = children.as_ref().map(|(_lock, children)| children);
-        self.append_parts(batch, children, &origins).await
+        let children = match &locked {
+            Ok(_lock) => self.children_of(&parents).await.map_err(AppendError::from),
+            Err(error) => Err(error.clone()),
+        };
+        self.append_parts(batch, children.as_ref(), &origins).await
     }
 
     pub(crate) async fn read(
@@ -63,11 +67,26 @@ impl Shards {
 }
 
 impl Shards {
-    /// Prevents other servers from starting children of these commands until the returned
-    /// transaction is dropped. The lock is in the cluster's database; the guarded rows are read
-    /// after taking it and written before its release.
-    async fn lock_children(&self, parents: &[CommandKey]) -> Result<PooledTransaction, StoreError> {
+    /// Prevents other servers from starting children of these commands, and from deleting the
+    /// origins of these forks, until the returned transaction is dropped. The locks are in the
+    /// cluster's database; the guarded rows are read after taking them and written before their
+    /// release.
+    async fn lock_relatives(
+        &self,
+        parents: &[CommandKey],
+        forks: &[ForkPoint],
+    ) -> Result<PooledTransaction, StoreError> {
         let mut transaction = self.cluster.pool.begin().await?;
+        if !forks.is_empty() {
+            query(include_str!("../../sql/share_origins.sql"))
+                .bind(forks.iter().map(|point| point.execution.0).collect::<Vec<_>>())
+                .execute(&mut *transaction)
+                .await
+                .map_err(store_error)?;
+        }
+        if parents.is_empty() {
+            return Ok(transaction);
+        }
         query(include_str!("../../sql/lock_children.sql"))
             .bind(parents.iter().map(|(execution, _)| execution.0).collect::<Vec<_>>())
             .bind(parents.iter().map(|(_, command)| stored(command.0)).collect::<Vec<_>>())
@@ -81,6 +100,9 @@ impl Shards {
         &self,
         parents: &[CommandKey],
     ) -> Result<HashMap<CommandKey, ExecutionId>, StoreError> {
+        if parents.is_empty() {
+            return Ok(HashMap::new());
+        }
         let found = self.all(|shard| async move {
             let mut connection = shard.pool.connection().await?;
             find_children(&mut connection, parents).await
@@ -88,14 +110,20 @@ impl Shards {
         Ok(found.await?.into_iter().flatten().collect())
     }
 
-    /// Looks up the fork points of a batch whose origin is in another shard than the fork.
-    async fn origins_elsewhere(&self, batch: &[Append]) -> OriginsElsewhere {
+    /// Returns the fork points of a batch whose origin is in another shard than the fork.
+    fn forks_elsewhere(&self, batch: &[Append]) -> Vec<ForkPoint> {
+        let elsewhere = |append: &Append| {
+            let point = append.starts_fork_at()?;
+            let is_here = self.index_of(point.execution) == self.index_of(append.execution);
+            (!is_here).then_some(point)
+        };
+        batch.iter().filter_map(elsewhere).collect()
+    }
+
+    /// Looks up the events of fork points.
+    async fn origins_elsewhere(&self, forks: &[ForkPoint]) -> OriginsElsewhere {
         let mut origins = OriginsElsewhere::default();
-        for append in batch {
-            let Some(point) = append.starts_fork_at() else { continue };
-            if self.index_of(point.execution) == self.index_of(append.execution) {
-                continue;
-            }
+        for &point in forks {
             let found = self.in_shard(point.execution, async {
                 let mut connection = self.shard(point.execution).pool.connection().await?;
                 find_fork_origins(&mut connection, &[point]).await
@@ -194,6 +222,11 @@ struct OriginsElsewhere {
 }
 
 impl OriginsElsewhere {
+    fn unanswered(forks: &[ForkPoint], error: &AppendError) -> Self {
+        let unanswered = forks.iter().map(|point| (*point, error.clone())).collect();
+        Self { unanswered, ..Self::default() }
+    }
+
     /// Fails for a fork whose origin cannot be looked up.
     fn check_answered(&self, append: &Append) -> ShardAnswer {
         let unanswered = append.starts_fork_at().and_then(|point| self.unanswered.get(&point));

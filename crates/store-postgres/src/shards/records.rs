@@ -11,7 +11,7 @@ impl Shards {
         &self,
         result: &NamedResult,
         body: &[u8],
-    ) -> Result<NamedResult, StoreError> {
+    ) -> Result<Option<NamedResult>, StoreError> {
         self.shard(result.reference.execution).put_result(result, body).await
     }
 

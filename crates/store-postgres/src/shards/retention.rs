@@ -5,8 +5,12 @@ use noetl_model::{ExecutionId, ExecutionStatus, Parent};
 use noetl_store::sql;
 use noetl_store::{EraseAnswer, KeepReason, StoreError, Tombstone};
 
+use sqlx::query;
+
 use super::Shards;
 use crate::PgStore;
+use crate::pool::PooledTransaction;
+use crate::row::store_error;
 
 impl Shards {
     pub(crate) async fn keep_reason(
@@ -33,11 +37,29 @@ impl Shards {
         execution: ExecutionId,
         tombstone: &Tombstone,
     ) -> Result<EraseAnswer, StoreError> {
+        // A fork in another shard is seen, or comes later and finds no origin.
+        let _turn = self.erasures.lock().await;
+        let _lock = match self.shards.len() {
+            1 => None,
+            _ => Some(self.cluster_reachability.ask(self.lock_origin(execution)).await?),
+        };
         if let Some(reason) = self.keep_reason(execution).await? {
             return Ok(EraseAnswer::Kept(reason));
         }
         let erased = sql::erase(self.shard(execution), execution, tombstone);
         self.in_shard(execution, Box::pin(erased)).await
+    }
+
+    /// Prevents other servers from starting forks of an execution in other shards until the returned
+    /// transaction is dropped.
+    async fn lock_origin(&self, origin: ExecutionId) -> Result<PooledTransaction, StoreError> {
+        let mut transaction = self.cluster.pool.begin().await?;
+        query(include_str!("../../sql/lock_origin.sql"))
+            .bind(origin.0)
+            .execute(&mut *transaction)
+            .await
+            .map_err(store_error)?;
+        Ok(transaction)
     }
 
     pub(crate) async fn erase_payloads(&self, limit: usize) -> Result<u64, StoreError> {

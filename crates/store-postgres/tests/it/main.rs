@@ -2,6 +2,7 @@
 
 mod conformance;
 mod database;
+mod deletion;
 mod differential;
 mod feed;
 mod functions;

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use noetl_model::{CommandId, ExecutionId, Message, Pool, Seq};
+use noetl_model::{
+    CommandId, Digest, Event, ExecutionId, ExecutionStatus, Message, Payload, PayloadRef, Pool, Seq,
+};
 use noetl_store::conformance::given::{A, add, after, events_after, start};
 use noetl_store::{
-    Append, Bounded, EventLog, Executions as _, Outbox as _, OutboxConsumer, StoreError,
-    SystemClock, Take, WorkQueue as _,
+    Append, Bounded, EraseAnswer, EventLog, Executions as _, Outbox as _, OutboxConsumer,
+    Retention as _, StoreError, SystemClock, Take, Tombstone, WorkQueue as _, sql,
 };
 use noetl_store_sqlite::{OpenError, SqliteStore};
 use sqlx::{Executor as _, SqliteConnection};
@@ -310,4 +312,35 @@ async fn a_database_that_another_process_has_locked_ends_a_call_at_its_deadline(
     };
     tokio::time::timeout(Duration::from_secs(30), appended).await.expect("it goes on");
     assert_eq!(store.read(A, Seq::ZERO, 10).await.unwrap().len(), 1);
+}
+
+/// Two databases are two shards; the second one refuses to write the first time.
+#[tokio::test]
+async fn payloads_are_released_everywhere_before_their_references_go() {
+    let ((path, _keep), (other_path, _keep_other)) = (fresh_path(), fresh_path());
+    let digest = Digest::of(b"[1]");
+    let store = open(&path).await;
+    let mut refers = events_after(A, Seq::ZERO, 2);
+    refers.summary.status = ExecutionStatus::Completed;
+    let output = Payload::Ref(PayloadRef { digest, size: 3 });
+    refers.events[0].event = Event::ExecutionCompleted { output, actor: None };
+    append(&store, refers).await;
+    let summary = store.summary(A).await.unwrap().expect("it is stored");
+    let tombstone = Tombstone::of(&summary, summary.started_at, None);
+    assert_eq!(store.erase(A, &tombstone).await.unwrap(), EraseAnswer::Erased);
+
+    drop(open(&other_path).await);
+    let mut other = connect(&other_path).await;
+    let payload = sqlx::query("INSERT INTO payload (digest, body) VALUES (?, x'5b315d')");
+    payload.bind(&digest.as_bytes()[..]).execute(&mut other).await.unwrap();
+    let refusing = SqliteStore::open_read_only(&other_path).await.expect("it opens");
+    assert!(sql::erase_payloads_in(&[&store, &refusing], 10).await.is_err());
+    let writing = open(&other_path).await;
+    assert_eq!(sql::erase_payloads_in(&[&store, &writing], 10).await.unwrap(), 1);
+    let loose: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM payload WHERE loose_since IS NOT NULL")
+            .fetch_one(&mut other)
+            .await
+            .unwrap();
+    assert_eq!(loose, 1, "the payload of the other database stays for ever");
 }

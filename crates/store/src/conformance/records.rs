@@ -125,7 +125,7 @@ fn result(execution: ExecutionId, name: &str, id: i64, body: &str) -> NamedResul
 }
 
 async fn put(subject: &Subject, result: &NamedResult, body: &str) -> NamedResult {
-    subject.records.put_result(result, body.as_bytes()).await.expect(SAYS)
+    subject.records.put_result(result, body.as_bytes()).await.expect(SAYS).expect("it is kept")
 }
 
 pub async fn a_result_is_found_by_its_reference_until_it_expires(subject: Subject) {

@@ -36,6 +36,29 @@ fn referring(append: Append, digest: Digest, size: usize) -> Append {
     append
 }
 
+fn variable() -> Variable {
+    Variable {
+        name: "v".into(),
+        kind: VariableType::Computed,
+        value: 1.into(),
+        source_step: None,
+        created_at: at(1),
+        accessed_at: None,
+        access_count: 0,
+    }
+}
+
+fn named_result(execution: ExecutionId, digest: Digest) -> NamedResult {
+    NamedResult {
+        reference: ResultRef { execution, name: "r".into(), id: 1 },
+        digest,
+        scope: "execution".into(),
+        source_step: None,
+        created_at: at(1),
+        expires_at: None,
+    }
+}
+
 async fn erase(subject: &Subject, execution: ExecutionId) -> EraseAnswer {
     let Some(summary) = subject.store.summary(execution).await.expect(SAYS) else {
         return EraseAnswer::Missing;
@@ -65,16 +88,7 @@ pub async fn an_ended_execution_is_deleted_and_its_tombstone_remains(subject: Su
         body: vec![1],
     };
     subject.store.save_replay(A, "p", &replay).await.expect(SAYS);
-    let variable = Variable {
-        name: "v".into(),
-        kind: VariableType::Computed,
-        value: 1.into(),
-        source_step: None,
-        created_at: at(1),
-        accessed_at: None,
-        access_count: 0,
-    };
-    subject.records.put_variables(A, &[variable]).await.expect(SAYS);
+    subject.records.put_variables(A, &[variable()]).await.expect(SAYS);
 
     assert_eq!(subject.store.tombstone(A).await.expect(SAYS), None);
     assert_eq!(erase(&subject, A).await, EraseAnswer::Erased);
@@ -157,15 +171,8 @@ pub async fn a_payload_goes_with_the_last_execution_that_refers_to_it(subject: S
     let payloads = vec![own.clone(), shared.clone(), named.clone()];
     subject.append(Append { payloads, ..first }).await.expect("A starts");
     subject.append(referring(ended(B), shared.0, 5)).await.expect("B starts");
-    let result = NamedResult {
-        reference: ResultRef { execution: B, name: "r".into(), id: 1 },
-        digest: named.0,
-        scope: "execution".into(),
-        source_step: None,
-        created_at: at(1),
-        expires_at: None,
-    };
-    subject.records.put_result(&result, &named.1).await.expect(SAYS);
+    let result = named_result(B, named.0);
+    subject.records.put_result(&result, &named.1).await.expect(SAYS).expect("it is kept");
 
     let stored = async |digest: &Digest| subject.store.payload(digest).await.expect(SAYS).is_some();
     let collect = async || {
@@ -189,16 +196,54 @@ pub async fn a_payload_goes_with_the_last_execution_that_refers_to_it(subject: S
 pub async fn a_marked_execution_is_kept_until_the_mark_is_removed(subject: Subject) {
     subject.append(ended(A)).await.expect("A starts");
     let mark = KeepMark { since: at(1), reason: Some("audit".into()), actor: None };
-    subject.store.put_keep_mark(A, &mark).await.expect(SAYS);
+    assert!(subject.store.put_keep_mark(A, &mark).await.expect(SAYS));
+    assert!(
+        !subject.store.put_keep_mark(B, &mark).await.expect(SAYS),
+        "there is no such execution"
+    );
+    assert_eq!(subject.store.keep_mark(B).await.expect(SAYS), None);
     assert_eq!(subject.store.keep_mark(A).await.expect(SAYS), Some(mark.clone()));
-    let anew = KeepMark { reason: None, ..mark };
-    subject.store.put_keep_mark(A, &anew).await.expect(SAYS);
+    let anew = KeepMark { reason: None, ..mark.clone() };
+    assert!(subject.store.put_keep_mark(A, &anew).await.expect(SAYS));
     assert_eq!(subject.store.keep_mark(A).await.expect(SAYS), Some(anew));
     kept(erase(&subject, A).await, KeepReason::Marked);
     assert!(subject.store.remove_keep_mark(A).await.expect(SAYS));
     assert!(!subject.store.remove_keep_mark(A).await.expect(SAYS));
     assert_eq!(subject.store.keep_mark(A).await.expect(SAYS), None);
     assert_eq!(erase(&subject, A).await, EraseAnswer::Erased);
+    assert!(!subject.store.put_keep_mark(A, &mark).await.expect(SAYS), "it is gone");
+}
+
+pub async fn what_comes_after_the_deletion_is_not_stored(subject: Subject) {
+    subject.append(ended(A)).await.expect("A starts");
+    assert_eq!(erase(&subject, A).await, EraseAnswer::Erased);
+    let snapshot = Snapshot { seq: Seq(2), shape: 1, body: vec![1] };
+    subject.store.save(A, &snapshot).await.expect(SAYS);
+    let replay =
+        SavedReplay { seq: Seq(2), last_id: EventId(1), last_at: at(0), shape: 1, body: vec![1] };
+    subject.store.save_replay(A, "p", &replay).await.expect(SAYS);
+    subject.records.put_variables(A, &[variable()]).await.expect(SAYS);
+    let result = named_result(A, Digest::of(b"[1]"));
+    assert_eq!(subject.records.put_result(&result, b"[1]").await.expect(SAYS), None);
+    assert_eq!(subject.store.latest(A).await.expect(SAYS), None);
+    assert_eq!(subject.store.saved_replays(A).await.expect(SAYS), []);
+    assert_eq!(subject.records.variables(A).await.expect(SAYS), []);
+    assert_eq!(subject.records.result(&result.reference, at(2)).await.expect(SAYS), None);
+}
+
+/// Servers make ids by their own clocks, so a fork and a child may have smaller ids than their origin.
+pub async fn a_relative_with_a_smaller_id_keeps_an_execution(subject: Subject) {
+    subject.append(ended(C)).await.expect("C starts");
+    let mut fork = events_after(A, Seq(1), 1);
+    fork.summary.fork = Some(ForkPoint { execution: C, seq: Seq(1) });
+    fork.summary.status = ExecutionStatus::Completed;
+    subject.append(fork).await.expect("A starts");
+    let mut child = start(B);
+    child.summary.parent = Some(Parent::of(C, Some(CommandId(1))));
+    subject.append(child).await.expect("B starts");
+    kept(erase(&subject, C).await, KeepReason::Fork(A));
+    assert_eq!(erase(&subject, A).await, EraseAnswer::Erased);
+    kept(erase(&subject, C).await, KeepReason::RunningChild(B));
 }
 
 pub async fn rows_of_deleted_executions_go_in_batches(subject: Subject) {

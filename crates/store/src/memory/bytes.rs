@@ -18,6 +18,9 @@ impl MemoryStore {
         snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
         let mut tables = self.lock();
+        if tables.is_erased(execution) {
+            return Ok(());
+        }
         if tables.snapshots.get(&execution).is_none_or(|saved| saved.seq <= snapshot.seq) {
             tables.snapshots.insert(execution, snapshot.clone());
         }
@@ -40,7 +43,10 @@ impl MemoryStore {
         replay: &SavedReplay,
     ) -> Result<(), StoreError> {
         let key = (execution, projection.to_owned(), replay.seq);
-        self.lock().replays.insert(key, replay.clone());
+        let mut tables = self.lock();
+        if !tables.is_erased(execution) {
+            tables.replays.insert(key, replay.clone());
+        }
         Ok(())
     }
 

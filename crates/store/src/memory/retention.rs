@@ -19,6 +19,11 @@ pub(super) struct ErasureTables {
 }
 
 impl MemoryTables {
+    /// True if an execution is deleted: what comes late for it is not stored.
+    pub(super) fn is_erased(&self, execution: ExecutionId) -> bool {
+        self.erasure.tombstones.contains_key(&execution)
+    }
+
     fn is_running(&self, execution: ExecutionId) -> bool {
         let row = self.executions.get(&execution);
         row.is_some_and(|row| row.summary.status == ExecutionStatus::Running)
@@ -150,9 +155,13 @@ impl MemoryStore {
         &self,
         execution: ExecutionId,
         mark: &KeepMark,
-    ) -> Result<(), StoreError> {
-        self.lock().erasure.marks.insert(execution, mark.clone());
-        Ok(())
+    ) -> Result<bool, StoreError> {
+        let mut tables = self.lock();
+        let is_there = tables.executions.contains_key(&execution);
+        if is_there {
+            tables.erasure.marks.insert(execution, mark.clone());
+        }
+        Ok(is_there)
     }
 
     pub(crate) async fn remove_keep_mark(

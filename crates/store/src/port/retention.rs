@@ -36,12 +36,13 @@ pub trait Retention: Send + Sync {
     /// of pages; zero for a store that does so by itself.
     async fn return_space(&self, limit: usize) -> Result<u64, StoreError>;
 
-    /// Marks an execution to be kept, replacing an earlier mark.
+    /// Marks an execution to be kept, replacing an earlier mark. Returns false if there is no such
+    /// execution: a mark and a deletion at the same time exclude each other.
     async fn put_keep_mark(
         &self,
         execution: ExecutionId,
         mark: &KeepMark,
-    ) -> Result<(), StoreError>;
+    ) -> Result<bool, StoreError>;
 
     /// Removes the mark of an execution. Returns false if it had none.
     async fn remove_keep_mark(&self, execution: ExecutionId) -> Result<bool, StoreError>;

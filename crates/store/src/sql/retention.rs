@@ -12,15 +12,19 @@ use crate::from_row::Columns;
 use crate::to_row::{at_most, to_json};
 use crate::{ERASE_MAX, EraseAnswer, KeepMark, KeepReason, PAGE_MAX, StoreError, Tombstone};
 
+/// The number of executions whose old events one call reads for references.
+const NOTED_MAX: usize = 20;
+
 pub async fn erase<D: SqlDatabase>(
     database: &D,
     execution: ExecutionId,
     tombstone: &Tombstone,
 ) -> Result<EraseAnswer, StoreError> {
     let sql = database.sql();
-    let mut transaction = database.begin(TransactionKind::Erasure).await?;
+    // The row is locked before the marks and the relatives are read, so that those that are being
+    // written are seen.
+    let mut transaction = database.begin(TransactionKind::Erasure { execution }).await?;
     let id = || [SqlArgument::from(execution)];
-    // The row is locked before the relatives are read, so that a fork that is being written is seen.
     let found = transaction.rows(&sql.find_erasable, &id()).await?;
     let Some(row) = found.first() else { return Ok(EraseAnswer::Missing) };
     if let Some(reason) = open_reason(row, execution, tombstone)? {
@@ -92,11 +96,16 @@ pub async fn erase_payloads<D: SqlDatabase>(database: &D, limit: usize) -> Resul
 }
 
 /// Releases payloads of several databases: a payload that an execution in one of them refers to is
-/// kept in all of them.
+/// kept in all of them. A reference is deleted after its payload is released in every database, so
+/// that the next call releases what this one could not.
 pub async fn erase_payloads_in<D: SqlDatabase>(
     databases: &[&D],
     limit: usize,
 ) -> Result<u64, StoreError> {
+    match note_references(databases).await? {
+        NotedReferences::All => {}
+        NotedReferences::Some(count) => return Ok(count),
+    }
     let mut erased = Vec::new();
     for database in databases {
         let arguments = [at_most(limit, PAGE_MAX).into()];
@@ -119,11 +128,13 @@ pub async fn erase_payloads_in<D: SqlDatabase>(
             .extend(all_of(*database, statement, &arguments, |row| row.digest("sha256")).await?);
     }
     let loose: Vec<Digest> = digests.into_iter().filter(|it| !referred.contains(it)).collect();
-    for (database, erased) in databases.iter().zip(&erased) {
-        if !loose.is_empty() {
+    if !loose.is_empty() {
+        for database in databases {
             let arguments = [SqlArgument::Now, SqlArgument::Rows(vec![SqlColumn::Digests(&loose)])];
             database.write(&database.sql().loosen_payloads, &arguments).await?;
         }
+    }
+    for (database, erased) in databases.iter().zip(&erased) {
         let of_erased: Vec<Digest> = erased.iter().map(|(_, digest)| *digest).collect();
         let rows = vec![
             SqlColumn::Integers(erased.iter().map(|(execution, _)| *execution).collect()),
@@ -132,6 +143,27 @@ pub async fn erase_payloads_in<D: SqlDatabase>(
         database.write(&database.sql().erase_references, &[SqlArgument::Rows(rows)]).await?;
     }
     Ok(erased.iter().map(|references| references.len() as u64).sum())
+}
+
+/// The references to payloads that are stored.
+enum NotedReferences {
+    All,
+    /// Those of old events are not complete; this many executions were looked at now.
+    Some(u64),
+}
+
+/// Stores the references of events that are older than the list of references, of a few executions
+/// per call.
+async fn note_references<D: SqlDatabase>(databases: &[&D]) -> Result<NotedReferences, StoreError> {
+    let (mut is_complete, mut noted) = (true, 0);
+    for database in databases {
+        let arguments = [SqlArgument::Now, at_most(NOTED_MAX, PAGE_MAX).into()];
+        let statement = &database.sql().note_references;
+        let row = first_of(*database, statement, &arguments, |row| row.number("noted")).await?;
+        is_complete &= row.is_none();
+        noted += row.unwrap_or(0);
+    }
+    Ok(if is_complete { NotedReferences::All } else { NotedReferences::Some(noted) })
 }
 
 pub async fn erase_rows<D: SqlDatabase>(database: &D, limit: usize) -> Result<u64, StoreError> {
@@ -178,10 +210,9 @@ pub async fn put_keep_mark<D: SqlDatabase>(
     database: &D,
     execution: ExecutionId,
     mark: &KeepMark,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let arguments = [execution.into(), to_json(mark).into()];
-    database.write(&database.sql().put_keep_mark, &arguments).await?;
-    Ok(())
+    is_written(database, &database.sql().put_keep_mark, &arguments).await
 }
 
 pub async fn remove_keep_mark<D: SqlDatabase>(

@@ -266,6 +266,7 @@ macro_rules! each_statement {
             Read list_erased_references;
             Read list_erasures;
             Lazy loosen_payloads;
+            Write note_references;
             Write put_keep_mark;
             Write put_tombstone;
             Write remove_keep_mark;

@@ -65,6 +65,12 @@ pub(super) async fn act(
             return Ok(Exit::Cancelled);
         }
         let job = carried_out(backend, request, terminal).await?;
+        if action == BulkAction::Delete && !backend.finish_deletions().await? {
+            terminal.say(
+                "rows of deleted executions are left; a server, or the next command that deletes, \
+                 goes on",
+            );
+        }
         let failed = match job.progress.failed {
             0 => Vec::new(),
             _ => backend.failed_in_bulk(&job.job_id).await?,

@@ -12,8 +12,11 @@ impl MemoryStore {
         &self,
         result: &NamedResult,
         body: &[u8],
-    ) -> Result<NamedResult, StoreError> {
+    ) -> Result<Option<NamedResult>, StoreError> {
         let mut tables = self.lock();
+        if tables.is_erased(result.reference.execution) {
+            return Ok(None);
+        }
         match tables.payloads.entry(result.digest) {
             Entry::Occupied(mut kept) => {
                 let since = &mut kept.get_mut().loose_since;
@@ -35,10 +38,10 @@ impl MemoryStore {
                 (Some(one), Some(other)) => Some(one.max(other)),
                 (None, _) | (_, None) => None,
             };
-            return Ok(known.clone());
+            return Ok(Some(known.clone()));
         }
         results.insert(result.reference.clone(), result.clone());
-        Ok(result.clone())
+        Ok(Some(result.clone()))
     }
 
     pub(crate) async fn result(

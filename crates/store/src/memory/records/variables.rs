@@ -12,6 +12,9 @@ impl MemoryStore {
         variables: &[Variable],
     ) -> Result<(), StoreError> {
         let mut tables = self.lock();
+        if tables.is_erased(execution) {
+            return Ok(());
+        }
         for variable in variables {
             let key = (execution, variable.name.clone());
             tables.records.variables.insert(key, variable.clone());

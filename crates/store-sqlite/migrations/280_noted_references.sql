@@ -1,0 +1,1 @@
+-- Nothing changes here: 251_retention.sql has stored the references of all events at once.
