@@ -104,7 +104,7 @@ impl RetentionRound {
 enum Deletion {
     Done(Tombstone),
     Kept(KeepReason),
-    /// It is not there any more.
+    /// The execution is not there any more.
     Gone,
 }
 

@@ -221,7 +221,7 @@ macro_rules! conformance {
             retention::an_execution_that_is_still_needed_is_kept,
             retention::a_payload_goes_with_the_last_execution_that_refers_to_it,
             retention::a_marked_execution_is_kept_until_the_mark_is_removed,
-            retention::what_comes_after_the_deletion_is_not_stored,
+            retention::a_late_write_for_a_deleted_execution_is_not_stored,
             retention::a_relative_with_a_smaller_id_keeps_an_execution,
             retention::rows_of_deleted_executions_go_in_batches,
             retention::old_histories_and_places_of_the_feed_are_collected,

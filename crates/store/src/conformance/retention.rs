@@ -214,7 +214,7 @@ pub async fn a_marked_execution_is_kept_until_the_mark_is_removed(subject: Subje
     assert!(!subject.store.put_keep_mark(A, &mark).await.expect(SAYS), "it is gone");
 }
 
-pub async fn what_comes_after_the_deletion_is_not_stored(subject: Subject) {
+pub async fn a_late_write_for_a_deleted_execution_is_not_stored(subject: Subject) {
     subject.append(ended(A)).await.expect("A starts");
     assert_eq!(erase(&subject, A).await, EraseAnswer::Erased);
     let snapshot = Snapshot { seq: Seq(2), shape: 1, body: vec![1] };

@@ -148,7 +148,7 @@ pub async fn erase_payloads_in<D: SqlDatabase>(
 /// The references to payloads that are stored.
 enum NotedReferences {
     All,
-    /// Those of old events are not complete; this many executions were looked at now.
+    /// Only the references of young events; this many old executions were looked at now.
     Some(u64),
 }
 
