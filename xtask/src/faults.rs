@@ -108,6 +108,20 @@ pub(crate) const RUNS: &[FaultRun] = &[
         what: "200 executions, a worker killed every 4 seconds, one stopped beyond its lease",
     },
     FaultRun {
+        name: "partition",
+        minutes: 3,
+        package: "noetl-cli",
+        test: "a_worker_that_is_separated_from_its_server_goes_on_when_it_is_back",
+        what: "a worker without its server for a minute, longer than its leases",
+    },
+    FaultRun {
+        name: "streams",
+        minutes: 2,
+        package: "noetl-cli",
+        test: "listeners_whose_streams_are_cut_again_and_again_see_every_event_once_and_in_order",
+        what: "200 listeners whose connections are cut every 300 ms",
+    },
+    FaultRun {
         name: "database",
         minutes: 4,
         package: "noetl-cli",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{ExecutionId, Pool, Seq, shard_of};
+use noetl_store::conformance::TestClock;
 use noetl_store::conformance::given::{A, start};
 use noetl_store::{
     Bounded, Catalog as _, EventLog as _, ExecutionFilter, Executions as _, Page, StoreError,
@@ -203,4 +204,41 @@ async fn one_silent_shard_of_several_stops_its_own_executions_only() {
     proxies[1].resume();
     let back = async { while store.summary(there).await.is_err() {} };
     timeout(PATIENCE, back).await.expect("the shard comes back");
+}
+
+/// Everything is late by 100 ms in both directions, and every three seconds all connections are reset.
+#[tokio::test]
+async fn a_database_whose_packets_are_late_or_lost_is_slow_and_loses_nothing() {
+    let (databases, proxies) = databases(1).await;
+    let store = open(&databases, &proxies).await;
+    proxies[0].delay(Duration::from_millis(100));
+    let writers = (0..4_i64).map(|writer| {
+        let store = &store;
+        async move {
+            for number in 1..=4 {
+                appended(store, ExecutionId(writer * 100 + number)).await;
+            }
+        }
+    });
+    let resets = async {
+        loop {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            proxies[0].reset_connections();
+        }
+    };
+    tokio::select! {
+        done = timeout(PATIENCE, futures::future::join_all(writers)) => {
+            assert!(done.is_ok(), "the writers do not end");
+        }
+        () = resets => {}
+    }
+    proxies[0].resume();
+    let direct = databases[0].open(TestClock::default()).await;
+    for execution in (0..4).flat_map(|writer| (1..=4).map(move |n| ExecutionId(writer * 100 + n))) {
+        assert_eq!(direct.read(execution, Seq::ZERO, 10).await.expect("it reads").len(), 1);
+    }
+    let pool = Pool::shared();
+    let calls = futures::future::join_all((0..20).map(|_| store.ready_count(&pool)));
+    let answers = timeout(PATIENCE, calls).await.expect("every call ends");
+    assert!(answers.iter().filter(|it| it.is_ok()).count() > 10, "the pool is usable: {answers:?}");
 }
