@@ -27,14 +27,17 @@ pub struct BusyWait {
     pub waited: Duration,
 }
 
+/// The queues of pools, and when they were read.
+type ReadQueues = (Instant, Arc<BTreeMap<Pool, PoolQueue>>);
+
 /// The queues of pools in which a worker runs a command; cached briefly.
 #[derive(Default)]
 pub(crate) struct BusyPools {
-    known: Mutex<Option<(Instant, Arc<BTreeMap<Pool, PoolQueue>>)>>,
+    known: Mutex<Option<ReadQueues>>,
 }
 
 impl BusyPools {
-    fn known(&self) -> MutexGuard<'_, Option<(Instant, Arc<BTreeMap<Pool, PoolQueue>>)>> {
+    fn known(&self) -> MutexGuard<'_, Option<ReadQueues>> {
         self.known.lock().expect("nothing panics while it holds the pools")
     }
 }

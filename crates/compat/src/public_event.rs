@@ -177,6 +177,31 @@ fn named(actor: Option<&String>, reason: Option<&String>) -> Value {
     json!({ "actor": actor, "reason": reason })
 }
 
+/// Returns who decided an approval, and how; null for other events.
+fn decision(event: &Event) -> Value {
+    let Event::ApprovalDecided {
+        verdict, actor, actor_stated, link_by, comment, timed_out, ..
+    } = event
+    else {
+        return Value::Null;
+    };
+    json!({
+        "decision": verdict, "actor": actor, "actor_stated": actor_stated, "link_by": link_by,
+        "comment": comment, "timed_out": timed_out,
+    })
+}
+
+/// Returns the receiver of a notification and its cause; null for other events.
+fn notification(event: &Event) -> Value {
+    let Event::NotificationRequested { reason, document, target, problems } = event else {
+        return Value::Null;
+    };
+    let problems = (!problems.is_empty()).then_some(problems);
+    let (kind, receiver) = (target.kind().as_str(), target.receiver());
+    json!({ "reason": reason, "document": document, "target": kind, "receiver": receiver,
+        "problems": problems })
+}
+
 fn meta(event: &Event) -> Map<String, Value> {
     let meta = match event {
         Event::ExecutionStarted { pool, trace, .. } => {
@@ -204,18 +229,7 @@ fn meta(event: &Event) -> Map<String, Value> {
         Event::WaitOpened { condition, .. } => awaited(condition),
         Event::ApprovalRequested { request: approval, .. } => json!({
             "title": approval.title, "approvers": approval.approvers }),
-        Event::ApprovalDecided {
-            verdict,
-            actor,
-            actor_stated,
-            link_by,
-            comment,
-            timed_out,
-            ..
-        } => json!({
-            "decision": verdict, "actor": actor, "actor_stated": actor_stated, "link_by": link_by,
-            "comment": comment, "timed_out": timed_out,
-        }),
+        Event::ApprovalDecided { .. } => decision(event),
         Event::SignalReceived { name, sender, actor, .. } => {
             json!({ "signal": name, "sender": sender, "actor": actor })
         }
@@ -232,12 +246,7 @@ fn meta(event: &Event) -> Map<String, Value> {
             json!({ "reason": reason })
         }
         Event::ExecutionLate { due_at } => json!({ "due_at": due_at.to_string() }),
-        Event::NotificationRequested { reason, document, target, problems } => {
-            let problems = (!problems.is_empty()).then_some(problems);
-            let (kind, receiver) = (target.kind().as_str(), target.receiver());
-            json!({ "reason": reason, "document": document, "target": kind, "receiver": receiver,
-                "problems": problems })
-        }
+        Event::NotificationRequested { .. } => notification(event),
         Event::ExecutionStalled { detail } => json!({ "detail": detail }),
         Event::ExecutionRewound { seen, found } => json!({ "seen": seen, "found": found }),
         Event::ChildStarted { child, .. } => json!({ "child_execution_id": child.to_string() }),

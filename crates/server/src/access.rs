@@ -303,7 +303,7 @@ pub(crate) async fn admit(
         // The entry of the refusal tries whether the log can be written again.
         audited.record_later(&state, actor, error.status());
         return match is_page {
-            true => Ok(pages::refused(&state, request, &error)),
+            true => Ok(pages::refused(&state, request, &error, token.as_ref())),
             false => Err(error),
         };
     }

@@ -91,7 +91,7 @@ mod tests {
             let read = bodies.into_iter().flat_map(|body| {
                 let bytes = body.closed(std::slice::from_ref(&proof));
                 let call = serde_json::from_slice::<ReportCall>(&bytes).unwrap();
-                assert_eq!(call.proofs, [proof.clone()]);
+                assert_eq!(call.proofs, std::slice::from_ref(&proof));
                 call.reports
             });
             assert_eq!(read.collect::<Vec<_>>(), reports);

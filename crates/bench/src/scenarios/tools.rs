@@ -116,6 +116,7 @@ async fn bare(
         key_attempt: 1,
         trace: None,
         secrets: noetl_model::OpenedSecrets::default(),
+        secret: None,
     };
     let own = std::process::id();
     let mut cost = CallCost::default();

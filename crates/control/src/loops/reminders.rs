@@ -257,7 +257,7 @@ mod tests {
     async fn commands_of_a_resumed_pool_are_announced_at_once_until_few_are_ready() {
         let (mut watch, now) = (Watch::default(), Instant::now());
         let rows = |commands: std::ops::Range<u64>| commands.map(|it| row(it, 0)).collect();
-        let mut announced =
+        let announced =
             |watch: &mut Watch, rows: Vec<ReadyCommand>| watch.look(rows, now, PATIENCE).len();
         watch.resumed.insert(Pool::shared());
         assert_eq!(announced(&mut watch, Vec::new()), 0, "it is paused");

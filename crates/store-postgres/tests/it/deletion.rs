@@ -36,7 +36,10 @@ async fn waiting<T>(connection: &mut PgConnection, count: i64, task: &JoinHandle
                      WHERE wait_event_type = 'Lock' AND datname = current_database()";
     let looks = async {
         while !task.is_finished() {
-            let found: i64 = query_scalar(statement).fetch_one(&mut *connection).await.unwrap();
+            let found: i64 = query_scalar(statement)
+                .fetch_one(&mut *connection)
+                .await
+                .expect("the view can be read");
             if found >= count {
                 return;
             }
