@@ -235,7 +235,7 @@ fn a_deleted_execution_leaves_no_rows_and_the_file_shrinks_and_a_kept_one_stays(
         print([it.execute('SELECT count(*) FROM ' + table + ' WHERE execution_id = ?', (ID,)).fetchone()[0] for table in tables])";
     assert_eq!(python(&sandbox, &rows.replace("ID", gone)), "[0, 0, 0, 0, 0]");
     // Its large values stay for an hour.
-    assert!(size() + 200_000 < before, "{before} bytes before, {} after", size());
+    assert!(size() + 100_000 < before, "{before} bytes before, {} after", size());
     let free = "import sqlite3\n\
         print(*sqlite3.connect('history.db').execute('PRAGMA freelist_count').fetchone())";
     assert_eq!(python(&sandbox, free), "0", "free pages are returned");

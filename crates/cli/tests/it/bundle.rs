@@ -46,7 +46,6 @@ fn a_bundle_reads_like_the_database_it_comes_from() {
         &["executions", "list"],
         &["executions", "events", "last"],
         &["verify", "last"],
-        &["verify", "--all"],
         &["replay", "last", "--at-event", "5"],
         &["catalog", "get", "tests/ship"],
     ] {

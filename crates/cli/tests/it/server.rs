@@ -52,8 +52,12 @@ impl Server {
     pub(crate) fn of(mut child: Child) -> Self {
         let mut said = String::new();
         let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-        stderr.read_line(&mut said).expect("it speaks");
-        let address = said.split("http://").nth(1).and_then(|rest| rest.split(',').next());
+        // Warnings may come before the address.
+        while !said.contains("listening on") && stderr.read_line(&mut said).expect("it speaks") > 0
+        {
+        }
+        let address = said.split("listening on http://").nth(1);
+        let address = address.and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("no address in {said:?}")).to_owned();
         Self { process: Process(child), address }
     }

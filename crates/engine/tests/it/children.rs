@@ -146,7 +146,7 @@ fn a_worker_cannot_take_what_waits_for_a_child() {
     assert_eq!(story.tell(&other), Err(Refusal::AlreadyClaimed(FIRST)));
 }
 
-/// Cancels the execution and returns the effects of all events.
+/// Cancels the execution and returns the effects of all events, without those on the index.
 fn cancelled(mut story: Story, below: ChildExecutions) -> Vec<Effect> {
     let mut before = story.state.clone();
     let cancel = Input::Cancel { reason: "stop".into(), below, actor: None };
@@ -163,6 +163,7 @@ fn cancelled(mut story: Story, below: ChildExecutions) -> Vec<Effect> {
         effects.extend(effects_of(&before, &recorded));
         noetl_engine::evolve(&mut before, &recorded).expect("it was decided");
     }
+    effects.retain(|effect| !matches!(effect, Effect::Index(_)));
     effects
 }
 

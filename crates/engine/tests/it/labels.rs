@@ -130,7 +130,8 @@ fn index_entries_follow_the_status_and_events_name_the_actor() {
         effects.into_iter().filter_map(key).collect()
     };
     let first = noetl_engine::begin(Story::EXECUTION, &story.log[0]).expect("a start");
-    assert_eq!(keys(effects_of(&first, &story.log[0])), ["+team:ops RUNNING", "+ada RUNNING"]);
+    let expected = ["+team:ops RUNNING", "+ops RUNNING", "+ada RUNNING"];
+    assert_eq!(keys(effects_of(&first, &story.log[0])), expected);
     let before = story.state.clone();
     let bob = Actor::new("bob").expect("a name");
     let below = ChildExecutions::Cancelled;
@@ -138,7 +139,16 @@ fn index_entries_follow_the_status_and_events_name_the_actor() {
     story.tell(&cancel).expect("it runs");
     let last = story.log.last().expect("an event");
     assert_eq!(last.event.actor(), Some(&bob));
-    let expected = ["-team:ops RUNNING", "-ada RUNNING", "+team:ops CANCELLED", "+ada CANCELLED"];
+    let expected = [
+        "-team:ops RUNNING",
+        "-ops RUNNING",
+        "-ada RUNNING",
+        "+team:ops CANCELLED",
+        "+ops CANCELLED",
+        "+ada CANCELLED",
+        "+cancelled CANCELLED",
+        "+enough CANCELLED",
+    ];
     assert_eq!(keys(effects_of(&before, last)), expected);
     let summary = story.state.summary();
     assert_eq!((summary.status, summary.actor), (ExecutionStatus::Cancelled, Some(ada)));
