@@ -310,7 +310,7 @@ fn the_value_of_a_variable_is_shown() {
         shown((9, 36)),
         "**step `start`**\n\nruns http\n\nleads to `end`\n\nvalue of start in end"
     );
-    assert_eq!(shown((1, 2)), "**`kind`** (required)\n\nWhat the document is.");
+    assert_eq!(shown((1, 2)), "**`kind`** (required)\n\nKind of the document.");
     editor.end();
 }
 
