@@ -73,7 +73,8 @@ pub(super) async fn tokens_are_created_listed_and_revoked_and_the_audit_log_says
     let verified = server.get("/api/audit/verification").await.body;
     assert_eq!(verified["valid"], true, "{verified}");
     server.note(&Method::GET, "/api/audit/stream");
-    let follow = Request::get("/api/audit/stream?format=jsonl").body(Body::empty());
+    let follow = Request::get("/api/audit/stream?format=jsonl").header(header::HOST, "localhost");
+    let follow = follow.body(Body::empty());
     let followed = server.open(follow.expect("a request")).await;
     let first = followed.into_body().into_data_stream().next().await;
     let first = first.expect("an entry").expect("it is whole");
