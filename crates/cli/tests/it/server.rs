@@ -49,9 +49,9 @@ impl Server {
     }
 
     /// Returns a server whose standard error is piped, with the address it prints.
-    pub(crate) fn of(mut child: Child) -> Self {
-        let mut said = String::new();
-        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+    pub(crate) fn of(child: Child) -> Self {
+        let (mut process, mut said) = (Process(child), String::new());
+        let mut stderr = BufReader::new(process.0.stderr.take().expect("it is piped"));
         // Warnings may come before the address.
         while !said.contains("listening on") && stderr.read_line(&mut said).expect("it speaks") > 0
         {
@@ -59,7 +59,7 @@ impl Server {
         let address = said.split("listening on http://").nth(1);
         let address = address.and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("no address in {said:?}")).to_owned();
-        Self { process: Process(child), address }
+        Self { process, address }
     }
 
     pub(crate) fn call(&self, method: &str, path: &str, body: &Value) -> Value {
