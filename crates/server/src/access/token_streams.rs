@@ -37,7 +37,7 @@ enum StreamCut {
     Ended,
     /// The connection is closed, so that the part is not taken for the whole.
     Broken,
-    /// It has been cut.
+    /// Nothing more is sent: the stream was cut.
     Done,
 }
 
