@@ -104,6 +104,7 @@ async fn executions_are_listed_with_the_step_they_are_at() {
             Failed
             Cancelled
             Playbook
+            Text
             Label
             From (UTC)
             Until (UTC)
@@ -165,6 +166,7 @@ async fn a_filter_without_a_match_says_so() {
             Failed
             Cancelled
             Playbook
+            Text
             Label
             From (UTC)
             Until (UTC)
