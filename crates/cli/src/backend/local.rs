@@ -171,7 +171,6 @@ fn settings(config: &Config) -> ControlSettings {
     }
 }
 
-/// Returns the settings of the operations in this process.
 /// Imports the events of other programs that an earlier release has stored.
 async fn import_old_events(app: &App, stop: CancellationToken) {
     match stop.run_until_cancelled(app.fold_old_imports()).await {

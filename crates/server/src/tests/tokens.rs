@@ -424,7 +424,7 @@ async fn open_streams_end_within_seconds_after_their_token_was_revoked() {
         assert_eq!(answer.status(), StatusCode::OK, "{path}");
         let begun = tokio::time::Instant::now();
         let mut pieces = answer.into_body().into_data_stream();
-        // It is open while the token is valid.
+        // The stream is open while its token is valid.
         let open = tokio::time::timeout(Duration::from_secs(20), async {
             while pieces.next().await.is_some_and(|piece| piece.is_ok()) {}
         });

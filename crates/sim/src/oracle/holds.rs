@@ -34,7 +34,7 @@ pub(super) fn rates(
     };
     let claims: Vec<Instant> = pages.claims.iter().filter(is_first).map(|(at, ..)| *at).collect();
     let count = u64::try_from(claims.len()).expect("a count in memory fits");
-    // What is granted in a second may wait for its workers.
+    // Grants of one second may wait for their workers.
     window("claims", burst + SHARED_RATE.count, claims)?;
     Ok(count)
 }
