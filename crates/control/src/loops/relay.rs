@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use futures::FutureExt as _;
-use futures::future::join_all;
-use futures::stream::{FuturesUnordered, StreamExt as _};
+use futures::channel::mpsc;
+use futures::future::{join, join_all};
+use futures::stream::{FuturesUnordered, Stream, StreamExt as _};
 use noetl_bus::{BusError, Hint, Notification, NotificationReason};
 use noetl_engine::{CommandResult, Input, PauseRequest, signal_index_key};
 use noetl_model::{
@@ -139,23 +140,45 @@ impl Control {
         for row in others {
             deliveries.push(async move { vec![(row.id, self.deliver(row).await)] }.boxed());
         }
-        // A message that takes long must not keep the others from being settled: they would be sent
-        // again.
-        let mut deliveries = deliveries.ready_chunks(RELAY_MAX);
-        let (mut is_down, mut settled) = (false, Ok(()));
-        while let Some(ended) = deliveries.next().await {
-            let ended: Vec<(i64, DeliveryResult)> = ended.into_iter().flatten().collect();
-            if ended.iter().any(|(_, result)| *result == DeliveryResult::BusDown) {
-                is_down = true;
-                outage.begin();
-            }
-            let stored = self.settle(ended, outage).await;
-            settled = settled.and(stored);
-        }
+        let (is_down, settled) = self.settle_each(deliveries, outage).await;
         if notifies && !is_down {
             outage.end();
         }
         settled.map(|()| count)
+    }
+
+    /// Settles messages as their deliveries end, so that a message that takes long does not keep the
+    /// others: they would be sent again. Returns whether the bus was out of reach.
+    ///
+    /// Deliveries go on while results are stored: one that holds the write lock of the embedded
+    /// database would otherwise wait for the result, which waits for the lock.
+    async fn settle_each(
+        &self,
+        mut deliveries: impl Stream<Item = Vec<(i64, DeliveryResult)>> + Unpin,
+        outage: &mut Outage,
+    ) -> (bool, Result<(), StoreError>) {
+        let (ended, results) = mpsc::unbounded();
+        let deliver = async move {
+            while let Some(results) = deliveries.next().await {
+                let _is_open = ended.unbounded_send(results);
+            }
+        };
+        let settle = async {
+            let mut results = results.ready_chunks(RELAY_MAX);
+            let (mut is_down, mut settled) = (false, Ok(()));
+            while let Some(ended) = results.next().await {
+                let ended: Vec<(i64, DeliveryResult)> = ended.into_iter().flatten().collect();
+                if ended.iter().any(|(_, result)| *result == DeliveryResult::BusDown) {
+                    is_down = true;
+                    outage.begin();
+                }
+                let stored = self.settle(ended, outage).await;
+                settled = settled.and(stored);
+            }
+            (is_down, settled)
+        };
+        let ((), settled) = join(deliver, settle).await;
+        settled
     }
 
     /// Stores the results of deliveries.

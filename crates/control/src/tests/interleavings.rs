@@ -14,10 +14,12 @@ use super::*;
 /// The largest number of times a task gives way at once.
 const YIELDS_MAX: u64 = 6;
 
-/// A store whose calls give way to other tasks, as often as a seed says.
+/// A store whose calls give way to other tasks, as often as a seed says, and that has one writer, as
+/// the embedded database has: a task that keeps a started write without polling it stops all others.
 struct GivingWay {
     store: Arc<MemoryStore>,
     draws: Mutex<u64>,
+    writer: tokio::sync::Mutex<()>,
 }
 
 impl GivingWay {
@@ -44,9 +46,13 @@ impl Wrapper for GivingWay {
 
     async fn call<T: Send>(
         &self,
-        _access: Access,
+        access: Access,
         answer: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
+        let _writer = match access {
+            Access::Read => None,
+            Access::Write | Access::Maintenance => Some(self.writer.lock().await),
+        };
         self.give_way().await;
         let answer = answer.await;
         self.give_way().await;
@@ -74,7 +80,11 @@ fn in_every_order<F: Future<Output = ()>>(scenario: impl Fn([Running; 2], u64) -
         runtime.block_on(async {
             let world = World::new();
             let plane = |draws| {
-                let store = GivingWay { store: world.store.clone(), draws: Mutex::new(draws) };
+                let store = GivingWay {
+                    store: world.store.clone(),
+                    draws: Mutex::new(draws),
+                    writer: tokio::sync::Mutex::default(),
+                };
                 Running::of(world.control_on(Arc::new(store), ControlSettings::default()))
             };
             let planes = [plane(seed), plane(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))];
@@ -232,6 +242,42 @@ fn appends_that_share_a_commit_are_all_answered_in_whatever_order_they_come() {
             check_once(&await_end(&two.control, *execution).await, seed);
         }
         await_end(&two.control, started[0]).await;
+        stop.cancel();
+        for worker in workers {
+            worker.await.expect("a worker");
+        }
+        one.stop().await;
+        two.stop().await;
+    });
+}
+
+const LIMITED: &str = r"
+workflow:
+  - step: start
+    loop: {in: [1, 2, 3, 4], iterator: it, spec: {mode: parallel}}
+    limit: {name: crm, max: 1}
+    tool: {kind: noop}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: {kind: noop}
+";
+
+#[test]
+fn messages_to_several_limits_are_settled_in_whatever_order_they_are_delivered() {
+    in_every_order(async |[one, two], seed| {
+        for limit in ["crm-0", "crm-1", "crm-2"] {
+            register_at(&one.control, limit, &LIMITED.replace("crm", limit)).await;
+        }
+        let stop = CancellationToken::new();
+        let workers = [worker(&one.control, "a", &stop), worker(&two.control, "b", &stop)];
+        let control = &one.control;
+        let starts = (0..6).map(|n| async move {
+            let request = StartRequest::new(by_path(&format!("crm-{}", n % 3)), Map::new());
+            control.start(request).await.expect("a start")
+        });
+        for execution in futures::future::join_all(starts).await {
+            check_once(&await_end(&two.control, execution).await, seed);
+        }
         stop.cancel();
         for worker in workers {
             worker.await.expect("a worker");

@@ -30,7 +30,7 @@ pub(crate) enum RenderMoment {
     Rule,
     /// The end of a step: its `set` and its arcs.
     StepEnd,
-    /// When an entry of the keychain is looked up.
+    /// The lookup of an entry of the keychain.
     Keychain,
     /// A notification, which has names of its own.
     Notice,
