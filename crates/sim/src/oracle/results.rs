@@ -28,9 +28,11 @@ pub(super) async fn compare(
         }
         let (end, expected) = (end(ended, known).await?, end_of(ended.plan, request));
         if end != expected {
+            let path = &request.path;
+            let history = history(known);
             return Err(format!(
-                "execution {execution} of `{}` ended with {end:?}, without faults with {expected:?}",
-                request.path
+                "execution {execution} of `{path}` ended with {end:?}, without faults with \
+                 {expected:?}\n{history}"
             ));
         }
         compared += 1;
@@ -38,18 +40,33 @@ pub(super) async fn compare(
     Ok(compared)
 }
 
-/// Returns the executions that lost a command to crashing workers, in themselves or in a child.
+/// Returns the executions that lost a command to crashing workers, in themselves or in a child. A
+/// fork shares the children of its origin.
 fn maimed(found: &BTreeMap<ExecutionId, StoredExecution>) -> BTreeSet<ExecutionId> {
-    let mut maimed = BTreeSet::new();
-    for (execution, known) in found.iter().filter(|(_, known)| known.account.lost > 0) {
-        maimed.insert(*execution);
-        let mut parent = known.summary.parent;
-        while let Some(above) = parent {
-            maimed.insert(above.execution());
-            parent = found.get(&above.execution()).and_then(|known| known.summary.parent);
+    let lost = found.iter().filter(|(_, known)| known.account.lost > 0);
+    let mut maimed: BTreeSet<ExecutionId> = lost.map(|(execution, _)| *execution).collect();
+    loop {
+        let above = found.iter().filter(|(execution, known)| {
+            !maimed.contains(execution) && children(known).any(|child| maimed.contains(&child))
+        });
+        let above: Vec<ExecutionId> = above.map(|(execution, _)| *execution).collect();
+        if above.is_empty() {
+            return maimed;
         }
+        maimed.extend(above);
     }
-    maimed
+}
+
+fn children(known: &StoredExecution) -> impl Iterator<Item = ExecutionId> {
+    known.log.iter().filter_map(|recorded| {
+        let Event::ChildStarted { child, .. } = &recorded.event else { return None };
+        Some(*child)
+    })
+}
+
+/// Returns the events of an execution as lines.
+fn history(known: &StoredExecution) -> String {
+    known.log.iter().map(|it| format!("{}: {:?}\n", it.seq, it.event)).collect()
 }
 
 async fn request_of<'a>(
