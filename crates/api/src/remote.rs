@@ -3,6 +3,7 @@
 mod held_secrets;
 mod intake_control;
 mod report_body;
+mod worker_token;
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use url::Url;
 
 use self::held_secrets::HeldSecrets;
 use self::report_body::report_bodies;
+use self::worker_token::WorkerToken;
 
 use crate::wire::{
     HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, LogsCall, LogsReply, PoolRegistration,
@@ -58,7 +60,7 @@ struct DeliveredCredential {
 pub struct RemoteControl {
     http: reqwest::Client,
     base: Url,
-    token: Option<String>,
+    token: WorkerToken,
     cancellations: broadcast::Sender<Cancellation>,
     secrets: HeldSecrets,
 }
@@ -82,7 +84,13 @@ impl RemoteControl {
         let builder = tls.apply(builder).map_err(ControlError::unavailable)?;
         let http = builder.build().map_err(ControlError::unavailable)?;
         let cancellations = broadcast::Sender::new(CANCELLATIONS_MAX);
-        Ok(Self { http, base, token, cancellations, secrets: HeldSecrets::new() })
+        Ok(Self {
+            http,
+            base,
+            token: WorkerToken::new(token),
+            cancellations,
+            secrets: HeldSecrets::new(),
+        })
     }
 
     /// Forwards cancellations to the subscribers for as long as the future is polled.
@@ -146,12 +154,24 @@ impl RemoteControl {
         response.json().await.map_err(ControlError::unavailable)
     }
 
+    /// Sends a request with the token of the worker. One that the server no longer knows is replaced,
+    /// once.
     async fn sent(&self, request: RequestBuilder) -> Result<Response, ControlError> {
-        let request = match &self.token {
-            Some(token) => request.bearer_auth(token),
-            None => request,
+        let Some(token) = self.token.get(&self.http, &self.base).await else {
+            return request.send().await.map_err(ControlError::unavailable);
         };
-        request.send().await.map_err(ControlError::unavailable)
+        let again = request.try_clone();
+        let sent = request.bearer_auth(&token).send().await.map_err(ControlError::unavailable)?;
+        match again {
+            Some(again)
+                if sent.status() == StatusCode::UNAUTHORIZED
+                    && self.token.refused(&token).await =>
+            {
+                let token = self.token.get(&self.http, &self.base).await.unwrap_or_default();
+                again.bearer_auth(token).send().await.map_err(ControlError::unavailable)
+            }
+            Some(_) | None => Ok(sent),
+        }
     }
 
     /// Returns a request for something that a command needs.
@@ -203,6 +223,7 @@ async fn answered(response: Response) -> Result<Response, ControlError> {
 impl ControlPlane for RemoteControl {
     async fn lease(&self, request: LeaseRequest) -> Result<Vec<Lease>, ControlError> {
         let LeaseRequest { worker, pool, scope, max, wait } = request;
+        self.token.is_of(&worker, &pool);
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         let call = LeaseCall { worker, pool, scope, max, wait_ms };
         let reply: LeaseReply = self.call("api/worker/lease", &call, wait).await?;
@@ -281,6 +302,7 @@ impl ControlPlane for RemoteControl {
     }
 
     async fn announce(&self, notice: &WorkerNotice) -> Result<(), ControlError> {
+        self.token.is_of(&notice.worker, &notice.pool);
         let call = PoolRegistration::of(notice);
         let _kept: Value = self.call("api/worker/pool/register", &call, Duration::ZERO).await?;
         Ok(())

@@ -30,6 +30,7 @@ mod subscriptions;
 mod tokens;
 mod verification;
 mod window;
+mod worker_tokens;
 mod workers;
 
 pub use approvals::{
@@ -114,4 +115,5 @@ pub use window::{
     LiveUpdate, LogAxis, LogBucket, LogDensity, LogMark, LogMarkKind, TimelineActivity,
     TimelineAttempt, TimelineItemGroup, TimelineRow, TimelineSegment, TimelineWindow,
 };
+pub use worker_tokens::{WorkerTokenCall, WorkerTokenReply};
 pub use workers::{PoolAnswer, PoolName, PoolRegistration, PoolRow, WORKER_KIND};

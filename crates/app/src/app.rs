@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use crate::audit::AuditWriter;
 use crate::busy_pools::BusyPools;
 use crate::feeds::SubjectPrefix;
+use crate::keyed_codes::KeyedCodes;
 use crate::lease_secrets::{LeaseSecrets, LeaseVerification};
 use crate::listeners::Listeners;
 use crate::message_intake::{BrokerUrl, Intake};
@@ -28,6 +29,7 @@ use crate::step_logs::{LogSettings, StepLogState};
 use crate::store_condition::StoreCondition;
 use crate::tokens::KnownTokens;
 use crate::unserved_pools::UnservedPools;
+use crate::worker_tokens;
 
 /// The control plane, the storage and the bus that the operations use.
 #[derive(Clone)]
@@ -158,6 +160,7 @@ struct Parts {
     audit: AuditWriter,
     lease_secrets: LeaseSecrets,
     last_round: LastRound,
+    worker_token_codes: KeyedCodes,
 }
 
 impl App {
@@ -166,6 +169,7 @@ impl App {
         services.control.seal_with(Arc::new(VaultSealer(services.vault.clone())));
         let audit = AuditWriter::new(services.records.clone());
         let lease_secrets = LeaseSecrets::of(&services.vault);
+        let worker_token_codes = KeyedCodes::of(&services.vault, worker_tokens::PURPOSE);
         services.vault.log_to(Arc::new(audit.clone()));
         let intake = Intake::new(&services, settings.broker_url.clone());
         let parts = Parts {
@@ -188,6 +192,7 @@ impl App {
             audit,
             lease_secrets,
             last_round: LastRound::default(),
+            worker_token_codes,
         };
         Self { parts: Arc::new(parts) }
     }
@@ -305,6 +310,10 @@ impl App {
     /// Returns the counters of the output of tools, and its waiting readers.
     pub(crate) fn step_log_state(&self) -> &StepLogState {
         &self.parts.step_logs
+    }
+
+    pub(crate) fn worker_token_codes(&self) -> &KeyedCodes {
+        &self.parts.worker_token_codes
     }
 
     pub(crate) fn lease_secrets(&self) -> &LeaseSecrets {

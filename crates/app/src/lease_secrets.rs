@@ -7,15 +7,14 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use noetl_api::LeaseProof;
 use noetl_control::LoadError;
 use noetl_engine::HolderStatus;
 use noetl_model::{Held, Lease, LeaseSecret, TrailFact, TrailOutcome, WorkerId};
 use noetl_secrets::{AccessLog as _, Vault};
-use sha2::Sha256;
 
 use crate::app::App;
+use crate::keyed_codes::KeyedCodes;
 
 /// The purpose of the derived key.
 const PURPOSE: &str = "noetl lease secrets v1";
@@ -48,46 +47,34 @@ pub enum LeaseRefusal {
 }
 
 /// Computes and verifies secrets of leases.
-pub(crate) struct LeaseSecrets {
-    /// Keyed with the current key, then with the earlier ones.
-    keyed: Vec<Hmac<Sha256>>,
-}
+pub(crate) struct LeaseSecrets(KeyedCodes);
 
 impl LeaseSecrets {
     pub(crate) fn of(vault: &Vault) -> Self {
-        let keyed = vault
-            .derived_keys(PURPOSE)
-            .into_iter()
-            .map(|key| Hmac::new_from_slice(&key[..]).expect("HMAC takes keys of every length"));
-        Self { keyed: keyed.collect() }
+        Self(KeyedCodes::of(vault, PURPOSE))
     }
 
     pub(crate) fn issue(&self, held: Held, worker: &WorkerId) -> LeaseSecret {
-        let code = self.keyed.first().map(|keyed| over(keyed, held, worker).finalize());
-        let code = code.expect("there is a current key").into_bytes();
+        let code = with_parts(held, worker, |parts| self.0.code(parts));
         LeaseSecret::new(URL_SAFE_NO_PAD.encode(code))
     }
 
-    /// True if the secret is that of a worker's lease. The comparison takes the same time for every
-    /// wrong secret.
+    /// True if the secret is that of a worker's lease.
     pub(crate) fn is_valid(&self, held: Held, worker: &WorkerId, secret: &LeaseSecret) -> bool {
         let Ok(given) = URL_SAFE_NO_PAD.decode(secret.as_str()) else { return false };
-        // All keys are tried, so that the time does not tell which one matches.
-        self.keyed.iter().fold(false, |is_valid, keyed| {
-            over(keyed, held, worker).verify_slice(&given).is_ok() | is_valid
-        })
+        with_parts(held, worker, |parts| self.0.is_valid(parts, &given))
     }
 }
 
-/// Returns the code over a lease. The fields before the worker have fixed lengths.
-fn over(keyed: &Hmac<Sha256>, held: Held, worker: &WorkerId) -> Hmac<Sha256> {
+/// Calls `with` for the parts of a lease that its code is over.
+fn with_parts<T>(held: Held, worker: &WorkerId, with: impl FnOnce(&[&[u8]]) -> T) -> T {
     let Held { execution, command, attempt } = held;
-    let mut code = keyed.clone();
-    code.update(&execution.0.to_be_bytes());
-    code.update(&command.0.to_be_bytes());
-    code.update(&attempt.0.to_be_bytes());
-    code.update(worker.as_str().as_bytes());
-    code
+    with(&[
+        &execution.0.to_be_bytes(),
+        &command.0.to_be_bytes(),
+        &attempt.0.to_be_bytes(),
+        worker.as_str().as_bytes(),
+    ])
 }
 
 impl App {
@@ -103,6 +90,7 @@ impl App {
         &self,
         held: impl IntoIterator<Item = (Held, Option<&'a WorkerId>)>,
         proofs: &[LeaseProof],
+        verification: LeaseVerification,
     ) -> Result<(), LeaseRefusal> {
         let proofs: HashMap<Held, &LeaseProof> =
             proofs.iter().map(|proof| (proof.held, proof)).collect();
@@ -113,7 +101,7 @@ impl App {
                         && self.lease_secrets().is_valid(held, by, secret);
                     if is_valid { Ok(()) } else { Err(LeaseRefusal::Wrong(held)) }
                 }
-                None => match self.settings().lease_verification {
+                None => match verification {
                     LeaseVerification::Optional => Ok(()),
                     LeaseVerification::Required => Err(LeaseRefusal::Missing(held)),
                 },
@@ -178,10 +166,9 @@ mod tests {
     use super::*;
 
     fn keyed(keys: &[&str]) -> LeaseSecrets {
-        let keyed = keys.iter().map(|key| {
-            Hmac::new_from_slice(key.as_bytes()).expect("HMAC takes keys of every length")
-        });
-        LeaseSecrets { keyed: keyed.collect() }
+        let mut keys = keys.iter().map(|key| key.as_bytes());
+        let current = keys.next().expect("a current key");
+        LeaseSecrets(KeyedCodes::with_keys(current, keys))
     }
 
     #[test]

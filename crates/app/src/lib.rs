@@ -22,6 +22,7 @@ mod existing_worker;
 mod feeds;
 mod holds;
 mod keychain;
+mod keyed_codes;
 mod lease_secrets;
 mod listeners;
 mod message_intake;
@@ -53,6 +54,7 @@ mod unserved_pools;
 mod variables;
 mod verification;
 mod worker_protocol;
+mod worker_tokens;
 mod workers;
 
 pub use app::{App, AppSettings, Services, SettingInForce, SettingSource, StepProtection};
@@ -127,6 +129,7 @@ pub use store_reader::{ReadValueError, StoreReader};
 pub use tokens::{IssuedToken, NewToken, StoredTokenError, TokensUnavailable};
 pub use unserved_pools::{DeclaredWait, Ordinal, UnservedWait, WaitHint};
 pub use variables::{ExecutionVariable, NewVariable, VariableError};
+pub use worker_tokens::{WORKER_TOKEN_MARK, WORKER_TOKEN_VALID, WorkerClaims};
 pub use workers::{WorkerError, WorkerFilter};
 
 /// Values that operations take and return, and the errors of the storage.

@@ -91,13 +91,12 @@ impl Keyring {
         &self.current
     }
 
-    /// Returns all keys, the current one first.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &EncryptionKey> {
-        std::iter::once(&self.current).chain(&self.earlier)
+    pub(crate) fn earlier(&self) -> &[EncryptionKey] {
+        &self.earlier
     }
 
     pub(crate) fn find(&self, version: &str) -> Option<&EncryptionKey> {
-        self.all().find(|key| key.version() == version)
+        std::iter::once(&self.current).chain(&self.earlier).find(|key| key.version() == version)
     }
 }
 

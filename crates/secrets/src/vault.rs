@@ -164,9 +164,9 @@ impl Vault {
         self.keyring.current().derive(purpose)
     }
 
-    /// Derives a key for another purpose from each of the operator's keys, the current one first.
-    pub fn derived_keys(&self, purpose: &str) -> Vec<zeroize::Zeroizing<[u8; 32]>> {
-        self.keyring.all().map(|key| key.derive(purpose)).collect()
+    /// Derives a key for another purpose from each of the operator's earlier keys.
+    pub fn earlier_derived_keys(&self, purpose: &str) -> Vec<zeroize::Zeroizing<[u8; 32]>> {
+        self.keyring.earlier().iter().map(|key| key.derive(purpose)).collect()
     }
 
     fn now(&self) -> Timestamp {

@@ -10,6 +10,7 @@ mod caller;
 mod records;
 mod restricted;
 mod token_streams;
+mod worker_routes;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,7 +21,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use noetl_app::TokensUnavailable;
+use noetl_app::{TokensUnavailable, WORKER_TOKEN_MARK};
 use noetl_model::{Actor, Digest, Permission, PermittedPaths, Role};
 use noetl_web::Visitor;
 use tokio::time::{Instant, sleep_until};
@@ -34,8 +35,8 @@ use crate::state::{AppState, ServerSettings};
 use crate::tokens::{Scope, Token};
 
 use audited::AuditedRequest;
-use caller::settings_tokens;
-pub(crate) use caller::{KnownToken, known_token};
+pub(crate) use caller::{EnrolledWorker, KnownToken, known_token};
+use caller::{settings_tokens, worker_token};
 
 /// The authentication that the server requires.
 #[derive(Debug, Clone)]
@@ -408,6 +409,8 @@ struct AskedAccess {
 enum GivenSecret {
     None,
     Bearer(Digest),
+    /// A short-lived token of a worker.
+    Worker(String),
     /// A cookie of pages.
     Session(String),
 }
@@ -431,6 +434,9 @@ fn check_sender(
         browser::check_direct(settings, request.headers())?;
     }
     let secret = match bearer(request.headers()) {
+        Some(secret) if secret.starts_with(WORKER_TOKEN_MARK) => {
+            GivenSecret::Worker(secret.to_owned())
+        }
         Some(secret) => GivenSecret::Bearer(Digest::of(secret.as_bytes())),
         None if pages::takes_session(method, path, needed) => {
             let cookie = pages::session_cookie(request.headers());
@@ -461,8 +467,17 @@ async fn identify(state: &AppState, asked: AskedAccess) -> Result<SenderIdentity
         GivenSecret::None if is_open => return Ok(SenderIdentity::Anybody(None)),
         GivenSecret::Session(_) if is_open => return Ok(SenderIdentity::Anybody(None)),
         GivenSecret::Bearer(given) if is_open => return Ok(SenderIdentity::Anybody(Some(given))),
+        GivenSecret::Worker(_) if is_open => return Ok(SenderIdentity::Anybody(None)),
         GivenSecret::None => return Ok(SenderIdentity::NoToken),
         GivenSecret::Bearer(given) => given,
+        GivenSecret::Worker(token) => {
+            let given = Digest::of(token.as_bytes());
+            let known = worker_token(state, &token).await.map_err(unavailable)?;
+            return Ok(match known {
+                Some(known) => SenderIdentity::Token(given, known),
+                None => SenderIdentity::UnknownToken,
+            });
+        }
         GivenSecret::Session(cookie) => match pages::session_token(state, &cookie) {
             Some(given) => given,
             None => return Ok(SenderIdentity::NoToken),
@@ -493,6 +508,9 @@ fn check_client(
         given.map_or(ClientAddress::Address(address), |it| ClientAddress::Token(*it.as_bytes()));
     if let Some(requests) = &state.client_limits().requests {
         requests.take(client).map_err(too_many_requests)?;
+    }
+    if let Some(KnownToken::Worker(_)) = &admitted.token {
+        worker_routes::check(request)?;
     }
     restricted::check(request, &admitted.paths, is_page)?;
     if !is_page {
@@ -587,6 +605,7 @@ fn lacking(token: &KnownToken, needed: &[Permission]) -> String {
         KnownToken::Settings(_) => {
             format!("this token lacks the scope `{}`", scope_names(needed).join("` or `"))
         }
+        KnownToken::Worker(_) => "a token of a worker only permits to work".to_owned(),
         KnownToken::Stored(_) => {
             let roles = Role::ALL.iter().filter(|role| needed.iter().any(|it| role.includes(*it)));
             let roles: Vec<&str> = roles.map(|role| role.as_str()).collect();

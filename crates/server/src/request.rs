@@ -7,3 +7,4 @@ pub(crate) mod extract;
 pub(crate) mod prefer;
 pub(crate) mod shown_path;
 pub(crate) mod strict;
+pub(crate) mod worker_sender;

@@ -64,6 +64,7 @@ mod upgrade;
 mod vars;
 mod waited;
 mod windows;
+mod worker_tokens;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;

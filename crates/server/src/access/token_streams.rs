@@ -14,7 +14,7 @@ use futures::stream;
 use noetl_model::{Permission, PermittedPaths};
 use tokio::time::{Instant, sleep_until};
 
-use super::caller::{KnownToken, known_token};
+use super::caller::{KnownToken, known_still};
 use crate::state::AppState;
 
 /// The interval at which the token of an open stream is checked.
@@ -101,7 +101,7 @@ impl TokenStream {
 /// True if the server still knows a token, with a permission that its request needed. While the stored
 /// tokens cannot be read, it does not.
 async fn is_valid(state: AppState, token: KnownToken, needed: &[Permission]) -> bool {
-    match known_token(&state, token.digest()).await {
+    match known_still(&state, &token).await {
         Ok(Some(token)) => token.paths(needed) != PermittedPaths::None,
         Ok(None) | Err(_) => false,
     }

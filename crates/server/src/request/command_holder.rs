@@ -7,22 +7,27 @@ use noetl_api::{LEASE_HEADER, LeaseProof};
 use noetl_app::{LeaseRefusal, LeaseVerification};
 use noetl_model::Permission;
 
+use super::worker_sender::WorkerSender;
 use crate::access::Admitted;
 use crate::response::error::ApiError;
 use crate::state::AppState;
 
-/// The proof in the header `X-Noetl-Lease`, not yet verified.
+/// The proof in the header `X-Noetl-Lease`, not yet verified. It names the worker of the sender's token.
 pub(crate) struct SentProof(pub(crate) Option<LeaseProof>);
 
 impl<S: Send + Sync> FromRequestParts<S> for SentProof {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Some(header) = parts.headers.get(LEASE_HEADER) else { return Ok(Self(None)) };
         let text = header.to_str().unwrap_or_default();
-        text.parse().map(|proof| Self(Some(proof))).map_err(|error: noetl_api::BadLeaseProof| {
+        let parsed: Result<LeaseProof, noetl_api::BadLeaseProof> = text.parse();
+        let proof = parsed.map_err(|error| {
             ApiError::new(StatusCode::FORBIDDEN, "lease-secret-invalid", error.to_string())
-        })
+        })?;
+        let Ok(sender) = WorkerSender::from_request_parts(parts, state).await;
+        sender.check_worker(proof.worker.as_str())?;
+        Ok(Self(Some(proof)))
     }
 }
 
@@ -40,7 +45,8 @@ impl FromRequestParts<AppState> for CommandHolderOrReader {
         }
         let admitted = parts.extensions.get::<Admitted>();
         let is_reader = admitted.is_some_and(|it| it.permits_anywhere(Permission::Read));
-        match state.app().lease_verification() {
+        let Ok(sender) = WorkerSender::from_request_parts(parts, state).await;
+        match sender.lease_verification(state) {
             LeaseVerification::Required if !is_reader => Err(without_proof()),
             LeaseVerification::Required | LeaseVerification::Optional => Ok(Self),
         }

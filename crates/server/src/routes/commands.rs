@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 use super::outbox::addressed_as;
 use crate::access::Admitted;
 use crate::request::extract::{Body, InPath};
+use crate::request::worker_sender::WorkerSender;
 use crate::response::error::ApiError;
 use crate::state::AppState;
 
@@ -48,11 +49,13 @@ async fn show_command(
 async fn claim_command(
     State(state): State<AppState>,
     headers: HeaderMap,
+    sender: WorkerSender,
     InPath(id): InPath<AnyId>,
     Body(request): Body<ClaimRequest>,
 ) -> Result<Json<ClaimedCommand>, ApiError> {
     state.app().check_existing_workers()?;
     let worker = worker_of(&request.worker_id)?;
+    sender.check_worker(worker.as_str())?;
     Ok(Json(state.app().claim_issued(id.into(), &worker, &addressed_as(&headers)).await?))
 }
 

@@ -22,6 +22,7 @@ use utoipa_axum::routes;
 use crate::access::Admitted;
 use crate::request::command_holder::{SentProof, without_proof};
 use crate::request::extract::{Body, InPath, InQuery};
+use crate::request::worker_sender::WorkerSender;
 use crate::response::error::ApiError;
 use crate::state::AppState;
 
@@ -188,6 +189,7 @@ async fn show_credential(
     State(state): State<AppState>,
     Extension(admitted): Extension<Admitted>,
     SentProof(proof): SentProof,
+    sender: WorkerSender,
     InPath(identifier): InPath<String>,
     InQuery(query): InQuery<ShowQuery>,
 ) -> Result<Json<CredentialShown>, ApiError> {
@@ -205,7 +207,7 @@ async fn show_credential(
         Some(_) | None => SecretReader::Worker,
     };
     if let SecretReader::Worker = reader {
-        check_holder(&state, access.execution, proof.as_ref()).await?;
+        check_holder(&state, &sender, access.execution, proof.as_ref()).await?;
     }
     let asked = (identifier.as_str(), SecretOperation::Read);
     Ok(Json(looked_up(&state, reader, asked, &access).await?.into()))
@@ -220,9 +222,10 @@ enum SecretReader {
 }
 
 /// Checks that a worker that asks for a secret holds a command of the execution. A subscription has
-/// no commands.
+/// no commands, and is not served with the token of a worker.
 async fn check_holder(
     state: &AppState,
+    sender: &WorkerSender,
     execution: Option<ExecutionId>,
     proof: Option<&LeaseProof>,
 ) -> Result<(), ApiError> {
@@ -232,6 +235,7 @@ async fn check_holder(
             Ok(state.app().check_holder(proof).await?)
         }
         (Some(proof), Some(_) | None) => Err(LeaseRefusal::Wrong(proof.held).into()),
+        (None, _) if sender.is_known() => Err(without_proof()),
         (None, None) => Ok(()),
         (None, Some(execution)) => match state.app().lease_verification() {
             LeaseVerification::Optional => Ok(()),
@@ -302,17 +306,20 @@ struct SealedQuery {
 async fn deliver_credential(
     State(state): State<AppState>,
     SentProof(proof): SentProof,
+    sender: WorkerSender,
     InPath(identifier): InPath<String>,
     InQuery(query): InQuery<SealedQuery>,
 ) -> Result<Json<SealedEnvelope>, ApiError> {
-    check_holder(&state, query.execution_id.map(Into::into), proof.as_ref()).await?;
+    sender.check_worker(&query.worker_id)?;
+    let execution = query.execution_id.map(Into::into);
+    check_holder(&state, &sender, execution, proof.as_ref()).await?;
     let public_key = state.app().worker_public_key(&query.worker_id).await?.ok_or_else(|| {
         let detail = format!("worker {} has registered no key", query.worker_id);
         ApiError::new(StatusCode::BAD_REQUEST, "no-worker-key", detail)
     })?;
     let access = SecretAccess {
         worker: Some(query.worker_id),
-        execution: query.execution_id.map(Into::into),
+        execution,
         parent_execution: query.parent_execution_id.map(Into::into),
     };
     let asked = (identifier.as_str(), SecretOperation::ReadSealed);

@@ -4,12 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use noetl_api::wire::{PoolAnswer, PoolName, PoolRegistration, PoolRow};
 use noetl_app::{WorkerError, WorkerFilter};
+use noetl_model::Pool;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::request::extract::{Body, InQuery};
+use crate::request::worker_sender::WorkerSender;
 use crate::response::error::ApiError;
 use crate::state::AppState;
 
@@ -28,8 +30,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn register_worker(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Body(registration): Body<PoolRegistration>,
 ) -> Result<Json<PoolRow>, ApiError> {
+    sender.check_worker(&registration.name)?;
+    let pool = registration.labels.as_ref().and_then(|labels| labels["pool_name"].as_str());
+    pool.map_or(Ok(()), |pool| sender.check_pool(&Pool::new(pool)))?;
     Ok(Json(state.app().register_worker(registration).await?))
 }
 
@@ -40,8 +46,10 @@ async fn register_worker(
 )]
 async fn renew_worker(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Body(PoolName { name, kind }): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
+    sender.check_worker(&name)?;
     let renewed = state.app().renew_worker(&name, kind.as_deref()).await?;
     Ok(Json(PoolAnswer { status: "ok", message: format!("{renewed} commands kept") }))
 }
@@ -53,8 +61,10 @@ async fn renew_worker(
 )]
 async fn deregister_worker(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Body(name): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
+    sender.check_worker(&name.name)?;
     deregister(&state, name).await.map(Json)
 }
 
@@ -65,8 +75,10 @@ async fn deregister_worker(
 )]
 async fn deregister_worker_by_post(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Body(name): Body<PoolName>,
 ) -> Result<Json<PoolAnswer>, ApiError> {
+    sender.check_worker(&name.name)?;
     deregister(&state, name).await.map(Json)
 }
 

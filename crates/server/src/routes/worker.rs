@@ -3,29 +3,34 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::response::sse::{Event as SentEvent, KeepAlive, Sse};
+use axum::{Extension, Json};
 use futures::stream::{self, Stream};
 use noetl_api::wire::{
     HeartbeatCall, HeartbeatReply, LeaseCall, LeaseReply, LogsCall, LogsReply, ReleaseCall,
-    ReleaseReply, ReportCall, ReportReply,
+    ReleaseReply, ReportCall, ReportReply, WorkerTokenCall, WorkerTokenReply,
 };
 use noetl_api::{Cancellation, LeaseRequest};
-use noetl_app::LeaseVerification;
+use noetl_app::{LeaseVerification, WORKER_TOKEN_VALID};
 use noetl_bus::{Hint, HintReceiver};
 use noetl_model::{Digest, Held, PAYLOAD_MAX};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::commands::worker_of;
+use crate::access::{Admitted, KnownToken};
 use crate::request::command_holder::CommandHolderOrReader;
 use crate::request::extract::{Body, InPath, Raw, json};
+use crate::request::worker_sender::WorkerSender;
 use crate::response::error::ApiError;
 use crate::state::AppState;
 
+/// Maximum length of a worker's name, in bytes.
+const WORKER_BYTES_MAX: usize = 500;
 /// Maximum number of commands leased per request.
 const LEASES_MAX: usize = 256;
 /// Maximum time a request waits for commands.
@@ -50,6 +55,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(report_commands))
         .layer(DefaultBodyLimit::max(REPORT_BYTES_MAX));
     OpenApiRouter::new()
+        .routes(routes!(enrol_worker))
         .routes(routes!(lease_commands))
         .routes(routes!(extend_leases))
         .routes(routes!(store_logs))
@@ -59,6 +65,35 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(large)
 }
 
+/// Issues a token that is valid for 15 minutes and only permits to work, as this worker in this pool.
+/// The worker enrols, and renews its token, with a token of scope `work`; the worker's token is refused
+/// once that one is revoked.
+#[utoipa::path(
+    post, path = "/api/worker/token", tag = "workers", request_body = WorkerTokenCall,
+    responses((status = 200, body = WorkerTokenReply))
+)]
+async fn enrol_worker(
+    State(state): State<AppState>,
+    Extension(admitted): Extension<Admitted>,
+    Body(WorkerTokenCall { worker, pool }): Body<WorkerTokenCall>,
+) -> Result<Json<WorkerTokenReply>, ApiError> {
+    let worker = worker_of(worker.as_str())?;
+    if worker.as_str().len() > WORKER_BYTES_MAX {
+        let detail = format!("the name of a worker has at most {WORKER_BYTES_MAX} bytes");
+        return Err(ApiError::invalid("worker-name", detail));
+    }
+    let enrolment = admitted.token.as_ref().and_then(KnownToken::enrolment).ok_or_else(|| {
+        let detail = "a worker enrols with a token of scope `work`, not with its own or with none";
+        ApiError::new(StatusCode::FORBIDDEN, "no-enrolment-token", detail)
+    })?;
+    let (token, claims) = state.app().issue_worker_token(worker, pool, enrolment);
+    Ok(Json(WorkerTokenReply {
+        token,
+        expires_at: claims.expires_at.to_string(),
+        expires_in_seconds: WORKER_TOKEN_VALID.as_secs(),
+    }))
+}
+
 /// Leases commands. Answers as soon as there is one, or with none after a while.
 #[utoipa::path(
     post, path = "/api/worker/lease", tag = "workers", request_body = LeaseCall,
@@ -66,9 +101,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn lease_commands(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Body(call): Body<LeaseCall>,
 ) -> Result<Json<LeaseReply>, ApiError> {
     let LeaseCall { worker, pool, scope, max, wait_ms } = call;
+    sender.check_worker(worker.as_str())?;
+    sender.check_pool(&pool)?;
     let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
     state.app().pool_asked_for(&pool);
     let request = LeaseRequest { worker, pool, scope, max: max.min(LEASES_MAX), wait };
@@ -88,10 +126,14 @@ async fn lease_commands(
 )]
 async fn extend_leases(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Body(HeartbeatCall { worker, held, proofs }): Body<HeartbeatCall>,
 ) -> Result<Json<HeartbeatReply>, ApiError> {
     bounded(held.len(), HELD_MAX)?;
-    state.app().check_proofs(held.iter().map(|held| (*held, Some(&worker))), &proofs)?;
+    sender.check_worker(worker.as_str())?;
+    let (verification, of_worker) = (sender.lease_verification(&state), held.iter());
+    let claimed = of_worker.map(|held| (*held, Some(&worker)));
+    state.app().check_proofs(claimed, &proofs, verification)?;
     Ok(Json(HeartbeatReply { answers: state.app().extend_leases(&held).await? }))
 }
 
@@ -102,12 +144,16 @@ async fn extend_leases(
 )]
 async fn release_commands(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Body(ReleaseCall { worker, proofs }): Body<ReleaseCall>,
 ) -> Result<Json<ReleaseReply>, ApiError> {
+    sender.check_worker(worker.as_str())?;
     let app = state.app();
-    app.check_proofs(proofs.iter().map(|proof| (proof.held, Some(&worker))), &proofs)?;
+    let verification = sender.lease_verification(&state);
+    let held = proofs.iter().map(|proof| (proof.held, Some(&worker)));
+    app.check_proofs(held, &proofs, verification)?;
     // A worker that was never given a secret holds nothing.
-    match (app.lease_verification(), proofs.is_empty()) {
+    match (verification, proofs.is_empty()) {
         (LeaseVerification::Required, true) => return Ok(Json(ReleaseReply { released: 0 })),
         (LeaseVerification::Required, false) | (LeaseVerification::Optional, _) => {}
     }
@@ -122,6 +168,7 @@ async fn release_commands(
 )]
 async fn report_commands(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Raw(body): Raw,
 ) -> Result<Json<ReportReply>, ApiError> {
     let is_large = REPORT_SMALL_MAX < body.len();
@@ -129,8 +176,12 @@ async fn report_commands(
     let ReportCall { reports, proofs } = json(&body)?;
     drop(body);
     bounded(reports.len(), REPORTS_MAX)?;
+    for report in &reports {
+        sender.check_worker(report.worker.as_str())?;
+        report.next.iter().try_for_each(|pool| sender.check_pool(pool))?;
+    }
     let held = reports.iter().map(|report| (Held::from(report), Some(&report.worker)));
-    state.app().check_proofs(held, &proofs)?;
+    state.app().check_proofs(held, &proofs, sender.lease_verification(&state))?;
     Ok(Json(ReportReply { answers: state.app().report_commands(reports).await? }))
 }
 
@@ -142,11 +193,13 @@ async fn report_commands(
 )]
 async fn store_logs(
     State(state): State<AppState>,
+    sender: WorkerSender,
     Body(LogsCall { batches, proofs }): Body<LogsCall>,
 ) -> Result<Json<LogsReply>, ApiError> {
     bounded(batches.len(), LOG_BATCHES_MAX)?;
+    proofs.iter().try_for_each(|proof| sender.check_worker(proof.worker.as_str()))?;
     let held = batches.iter().map(|batch| (batch.source.held(), None));
-    state.app().check_proofs(held, &proofs)?;
+    state.app().check_proofs(held, &proofs, sender.lease_verification(&state))?;
     Ok(Json(LogsReply { answers: state.app().store_logs(&batches).await? }))
 }
 

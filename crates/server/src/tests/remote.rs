@@ -25,10 +25,13 @@ struct Remote {
 
 impl Remote {
     async fn new() -> Self {
+        Self::with(Authentication::Tokens(vec![Token::new("secret", Scope::ALL)])).await
+    }
+
+    async fn with(access: Authentication) -> Self {
         // An error means that another test of this process has installed a provider.
         let _installed = rustls::crypto::ring::default_provider().install_default();
-        let tokens = vec![Token::new("secret", Scope::ALL)];
-        let server = Server::with(Authentication::Tokens(tokens), Hosts::Loopback);
+        let server = Server::with(access, Hosts::Loopback);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let base = Url::parse(&format!("http://{address}")).expect("a URL");
@@ -98,6 +101,27 @@ async fn a_worker_far_away_leases_beats_reports_and_fetches() {
     let unknown = PayloadRef { digest: Digest::of(b"else"), size: 4 };
     let missing = control.payload(held(&second), &unknown).await;
     assert!(matches!(missing, Err(ControlError::PayloadMissing(_))), "{missing:?}");
+}
+
+#[tokio::test]
+async fn a_remote_worker_sends_a_token_of_its_own() {
+    let remote = Remote::new().await;
+    remote.start().await;
+    let control = remote.control("secret");
+    let leased = lease(&control).await;
+    let other = control.heartbeat(&WorkerId::new("other"), &[held(&leased)]).await;
+    let Err(ControlError::Refused { reason }) = other else { panic!("{other:?}") };
+    assert!(reason.contains("this token is that of worker w"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_remote_worker_works_for_a_server_that_gives_no_tokens() {
+    let remote = Remote::with(Authentication::Open).await;
+    remote.start().await;
+    let control = remote.control("ignored");
+    let leased = lease(&control).await;
+    let answers = control.report(&[report(&leased, json!({}))]).await;
+    assert_eq!(answers.expect("answers"), [ReportAnswer::Accepted]);
 }
 
 #[tokio::test]
