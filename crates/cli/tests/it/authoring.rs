@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, await_end, signal};
+use crate::sandbox::{Sandbox, await_end, eventually, signal};
 
 #[test]
 fn a_new_project_is_valid_formatted_tested_and_runs() {
@@ -32,6 +32,66 @@ fn a_new_project_is_valid_formatted_tested_and_runs() {
     }
     let ended = sandbox.noetl(&["run", "shop/order.yaml", "--set", "name=Ada"]);
     assert!(ended.stdout.contains("Hello, Ada!"), "{}{}", ended.stdout, ended.stderr);
+}
+
+/// The guide whose first steps a new user takes.
+const GUIDE: &str = include_str!("../../../../docs/editors.md");
+
+/// Returns the text of the first block of a language after a headline of the guide.
+fn block<'g>(headline: &str, language: &str) -> &'g str {
+    let (_, rest) = GUIDE.split_once(&format!("\n## {headline}\n")).expect("a headline");
+    let (_, rest) = rest.split_once(&format!("```{language}\n")).expect("a block");
+    rest.split_once("```").expect("the end of the block").0
+}
+
+#[test]
+fn the_first_steps_of_the_guide_lead_to_a_schedule_that_a_server_runs() {
+    let sandbox = Sandbox::new();
+    let shop = sandbox.path("shop");
+    let begin = |line: &str| {
+        let args: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let mut command = sandbox.command(&args);
+        // The first command creates the directory that the others run in.
+        command.current_dir(if shop.is_dir() { shop.clone() } else { sandbox.path("") });
+        command
+    };
+    let run = |line: &str| {
+        let output = begin(line).output().expect("the binary runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        let (printed, told) = (text(output.stdout), text(output.stderr));
+        assert!(output.status.success(), "{line}: {printed}{told}");
+        printed
+    };
+    for line in block("Begin a project", "sh").lines().filter(|line| !line.starts_with("cd ")) {
+        let printed = run(line);
+        assert!(!line.contains(" run ") || printed.contains("Hello, Ada!"), "{printed}");
+    }
+    run("noetl lint --deny-warnings");
+    run("noetl fmt --check");
+    // Every morning is too far away for a test.
+    let schedule = block("Run it every morning", "yaml");
+    let sooner = schedule.replace("  cron: \"0 7 * * mon-fri\"\n", "  every: 1s\n");
+    let sooner = sooner.replace("  timezone: Europe/Berlin\n", "");
+    assert_ne!(schedule, sooner);
+    std::fs::write(shop.join("morning.yaml"), schedule).unwrap();
+    run("noetl fmt --check");
+    run("noetl register .");
+    std::fs::write(shop.join("morning.yaml"), sooner).unwrap();
+    for line in block("Run it every morning", "sh").lines().filter(|line| *line != "noetl server") {
+        run(line);
+    }
+    let mut server = begin("noetl server --listen 127.0.0.1:0");
+    let server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut server = server.expect("the server starts");
+    eventually("the schedule starts the playbook", || {
+        let listed =
+            begin("noetl executions list --output json").output().expect("the binary runs");
+        let listed: Vec<Value> = serde_json::from_slice(&listed.stdout).unwrap_or_default();
+        // The first execution is that of `noetl run`.
+        listed.iter().filter(|it| it["status"] == "COMPLETED").count() > 1
+    });
+    signal(&server, "TERM");
+    assert!(await_end(&mut server).success());
 }
 
 #[test]
@@ -137,6 +197,36 @@ fn a_directory_is_served_registered_and_tested_on_every_change() {
     server.stdout.take().expect("a pipe").read_to_string(&mut tests).expect("text");
     assert!(tests.contains("3 passed"), "{tests}");
     assert!(await_end(&mut server).success());
+}
+
+#[test]
+fn tests_run_again_when_a_file_changes() {
+    let sandbox = Sandbox::new();
+    sandbox.noetl(&["init", "shop", "--name", "order"]);
+    let mut command = sandbox.command(&["test", "--watch", "shop"]);
+    let mut runner =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("noetl starts");
+    let mut said = BufReader::new(runner.stderr.take().expect("a pipe"));
+    let mut await_run = || {
+        let mut seen = String::new();
+        while !seen.contains("waiting for a change") {
+            assert!(said.read_line(&mut seen).expect("a line") > 0, "it ended: {seen}");
+        }
+    };
+    await_run();
+    let file = sandbox.path("shop/order.yaml");
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, written.replace("Hello", "Good morning")).unwrap();
+    await_run();
+    std::fs::write(&file, written).unwrap();
+    await_run();
+    signal(&runner, "TERM");
+    let mut printed = String::new();
+    runner.stdout.take().expect("a pipe").read_to_string(&mut printed).expect("text");
+    assert!(await_end(&mut runner).success(), "{printed}");
+    let runs: Vec<&str> = printed.lines().filter(|line| line.contains(" passed")).collect();
+    assert_eq!(runs.len(), 3, "{printed}");
+    assert!(runs[1].contains("failed") && !runs[2].contains("failed"), "{printed}");
 }
 
 /// Returns a message of the protocol with its header.
