@@ -72,6 +72,7 @@ const CHECKS: &[fn(&SourceTree) -> Vec<TidyFault>] = &[
     places::files_are_in_known_places,
     places::examples_say_what_they_show,
     places::guarantees_name_tests_that_exist,
+    places::released_versions_have_histories,
     places::links_lead_somewhere,
     sql::events_are_inserted_in_one_place,
     sql::migrations_have_the_same_names,

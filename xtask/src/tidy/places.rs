@@ -80,6 +80,25 @@ fn leads_somewhere(tree: &SourceTree, from: &str, link: &str) -> bool {
     tree.get(&target).is_some() || tree.below(&target).next().is_some()
 }
 
+/// The histories that each version of noetl has written, a directory for each version.
+const HISTORIES: &str = "crates/playtest/tests/histories";
+
+/// Checks that every released version has histories, which the tests replay.
+pub(super) fn released_versions_have_histories(tree: &SourceTree) -> Vec<TidyFault> {
+    let lines = tree.get("CHANGELOG.md").unwrap_or_default().lines().enumerate();
+    let released = lines.filter_map(|(index, line)| {
+        let version = line.strip_prefix("## [")?.split(']').next()?;
+        (version != "Unreleased").then_some((index, version))
+    });
+    released
+        .filter(|(_, version)| tree.below(&format!("{HISTORIES}/{version}")).next().is_none())
+        .map(|(index, version)| {
+            let what = format!("version {version} has no directory in {HISTORIES}");
+            TidyFault::at("CHANGELOG.md", index + 1, what)
+        })
+        .collect()
+}
+
 /// Checks that every test named in `docs/guarantees.md` exists.
 pub(super) fn guarantees_name_tests_that_exist(tree: &SourceTree) -> Vec<TidyFault> {
     missing_tests(tree, "docs/guarantees.md")
@@ -142,6 +161,18 @@ mod tests {
             links_lead_somewhere,
             &[("README.md", text), ("docs/a.md", "[up](../README.md) [no](../no.md)\n")],
             &["README.md:1: `b.md#x` leads nowhere", "docs/a.md:1: `../no.md` leads nowhere"],
+        );
+    }
+
+    #[test]
+    fn a_released_version_without_histories_is_found() {
+        check(
+            released_versions_have_histories,
+            &[
+                ("CHANGELOG.md", "## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n## [0.1.0]\n"),
+                ("crates/playtest/tests/histories/0.1.0/a.1.jsonl", "{}\n"),
+            ],
+            &["CHANGELOG.md:3: version 0.2.0 has no directory in crates/playtest/tests/histories"],
         );
     }
 

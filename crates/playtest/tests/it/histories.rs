@@ -1,6 +1,7 @@
 //! Recorded histories: replayed against a playbook, and written as tests.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use noetl_model::{ExecutionId, Recorded, Seq};
@@ -256,28 +257,81 @@ fn printed_history(text: &str) -> Vec<Recorded> {
     events.collect()
 }
 
-/// Replays the histories in `tests/histories`: a directory for each version of noetl, with the
-/// playbooks `NAME.yaml` and the histories `NAME.ID.jsonl` that the version has written.
-#[test]
-fn histories_of_earlier_versions_are_the_same_with_this_one() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
-    let files = |directory: &Path| {
-        let entries = directory.read_dir().expect("a directory");
-        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
+/// Returns a history as `noetl executions events --output jsonl` prints it.
+fn history_text(log: &[Recorded]) -> String {
+    let line = |recorded: &Recorded| {
+        let mut line = json!({
+            "seq": recorded.seq,
+            "event_id": recorded.event_id.to_string(),
+            "at": recorded.at.to_string(),
+        });
+        let event = serde_json::to_value(&recorded.event).expect("an event is JSON");
+        let Value::Object(event) = event else { panic!("an event is a map") };
+        line.as_object_mut().expect("a map").extend(event);
+        format!("{line}\n")
     };
+    log.iter().map(line).collect()
+}
+
+fn histories() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories")
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = directory.read_dir().expect("a directory");
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+/// Replays the histories in `tests/histories`: a directory for each version of noetl, with the
+/// playbooks `NAME.yaml` and the histories that the version has written, `NAME.ID.jsonl` of an
+/// execution and `NAME.ID.TEST.jsonl` of a test.
+#[test]
+fn histories_of_every_version_are_the_same_with_this_one() {
     let mut count = 0;
-    for file in files(&directory).iter().flat_map(|version| files(version)) {
-        let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+    for file in files(&histories()).iter().flat_map(|version| files(version)) {
+        let name = name_of(&file);
         let Some((stem, id)) = name.strip_suffix(".jsonl").and_then(|it| it.split_once('.')) else {
             continue;
         };
         let read = |file: &Path| std::fs::read_to_string(file).expect("a readable file");
         let playbook = playbook(&read(&file.with_file_name(format!("{stem}.yaml"))));
         let log = printed_history(&read(&file));
-        let execution = id.parse().expect("the id of an execution");
+        let execution = id.split('.').next().unwrap_or(id).parse().expect("the id of an execution");
         let replayed = replay_history(&playbook, execution, &log, &StoredValues::new());
         assert_eq!(replayed.expect("a complete history").divergence, None, "{name}");
         count += 1;
     }
-    assert!(count >= 20, "only {count} histories");
+    assert!(count >= 80, "only {count} histories");
+}
+
+/// Checks that this version has histories of all tests of the examples; with `UPDATE_EXPECT=1`,
+/// those that are missing are written. Existing ones stay as their version has written them.
+#[test]
+fn every_example_has_histories_of_this_version() {
+    let directory = histories().join(env!("CARGO_PKG_VERSION"));
+    let is_update = std::env::var_os("UPDATE_EXPECT").is_some();
+    if is_update {
+        std::fs::create_dir_all(&directory).expect("a writable directory");
+    }
+    let write = |file: PathBuf, text: &str| match is_update {
+        true => std::fs::write(file, text).expect("a writable directory"),
+        false => panic!("{} is missing; UPDATE_EXPECT=1 writes it", file.display()),
+    };
+    let mut numbers: BTreeMap<PathBuf, u32> = BTreeMap::new();
+    with_examples(|file, _, _, outcome| {
+        let number = numbers.entry(file.to_owned()).or_default();
+        *number += 1;
+        let kept = directory.join(name_of(file));
+        if !kept.is_file() {
+            write(kept.clone(), &std::fs::read_to_string(file).expect("a readable file"));
+        }
+        let history = kept.with_extension(format!("1.{number}.jsonl"));
+        if !history.is_file() {
+            write(history, &history_text(&outcome.log));
+        }
+    });
 }
