@@ -1,5 +1,6 @@
 //! The scenarios that can be measured.
 
+mod authoring;
 mod beside;
 mod chain;
 mod fanout;
@@ -50,6 +51,7 @@ pub(crate) enum Scenario {
     Waits,
     Wait,
     Rate,
+    Authoring,
 }
 
 /// The parameters of a measurement.
@@ -71,7 +73,7 @@ impl ScenarioParameters<'_> {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Chain,
         Self::Many,
         Self::Fanout,
@@ -91,6 +93,7 @@ impl Scenario {
         Self::Waits,
         Self::Wait,
         Self::Rate,
+        Self::Authoring,
     ];
 
     fn name(self) -> &'static str {
@@ -114,6 +117,7 @@ impl Scenario {
             Self::Waits => "waits",
             Self::Wait => "wait",
             Self::Rate => "rate",
+            Self::Authoring => "authoring",
         }
     }
 
@@ -150,6 +154,7 @@ impl Scenario {
                 "500 executions of 5 steps for 128 callers that wait, next to starts at once"
             }
             Self::Rate => "a limit of 50 commands per second on two servers, over a minute",
+            Self::Authoring => "lint of 1,000 files, 1,000 tests, and keystrokes in an editor",
         }
     }
 
@@ -174,6 +179,7 @@ impl Scenario {
             Self::Waits => waits::measure(setting).await,
             Self::Wait => wait::measure(setting).await,
             Self::Rate => rate::measure(setting).await,
+            Self::Authoring => authoring::measure(setting).await,
         }
     }
 }

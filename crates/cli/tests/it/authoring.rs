@@ -216,7 +216,7 @@ fn tests_run_again_when_a_file_changes() {
     await_run();
     let file = sandbox.path("shop/order.yaml");
     let written = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, written.replace("Hello", "Good morning")).unwrap();
+    std::fs::write(&file, written.replace("| trim", "| upper")).unwrap();
     await_run();
     std::fs::write(&file, written).unwrap();
     await_run();
