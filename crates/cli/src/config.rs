@@ -24,6 +24,7 @@ use noetl_app::{SettingInForce, SettingSource};
 use noetl_control::NotificationSender;
 use noetl_isolation::{IsolationMode, StepLimits};
 use noetl_model::Actor;
+use noetl_playbook::LintLevels;
 use url::Url;
 
 use crate::input::nearest::nearest;
@@ -486,6 +487,15 @@ impl Config {
 
     pub(crate) fn worker_concurrency(&self) -> usize {
         usize::try_from(self.number(Setting::WorkerConcurrency)).expect("its bounds are small")
+    }
+
+    /// Returns the severities of rules that the project chose.
+    pub(crate) fn lint_levels(&self) -> Result<LintLevels, Failure> {
+        let levels = self.text(Setting::LintLevels).unwrap_or_default().parse::<LintLevels>();
+        levels.map_err(|error| {
+            Failure::bad_input(anyhow!(error).context("`lint.levels` is not valid"))
+                .help("`noetl explain` lists the rules")
+        })
     }
 
     /// Returns the private addresses that tools may reach, if configured.

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after, bounded, never};
-use noetl_playbook::{CodeFault, CodeLanguage, Diagnostic, EmbeddedCode, LintedDocument};
+use noetl_playbook::{
+    CodeFault, CodeLanguage, Diagnostic, EmbeddedCode, LintLevels, LintedDocument,
+};
 
 /// The time without a change before the checks begin.
 const QUIET: Duration = Duration::from_millis(200);
@@ -56,6 +58,8 @@ pub(crate) struct CheckAnswers {
 
 /// The results so far, and the documents that wait for a check.
 pub(crate) struct CheckQueue {
+    /// The severities that the project chose.
+    levels: LintLevels,
     known: HashMap<CodeText, Option<CodeFault>>,
     /// The newest findings about each open test file, with its text.
     tests: HashMap<String, (String, TestFindings)>,
@@ -70,7 +74,7 @@ pub(crate) struct CheckQueue {
 
 impl CheckQueue {
     /// Starts the thread that checks.
-    pub(crate) fn start(checks: Option<Box<dyn BackgroundChecks>>) -> Self {
+    pub(crate) fn start(checks: Option<Box<dyn BackgroundChecks>>, levels: LintLevels) -> Self {
         let (checker, answers) = match checks {
             Some(checks) => {
                 // One batch at a time: the next one is sent after the answer.
@@ -82,6 +86,7 @@ impl CheckQueue {
             None => (None, never()),
         };
         Self {
+            levels,
             known: HashMap::new(),
             tests: HashMap::new(),
             wanted: BTreeMap::new(),
@@ -90,6 +95,10 @@ impl CheckQueue {
             answers,
             is_busy: false,
         }
+    }
+
+    pub(crate) fn levels(&self) -> &LintLevels {
+        &self.levels
     }
 
     /// Fires when the documents that wait are to be checked.

@@ -44,7 +44,7 @@ pub(crate) fn findings(
     }
     let mut document = LintedDocument::new(uri, text.as_bytes());
     let unknown = checks.add_code_faults(&mut document);
-    let problems = document.finish();
+    let problems = document.finish_at(checks.levels());
     let found = problems.diagnostics();
     if found.iter().any(|it| it.code == DiagnosticCode::NotAPlaybook) {
         return (Vec::new(), Vec::new());

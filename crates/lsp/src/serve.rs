@@ -16,6 +16,7 @@ use lsp_types::{
     PublishDiagnosticsParams, RenameOptions, ServerCapabilities, ServerInfo,
     TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
 };
+use noetl_playbook::LintLevels;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -58,6 +59,8 @@ pub struct EditorServices {
     pub checks: Option<Box<dyn BackgroundChecks>>,
     /// Reads a file beside an open document; `None` if it cannot be read.
     pub read_file: fn(&Path) -> Option<String>,
+    /// The severities that the project chose.
+    pub levels: LintLevels,
 }
 
 /// Serves an editor on standard input and output until it ends the session.
@@ -78,9 +81,9 @@ pub fn serve(connection: &Connection, services: EditorServices) -> Result<(), Se
     let initialized = json!({ "capabilities": capabilities(), "serverInfo": info });
     connection.initialize_finish(id, initialized)?;
     let editor = connection.sender.clone();
-    let EditorServices { context, checks, read_file } = services;
+    let EditorServices { context, checks, read_file, levels } = services;
     let context = ContextQueue::start(context, move |answer| editor.send(answer.into()).is_ok());
-    let checks = CheckQueue::start(checks);
+    let checks = CheckQueue::start(checks, levels);
     let documents = OpenDocuments::default();
     let mut session = EditorSession { connection, documents, context, checks, read_file };
     loop {

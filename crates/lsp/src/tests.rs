@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use expect_test::{Expect, expect};
 use lsp_server::{Connection, Message, Notification, Request};
 use noetl_playbook::editing::{OutsideName, TemplatePath};
-use noetl_playbook::{CodeFault, CodeLanguage, Diagnostic, parse, parse_test_file};
+use noetl_playbook::{CodeFault, CodeLanguage, Diagnostic, LintLevels, parse, parse_test_file};
 use serde_json::{Value, json};
 
 use crate::{
@@ -39,7 +39,12 @@ struct Editor {
 
 impl Editor {
     fn start(context: Box<dyn EditorContext>) -> Self {
-        Self::start_with(EditorServices { context, checks: None, read_file: |_| None })
+        Self::start_with(EditorServices {
+            context,
+            checks: None,
+            read_file: |_| None,
+            levels: LintLevels::default(),
+        })
     }
 
     fn start_with(services: EditorServices) -> Self {
@@ -156,6 +161,25 @@ fn diagnostics_follow_the_text() {
     editor.tell("textDocument/didClose", json!({ "textDocument": { "uri": URI } }));
     assert_eq!(editor.published()["diagnostics"], json!([]));
     editor.end();
+}
+
+#[test]
+fn the_severities_of_the_project_hold_in_the_editor() {
+    let text = PLAYBOOK.replace("noetl.io/v2", "noetl.io/v10");
+    for (levels, expected) in
+        [("", json!([2])), ("api-version=error", json!([1])), ("api-version=off", json!([]))]
+    {
+        let editor = Editor::start_with(EditorServices {
+            context: Box::new(OfflineContext),
+            checks: None,
+            read_file: |_| None,
+            levels: levels.parse().expect("levels"),
+        });
+        let found = editor.open_at(URI, &text);
+        let severities = found.as_array().into_iter().flatten().map(|it| it["severity"].clone());
+        assert_eq!(severities.collect::<Value>(), expected, "{levels}: {found}");
+        editor.end();
+    }
 }
 
 #[test]
@@ -478,7 +502,12 @@ impl BackgroundChecks for WordChecks {
 
 fn checked_editor() -> Editor {
     let (context, checks) = (Box::new(OfflineContext), Some(Box::new(WordChecks) as Box<_>));
-    Editor::start_with(EditorServices { context, checks, read_file: |_| None })
+    Editor::start_with(EditorServices {
+        context,
+        checks,
+        read_file: |_| None,
+        levels: LintLevels::default(),
+    })
 }
 
 const CODE: &str = "apiVersion: noetl.io/v2

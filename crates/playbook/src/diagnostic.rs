@@ -201,9 +201,9 @@ pub(crate) enum Quotes {
 }
 
 impl Problems {
-    /// Returns the same problems without those that `is_kept` rejects.
-    pub(crate) fn retain(&mut self, is_kept: impl FnMut(&Diagnostic) -> bool) {
-        self.list.retain(is_kept);
+    /// Removes the findings that `is_kept` rejects; it may change the others.
+    pub(crate) fn retain(&mut self, is_kept: impl FnMut(&mut Diagnostic) -> bool) {
+        self.list.retain_mut(is_kept);
     }
 
     /// Adds findings to the problems, in the order of the text.

@@ -46,8 +46,8 @@ pub use inputs::{
     InputType, SECRET_BYTES_MAX, SECRET_BYTES_MIN, ValueRule,
 };
 pub use lint::{
-    CodeFault, CodeLanguage, EmbeddedCode, LintedDocument, RULES, RuleDoc, fixed, has_same_meaning,
-    secret_spans,
+    CodeFault, CodeLanguage, EmbeddedCode, LintLevelError, LintLevels, LintedDocument, RULES,
+    RuleDoc, fixed, has_same_meaning, secret_spans,
 };
 pub use notification::{
     HttpVerb, NOTICE_TARGETS_MAX, NoticeMatch, NoticeRules, NoticeTemplate, NotificationDocument,

@@ -7,6 +7,7 @@
 mod code;
 mod explain;
 mod fix;
+mod levels;
 mod secrets;
 mod shell;
 mod sql;
@@ -18,6 +19,7 @@ use code::CollectedCode;
 pub use code::{CodeFault, CodeLanguage, EmbeddedCode};
 pub use explain::{RULES, RuleDoc};
 pub use fix::{fixed, has_same_meaning};
+pub use levels::{LintLevelError, LintLevels};
 pub use secrets::secret_spans;
 
 use crate::analysis::{AnalysisLevel, plain_inputs};
@@ -101,6 +103,12 @@ impl LintedDocument {
 
     /// Returns all findings that no comment suppresses.
     pub fn finish(self) -> Problems {
+        self.finish_at(&LintLevels::default())
+    }
+
+    /// Returns all findings that no comment suppresses, with the severities that a project chose. The
+    /// errors of a document that cannot be run stay.
+    pub fn finish_at(self, levels: &LintLevels) -> Problems {
         let suppressions = Suppressions::of(&self.problems.source().text);
         let unknown = match self.rules {
             LintRules::All => suppressions.unknown_rules(),
@@ -109,7 +117,8 @@ impl LintedDocument {
         let mut problems = self.problems.extended(self.faults.into_iter().chain(unknown));
         let is_valid = self.is_valid;
         problems.retain(|it| {
-            (!is_valid && it.severity == Severity::Error) || !suppressions.covers(it.code, it.line)
+            (!is_valid && it.severity == Severity::Error)
+                || (!suppressions.covers(it.code, it.line) && levels.apply(it))
         });
         problems
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use noetl_playbook::LintLevels;
 
 use super::{Chosen, ClientArgs};
 use crate::input::candidates;
@@ -23,6 +24,9 @@ pub(crate) struct LintArgs {
     /// Do not check the code of tools
     #[arg(long)]
     pub(crate) no_code: bool,
+    /// Severity of a rule: off, warning or error; repeatable, before `lint.levels` of the settings
+    #[arg(long, value_name = "CODE=LEVEL", add = ArgValueCandidates::new(rule_levels))]
+    pub(crate) level: Vec<LintLevels>,
     /// Format of the report
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: LintFormat,
@@ -55,6 +59,15 @@ fn rule_codes() -> Vec<CompletionCandidate> {
         .map(|rule| {
             CompletionCandidate::new(rule.code.as_str()).help(Some(rule.code.about().into()))
         })
+        .collect()
+}
+
+/// Returns the levels of all rules, for the completion of a shell.
+fn rule_levels() -> Vec<CompletionCandidate> {
+    let codes = noetl_playbook::RULES.iter().map(|rule| rule.code);
+    codes
+        .flat_map(|code| ["off", "warning", "error"].map(|level| format!("{code}={level}")))
+        .map(CompletionCandidate::new)
         .collect()
 }
 
@@ -105,7 +118,8 @@ Examples:
   noetl lint
   noetl lint playbooks/ --fix
   noetl lint playbooks/ --format sarif > lint.sarif
-  noetl lint --deny-warnings --format github";
+  noetl lint --deny-warnings --format github
+  noetl lint --level old-spelling=off --level shell-template=error";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:

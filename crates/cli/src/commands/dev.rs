@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use noetl_app::App;
-use noetl_playbook::{LintedDocument, Severity};
+use noetl_playbook::{LintLevels, LintedDocument, Severity};
 use tokio_util::sync::CancellationToken;
 
 use super::server::{Serving, serve_beside};
@@ -29,6 +29,7 @@ pub(crate) async fn dev(
 ) -> Result<Exit, Failure> {
     // A directory that cannot be read is an error now, not a message in the loop.
     files::yaml_files(std::slice::from_ref(&args.directory))?;
+    let levels = config.lint_levels()?;
     let server = ServerArgs {
         listen: args.listen.clone(),
         no_worker: false,
@@ -43,15 +44,22 @@ pub(crate) async fn dev(
         Ok(())
     };
     let beside = async |app: &App, terminal: &mut Terminal, stop: CancellationToken| {
-        watch(args, (app, CodeSyntax::new(config.python())), terminal, stop).await;
+        let rules = DevRules { syntax: CodeSyntax::new(config.python()), levels };
+        watch(args, (app, &rules), terminal, stop).await;
     };
     serve_beside(&server, config, terminal, listening, beside).await
+}
+
+/// The checks of a document before it is registered.
+struct DevRules {
+    syntax: CodeSyntax,
+    levels: LintLevels,
 }
 
 /// Checks, registers and tests the files of a directory whenever one of them changes, until `stop`.
 async fn watch(
     args: &DevArgs,
-    (app, syntax): (&App, CodeSyntax),
+    (app, rules): (&App, &DevRules),
     terminal: &mut Terminal,
     stop: CancellationToken,
 ) {
@@ -60,7 +68,7 @@ async fn watch(
         // Only files that have changed are read.
         let documents = changed.iter().filter(|it| !files::is_test_file(it));
         for file in documents.filter(|file| files::is_document(file)) {
-            register(file, app, &syntax, terminal).await;
+            register(file, app, rules, terminal).await;
         }
         if !args.no_tests
             && watch.has(|file| files::is_test_file(file))
@@ -82,7 +90,7 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Shows the problems of a document, and registers it unless it has errors.
-async fn register(file: &Path, app: &App, syntax: &CodeSyntax, terminal: &mut Terminal) {
+async fn register(file: &Path, app: &App, rules: &DevRules, terminal: &mut Terminal) {
     let name = file.display().to_string();
     let source = match files::read(file) {
         Ok(source) => source,
@@ -90,11 +98,11 @@ async fn register(file: &Path, app: &App, syntax: &CodeSyntax, terminal: &mut Te
     };
     let mut document = LintedDocument::new(&name, &source);
     // Other tasks of this thread, such as requests of the server, move to another one.
-    let notes = tokio::task::block_in_place(|| syntax.check(&mut [&mut document]));
+    let notes = tokio::task::block_in_place(|| rules.syntax.check(&mut [&mut document]));
     for note in notes {
         terminal.say(note);
     }
-    let found = document.finish();
+    let found = document.finish_at(&rules.levels);
     if !found.is_empty() {
         terminal.say(problems::render(&found, terminal.stderr_color).trim_end());
     }

@@ -4,7 +4,7 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use noetl_playbook::{LintedDocument, Problems, Severity, fixed};
+use noetl_playbook::{LintLevels, LintedDocument, Problems, Severity, fixed};
 
 use super::test;
 use crate::args::{LintArgs, LintFormat};
@@ -37,6 +37,7 @@ pub(crate) fn lint(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
+    let levels = args.level.iter().cloned().fold(config.lint_levels()?, LintLevels::with);
     let paths = files::documents(&args.paths)?;
     let mut linted = lint_all(&paths)?;
     let syntax = (!args.no_code).then(|| CodeSyntax::new(config.python()));
@@ -55,13 +56,17 @@ pub(crate) fn lint(
                 continue;
             }
         };
-        let mut problems = document.finish();
+        let mut problems = document.finish_at(&levels);
         if args.fix
             && let Some((text, count)) = fixed(&String::from_utf8_lossy(&source), &problems)
         {
             files::write(&path, &text)?;
             fixes += count;
-            problems = checked_again(&path, text.into_bytes(), syntax.as_ref(), terminal);
+            let mut again = LintedDocument::new(&path.display().to_string(), text.as_bytes());
+            if let Some(syntax) = &syntax {
+                say_notes(&syntax.check(&mut [&mut again]), terminal);
+            }
+            problems = again.finish_at(&levels);
         }
         found.push(problems);
     }
@@ -90,20 +95,6 @@ impl LintedFile {
         };
         Ok(Self { path: path.to_owned(), source, checked })
     }
-}
-
-/// Returns the findings about a file that was changed.
-fn checked_again(
-    path: &Path,
-    source: Vec<u8>,
-    syntax: Option<&CodeSyntax>,
-    terminal: &mut Terminal,
-) -> Problems {
-    let mut document = LintedDocument::new(&path.display().to_string(), &source);
-    if let Some(syntax) = syntax {
-        say_notes(&syntax.check(&mut [&mut document]), terminal);
-    }
-    document.finish()
 }
 
 /// Adds the syntax errors of all embedded code.

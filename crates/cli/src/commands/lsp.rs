@@ -30,7 +30,8 @@ pub(crate) fn lsp(
         None => Box::new(BackendContext::new(args, config)),
     };
     let checks = EditorChecks { syntax: CodeSyntax::new(config.python()) };
-    let services = EditorServices { context, checks: Some(Box::new(checks)), read_file };
+    let levels = config.lint_levels()?;
+    let services = EditorServices { context, checks: Some(Box::new(checks)), read_file, levels };
     serve_stdio(services).map_err(Failure::broken)?;
     Ok(Exit::Completed)
 }

@@ -24,6 +24,7 @@ const OF_EVERY_PROJECT: &[Setting] = &[
     Setting::WorkerPool,
     Setting::WorkerConcurrency,
     Setting::WorkerDrain,
+    Setting::LintLevels,
     Setting::LogFilter,
     Setting::LogFormat,
     Setting::OtelService,

@@ -47,6 +47,35 @@ fn the_code_of_tools_is_checked_at_its_line() {
 }
 
 #[test]
+fn a_project_chooses_the_severities_of_rules() {
+    let settings = "[lint]\nlevels = [\"old-spelling=off\", \"shell-template=error\"]\n";
+    let sandbox = Sandbox::new().with("bad.yaml", BAD).with("noetl.toml", settings);
+    let found = |args: &[&str]| {
+        let all = [&["lint", "--no-code", "--format", "json"], args].concat();
+        let found = sandbox.json(&all);
+        let shown = |it: &Value| format!("{} {}", it["severity"], it["code"]).replace('"', "");
+        found.as_array().unwrap().iter().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[]), ["error shell-template"]);
+    assert_eq!(sandbox.noetl(&["lint", "--no-code"]).code, Some(1));
+    // An option takes precedence.
+    let both = ["--level", "shell-template=off", "--level", "old-spelling=warning"];
+    assert_eq!(found(&both), ["warning old-spelling"]);
+    let refused = sandbox.noetl(&["lint", "--level", "old-speling=off"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("did you mean `old-spelling`?"), "{}", refused.stderr);
+}
+
+#[test]
+fn the_errors_of_a_document_that_cannot_be_run_stay() {
+    let broken = BAD.replace("kind: rhai", "kind: rhia");
+    let sandbox = Sandbox::new().with("bad.yaml", &broken);
+    let ended = sandbox.noetl(&["lint", "--no-code", "--level", "unknown-tool=off"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stdout.contains("unknown-tool"), "{}", ended.stdout);
+}
+
+#[test]
 fn fixes_are_written_and_other_files_of_a_directory_are_left_alone() {
     let sandbox = Sandbox::new().with("bad.yaml", BAD).with("compose.yaml", "services: {a: 1}\n");
     let ended = sandbox.noetl(&["lint", "--fix", "--no-code"]);
