@@ -115,6 +115,13 @@ pub(crate) const RUNS: &[FaultRun] = &[
         what: "a worker without its server for a minute, longer than its leases",
     },
     FaultRun {
+        name: "load",
+        minutes: 45,
+        package: "noetl-cli",
+        test: "load::",
+        what: "10 loops of 1,000 items, 1,000 outputs of a megabyte, 8 minutes without workers",
+    },
+    FaultRun {
         name: "streams",
         minutes: 2,
         package: "noetl-cli",

@@ -319,3 +319,38 @@ fn in_full(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_notice_is_not_sent_to_an_address_that_the_network_policy_refuses() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let port = listener.local_addr().expect("it listens").port();
+        let client = NoticeClient::new(Egress::Public, false);
+        let body = json!({ "status": "FAILED" });
+        for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "169.254.169.254"] {
+            let url = format!("http://{host}:{port}/");
+            let none = BTreeMap::new();
+            let sent = client.call(("POST", &url), &none, Some(&body), None).await;
+            assert!(matches!(sent, Err(Undelivered::Refused(_))), "{host}: {sent:?}");
+        }
+        let mail = OutgoingMail {
+            id: "1".into(),
+            to: vec!["ada@example.com".into()],
+            subject: "s".into(),
+            body: "b".into(),
+        };
+        let server = json!({
+            "host": "127.0.0.1", "port": port, "security": "none", "from": "noetl@example.com"
+        });
+        let sent = client.mail(&mail, server.as_object().expect("a map")).await;
+        assert!(matches!(sent, Err(Undelivered::Refused(_))), "{sent:?}");
+        let connected = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
+        assert!(connected.is_err(), "somebody has connected");
+    }
+}

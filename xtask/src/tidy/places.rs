@@ -82,21 +82,27 @@ fn leads_somewhere(tree: &SourceTree, from: &str, link: &str) -> bool {
 
 /// The histories that each version of noetl has written, a directory for each version.
 const HISTORIES: &str = "crates/playtest/tests/histories";
+/// The databases that each version of noetl has written.
+const DATABASES: &str = "crates/cli/tests/databases";
 
-/// Checks that every released version has histories, which the tests replay.
+/// Checks that every released version has histories and a database, which the tests open and replay.
 pub(super) fn released_versions_have_histories(tree: &SourceTree) -> Vec<TidyFault> {
     let lines = tree.get("CHANGELOG.md").unwrap_or_default().lines().enumerate();
     let released = lines.filter_map(|(index, line)| {
         let version = line.strip_prefix("## [")?.split(']').next()?;
         (version != "Unreleased").then_some((index, version))
     });
-    released
-        .filter(|(_, version)| tree.below(&format!("{HISTORIES}/{version}")).next().is_none())
-        .map(|(index, version)| {
-            let what = format!("version {version} has no directory in {HISTORIES}");
-            TidyFault::at("CHANGELOG.md", index + 1, what)
-        })
-        .collect()
+    let mut faults = Vec::new();
+    for (index, version) in released {
+        let mut add = |what| faults.push(TidyFault::at("CHANGELOG.md", index + 1, what));
+        if tree.below(&format!("{HISTORIES}/{version}")).next().is_none() {
+            add(format!("version {version} has no directory in {HISTORIES}"));
+        }
+        if tree.get(&format!("{DATABASES}/{version}.db")).is_none() {
+            add(format!("version {version} has no database in {DATABASES}"));
+        }
+    }
+    faults
 }
 
 /// Checks that every test named in `docs/guarantees.md` exists.
@@ -171,8 +177,12 @@ mod tests {
             &[
                 ("CHANGELOG.md", "## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n## [0.1.0]\n"),
                 ("crates/playtest/tests/histories/0.1.0/a.1.jsonl", "{}\n"),
+                ("crates/cli/tests/databases/0.1.0.db", ""),
             ],
-            &["CHANGELOG.md:3: version 0.2.0 has no directory in crates/playtest/tests/histories"],
+            &[
+                "CHANGELOG.md:3: version 0.2.0 has no directory in crates/playtest/tests/histories",
+                "CHANGELOG.md:3: version 0.2.0 has no database in crates/cli/tests/databases",
+            ],
         );
     }
 

@@ -216,17 +216,22 @@ fn tests_run_again_when_a_file_changes() {
     await_run();
     let file = sandbox.path("shop/order.yaml");
     let written = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, written.replace("| trim", "| upper")).unwrap();
+    // A rename shows the new text at once.
+    let save = |text: &str| {
+        std::fs::write(sandbox.path("saved"), text).unwrap();
+        std::fs::rename(sandbox.path("saved"), &file).unwrap();
+    };
+    save(&written.replace("| trim", "| upper"));
     await_run();
-    std::fs::write(&file, written).unwrap();
+    save(&written);
     await_run();
     signal(&runner, "TERM");
     let mut printed = String::new();
     runner.stdout.take().expect("a pipe").read_to_string(&mut printed).expect("text");
     assert!(await_end(&mut runner).success(), "{printed}");
-    let runs: Vec<&str> = printed.lines().filter(|line| line.contains(" passed")).collect();
-    assert_eq!(runs.len(), 3, "{printed}");
-    assert!(runs[1].contains("failed") && !runs[2].contains("failed"), "{printed}");
+    let runs: Vec<&str> = printed.lines().filter(|line| line.ends_with(" s")).collect();
+    let has_failed: Vec<bool> = runs.iter().map(|line| line.contains("failed")).collect();
+    assert_eq!(has_failed, [false, true, false], "{printed}");
 }
 
 /// Returns a message of the protocol with its header.

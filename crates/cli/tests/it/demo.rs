@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::playbooks::HELLO;
 use crate::sandbox::{Sandbox, await_end, eventually, signal};
-use crate::server::{Process, Server};
+use crate::server::{Process, Server, ServerLog};
 
 /// Reads standard error up to a line that contains a text, and returns that line.
 fn line_with(child: &mut Child, text: &str) -> String {
@@ -97,7 +97,8 @@ fn the_web_interface_is_served_if_no_server_runs() {
     let mut child = sandbox.spawn_with(&args, &[("NOETL_PORT", "0")]);
     let line = line_with(&mut child, "open http://");
     assert!(line.ends_with("/ui/"), "{line}");
-    let server = Server { process: Process(child), address: address_in(&line) };
+    let server =
+        Server { process: Process(child), address: address_in(&line), log: ServerLog::default() };
     let shown = server.call("GET", "/api/health", &json!({}));
     assert_eq!(shown["status"], "ok", "{shown}");
     let mut process = server.process;
@@ -137,7 +138,7 @@ fn a_run_serves_its_page_until_it_is_stopped() {
     let address = page.split("http://").nth(1).and_then(|rest| rest.split('/').next());
     let address = address.expect("an address").to_owned();
     next("the page is served until Ctrl-C");
-    let server = Server { process: Process(child), address };
+    let server = Server { process: Process(child), address, log: ServerLog::default() };
     let id = page.rsplit('/').next().expect("an id").to_owned();
     let shown = server.call("GET", &format!("/api/executions/{id}/status"), &json!({}));
     assert_eq!(shown["status"], "COMPLETED", "{shown}");

@@ -12,7 +12,7 @@ use noetl_testkit::{NatsServer, PostgresServer};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, eventually};
-use crate::server::{KEY, Process, Server};
+use crate::server::{KEY, Process, Server, ServerLog};
 
 const SECRET: &str = "pl4nted-Secret/Value+1";
 /// The token that the token service returns for the secret.
@@ -161,7 +161,7 @@ fn server(sandbox: &Sandbox, credentials: Vec<(String, String)>) -> Server {
         address = rest.and_then(|rest| Some(rest.split_once(',')?.0.to_owned()));
         address.is_some()
     });
-    Server { process, address: address.expect("it listens") }
+    Server { process, address: address.expect("it listens"), log: ServerLog::default() }
 }
 
 /// Runs the playbook on the server to its end; returns the ids of its executions.

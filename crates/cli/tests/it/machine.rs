@@ -16,7 +16,7 @@ use crate::chaos::fleet::free_port;
 use crate::faults::{Answer, SmallDisk, ask, await_completion, cause, get, register, start};
 use crate::playbooks::HELLO;
 use crate::sandbox::{Sandbox, await_end, eventually, signal};
-use crate::server::{KEY, Process, Server};
+use crate::server::{KEY, Process, Server, ServerLog};
 
 /// The longest accepted shutdown while the database hangs.
 const END_MAX: Duration = Duration::from_secs(10);
@@ -93,7 +93,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     command.env("RUST_LOG", "debug").stdout(full()).stderr(full());
     let process = Process(command.spawn().expect("the binary runs"));
     eventually("it listens", || TcpStream::connect(&listen).is_ok());
-    let server = Server { process, address: listen };
+    let server = Server { process, address: listen, log: ServerLog::default() };
     register(&server, HELLO);
     await_completion(&server, &start(&server, "tests/hello").body);
     assert_eq!(server.process.end(), Some(0));

@@ -29,6 +29,27 @@ fn an_execution_is_shown_as_it_was_at_an_event() {
 }
 
 #[test]
+fn a_replay_is_the_same_in_every_locale_and_time_zone() {
+    let sandbox = ran();
+    let shown = |locale: &str, zone: &str| {
+        let mut command = sandbox.command(&["replay", "last", "-o", "json"]);
+        let output = command.env("LC_ALL", locale).env("LANG", locale).env("TZ", zone).output();
+        let output = output.expect("the binary runs");
+        assert!(output.status.success(), "{locale} {zone}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let here = shown("C", "UTC");
+    assert!(here.contains("checksum"), "{here}");
+    for (locale, zone) in [
+        ("tr_TR.UTF-8", "Asia/Kathmandu"),
+        ("de_DE.UTF-8", "America/St_Johns"),
+        ("POSIX", "nowhere"),
+    ] {
+        assert_eq!(shown(locale, zone), here, "{locale} {zone}");
+    }
+}
+
+#[test]
 fn a_projection_shows_its_own_part_only() {
     let shown = ran().json(&["replay", "last", "--projection", "loop", "-o", "json"]);
     assert_eq!(shown["commands"], serde_json::json!({}));

@@ -1,8 +1,12 @@
 //! A server and a worker, each in a process of its own.
 
+use std::io;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use noetl_testkit::{NatsServer, PostgresServer};
 use serde_json::{Value, json};
@@ -33,6 +37,47 @@ impl Drop for Process {
 pub(crate) struct Server {
     pub(crate) process: Process,
     pub(crate) address: String,
+    pub(crate) log: ServerLog,
+}
+
+/// The standard error of a server, shown if its test fails.
+#[derive(Default)]
+pub(crate) struct ServerLog {
+    text: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl ServerLog {
+    fn of(mut stderr: impl io::BufRead + Send + 'static, begun: String) -> Self {
+        let text = Arc::new(Mutex::new(begun));
+        let written = text.clone();
+        let reader = thread::spawn(move || {
+            let mut line = String::new();
+            while stderr.read_line(&mut line).is_ok_and(|length| length > 0) {
+                written.lock().expect("no panic").push_str(&line);
+                line.clear();
+            }
+        });
+        Self { text, reader: Some(reader) }
+    }
+}
+
+impl Drop for ServerLog {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        // A process that the server has started may keep the pipe open.
+        let begun = Instant::now();
+        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished())
+            && begun.elapsed() < Duration::from_secs(1)
+        {
+            thread::yield_now();
+        }
+        let text = self.text.lock().map(|text| text.clone()).unwrap_or_default();
+        let shown = format!("log of the server:\n{text}");
+        let _closed = io::stderr().write_all(shown.as_bytes());
+    }
 }
 
 impl Server {
@@ -59,7 +104,7 @@ impl Server {
         let address = said.split("listening on http://").nth(1);
         let address = address.and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("no address in {said:?}")).to_owned();
-        Self { process, address }
+        Self { process, address, log: ServerLog::of(stderr, said) }
     }
 
     pub(crate) fn call(&self, method: &str, path: &str, body: &Value) -> Value {

@@ -1,6 +1,6 @@
 //! Executions on the embedded store and the payload directory, and the acknowledgements given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -12,10 +12,13 @@ use noetl_bus::LocalBus;
 use noetl_control::{Control, ControlSettings, PlaybookChoice, StartRequest};
 use noetl_model::{
     CommandId, Digest, Event, ExecutionId, IdGenerator, Lease, Logs, Outcome, Payload, Pool,
-    Report, Seq, Timestamp, WorkerId,
+    Recorded, Report, Seq, Timestamp, WorkerId,
 };
-use noetl_store::{Clock, ExecutionFilter, Executions as _, PAGE_MAX, Page, Store, SystemClock};
-use noetl_store_sqlite::{OpenError, SqliteStore};
+use noetl_store::{
+    Clock, EraseAnswer, ExecutionFilter, Executions as _, KeepMark, PAGE_MAX, Page, Retention as _,
+    Store, StoreError, SystemClock, Tombstone, WorkQueue as _,
+};
+use noetl_store_sqlite::{DatabaseFile, OpenError, SqliteStore};
 use noetl_testkit::ScriptedWorker;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
@@ -177,6 +180,23 @@ impl Plane {
         })
     }
 
+    /// Marks an execution to be kept.
+    async fn keep(&self, execution: ExecutionId) {
+        let mark = KeepMark { since: self.store.clock().now(), reason: None, actor: None };
+        assert!(self.store.put_keep_mark(execution, &mark).await.expect("it is marked"));
+    }
+
+    /// Deletes an ended execution with all its rows.
+    async fn delete(&self, execution: ExecutionId) {
+        let summary =
+            self.store.summary(execution).await.expect("it is read").expect("it is there");
+        let tombstone = Tombstone::of(&summary, self.store.clock().now(), None);
+        let erased = self.store.erase(execution, &tombstone).await.expect("it is deleted");
+        assert_eq!(erased, EraseAnswer::Erased);
+        while self.store.erase_payloads(PAGE_MAX).await.expect("it is swept") > 0 {}
+        while self.store.erase_rows(PAGE_MAX).await.expect("it is swept") > 0 {}
+    }
+
     pub(crate) async fn summaries(&self) -> Vec<noetl_model::Summary> {
         let page = Page { before: None, limit: PAGE_MAX };
         self.store.list(&ExecutionFilter::default(), page).await.expect("it lists")
@@ -185,21 +205,39 @@ impl Plane {
 
 /// Starts executions and runs them to their ends, and writes every acknowledgement to a file.
 pub(crate) async fn run(directory: &Path, executions: u64, acknowledgements: &Path) {
-    let mut file = File::options()
+    let file = File::options()
         .create(true)
         .append(true)
         .open(acknowledgements)
         .expect("the file can be made");
+    let acknowledge = |line: String| {
+        (&file).write_all(format!("{line}\n").as_bytes()).expect("it is written");
+    };
     let plane = Plane::open(directory, Duration::ZERO).await.expect("the database opens");
     plane.register().await;
     for n in 0..executions {
         let execution = plane.start(n).await;
-        file.write_all(format!("start {execution} {n}\n").as_bytes()).expect("it is written");
+        acknowledge(format!("start {execution} {n}"));
         let report = |execution: ExecutionId, command: CommandId| {
-            let line = format!("report {execution} {}\n", command.0);
-            file.write_all(line.as_bytes()).expect("it is written");
+            acknowledge(format!("report {execution} {}", command.0));
         };
         plane.work(report).await.expect("they end");
+        match n % 2 {
+            0 => {
+                plane.keep(execution).await;
+                acknowledge(format!("keep {execution} {n}"));
+            }
+            _ => {
+                acknowledge(format!("deleting {execution} {n}"));
+                plane.delete(execution).await;
+                acknowledge(format!("delete {execution} {n}"));
+                let database = directory.join("noetl.db");
+                let database = DatabaseFile::open(&database).await.expect("it opens");
+                let copy = directory.join(format!("copy-{n}.db"));
+                database.back_up(&copy).await.expect("it is copied");
+                acknowledge(format!("copy {execution} {n}"));
+            }
+        }
     }
     plane.close().await;
 }
@@ -213,12 +251,17 @@ pub(crate) async fn check(
 ) -> Result<(), String> {
     let plane = Plane::open(directory, Duration::from_secs(3600)).await;
     let plane = plane.map_err(|error| format!("it does not open: {error:?}"))?;
-    let checked = check_open(&plane, acknowledged, resumes).await;
+    let checked = check_open(&plane, directory, acknowledged, resumes).await;
     plane.close().await;
     checked
 }
 
-async fn check_open(plane: &Plane, acknowledged: &[String], resumes: bool) -> Result<(), String> {
+async fn check_open(
+    plane: &Plane,
+    directory: &Path,
+    acknowledged: &[String],
+    resumes: bool,
+) -> Result<(), String> {
     if resumes {
         plane.work(|_, _| {}).await?;
     }
@@ -230,31 +273,78 @@ async fn check_open(plane: &Plane, acknowledged: &[String], resumes: bool) -> Re
             return Err(format!("{}: {fault}", summary.execution));
         }
     }
+    let requested: BTreeSet<&str> =
+        acknowledged.iter().filter_map(|line| line.strip_prefix("deleting ")).collect();
     for line in acknowledged {
         let mut words = line.split(' ');
         let (kind, execution) = (words.next(), words.next().and_then(|id| id.parse().ok()));
         let execution = ExecutionId(execution.ok_or("half an acknowledgement")?);
         let number: u64 = words.next().and_then(|n| n.parse().ok()).ok_or("no number")?;
-        let log = plane.control.events(execution, Seq::ZERO, usize::MAX).await;
-        let log = log.map_err(|error| format!("{line}: {error:?}"))?;
-        let holds = match kind {
-            Some("start") => !log.is_empty(),
-            _ => log.iter().any(|recorded| {
-                matches!(&recorded.event, Event::CommandCompleted { command, .. } if command.0 == number)
-            }),
+        let failed = |error: StoreError| format!("{line}: {error:?}");
+        let is_deleted = plane.store.tombstone(execution).await.map_err(failed)?.is_some();
+        let is_requested =
+            requested.iter().any(|it| it.split(' ').next() == Some(&execution.to_string()));
+        if is_deleted && !is_requested {
+            return Err(format!("deleted and not requested: {line}"));
+        }
+        let is_done = match kind {
+            Some("keep") => plane.store.keep_mark(execution).await.map_err(failed)?.is_some(),
+            Some("delete") => is_deleted,
+            Some("copy") => is_whole(&directory.join(format!("copy-{number}.db"))).await,
+            Some("deleting") => true,
+            // The log of a deleted execution is gone.
+            Some("start" | "report") if is_deleted => true,
+            Some("start" | "report") => holds(plane, line, execution, number).await?,
+            Some(_) | None => return Err(format!("no acknowledgement: {line}")),
         };
-        if !holds {
+        if !is_done {
             return Err(format!("acknowledged and lost: {line}"));
         }
-        if kind == Some("start") && resumes {
-            let output = log.iter().find_map(|recorded| match &recorded.event {
-                Event::ExecutionCompleted { output: Payload::Inline(value), .. } => Some(value),
-                _ => None,
-            });
-            if output.map(Arc::as_ref) != Some(&output_of(number)) {
-                return Err(format!("{line}: the output is {output:?}"));
-            }
+        if kind != Some("start") || !resumes || is_deleted {
+            continue;
+        }
+        let output = output_in(&events(plane, line, execution).await?);
+        if output.as_deref() != Some(&output_of(number)) {
+            return Err(format!("{line}: the output is {output:?}"));
         }
     }
     Ok(())
+}
+
+async fn events(
+    plane: &Plane,
+    line: &str,
+    execution: ExecutionId,
+) -> Result<Vec<Recorded>, String> {
+    let log = plane.control.events(execution, Seq::ZERO, usize::MAX).await;
+    log.map_err(|error| format!("{line}: {error:?}"))
+}
+
+/// True if the log of an execution has its start, or the completion of a command.
+async fn holds(
+    plane: &Plane,
+    line: &str,
+    execution: ExecutionId,
+    number: u64,
+) -> Result<bool, String> {
+    let log = events(plane, line, execution).await?;
+    Ok(match line.starts_with("start ") {
+        true => !log.is_empty(),
+        false => log.iter().any(|recorded| {
+            matches!(&recorded.event, Event::CommandCompleted { command, .. } if command.0 == number)
+        }),
+    })
+}
+
+fn output_in(log: &[Recorded]) -> Option<Arc<Value>> {
+    log.iter().find_map(|recorded| match &recorded.event {
+        Event::ExecutionCompleted { output: Payload::Inline(value), .. } => Some(value.clone()),
+        _ => None,
+    })
+}
+
+/// True if a copy of the database opens and no page is damaged.
+async fn is_whole(copy: &Path) -> bool {
+    let Ok(copy) = DatabaseFile::open(copy).await else { return false };
+    matches!(copy.damage().await, Ok(None))
 }

@@ -405,6 +405,34 @@ async fn a_start_key_of_another_team_reveals_nothing() {
     assert!(!answer.body.to_string().contains(&first), "{}", answer.body);
 }
 
+/// Answers are kept in memory (summaries, folds, results); each is given for its execution and token.
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_another_team_is_not_given_again_from_memory() {
+    let (server, [_, other]) = two_teams().await;
+    let unknown = "4242424242424242424";
+    let allowed = include_str!("openapi/paths.txt").lines().filter_map(|it| it.strip_prefix(". "));
+    let routes: Vec<&str> = allowed
+        .filter_map(|line| line.strip_prefix("GET "))
+        .filter(|path| path.contains("{execution_id}"))
+        .filter(|path| !path.contains("stream") && !path.contains("wait"))
+        .collect();
+    assert!(routes.len() > 10, "{routes:?}");
+    let secret = secret_of(&server, "a", &["author:team-a/*"]).await;
+    server.state.drain();
+    for route in routes {
+        let about = async |secret: &str, execution: &str| {
+            let path = route.replace("{execution_id}", execution);
+            let path = path.replace("{name}", "go").replace("{command}", "1");
+            let answer = ask(&server, secret, Method::GET, &path).await;
+            (answer.status, answer.body.to_string().replace(execution, "ID"))
+        };
+        for _ in 0..2 {
+            about("root", &other).await;
+        }
+        assert_eq!(about(&secret, &other).await, about(&secret, unknown).await, "{route}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn open_streams_end_within_seconds_after_their_token_was_revoked() {
     for path in ["stream", "live", "logs?follow=true&format=jsonl"] {

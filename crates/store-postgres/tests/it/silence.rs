@@ -23,6 +23,10 @@ const DEADLINE: Duration = Duration::from_secs(2);
 /// The test timeout: longer than any call may take, and shorter than the operating system's
 /// connection timeout.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The number of appends whose connection is closed.
+const CUTS: u32 = 500;
+/// The most times that an append is polled before its connection is closed.
+const CUT_AFTER_MAX: u32 = 400;
 
 /// Opens a store over databases behind proxies.
 async fn open(databases: &[Database], proxies: &[Proxy]) -> Bounded<Shards> {
@@ -123,6 +127,38 @@ async fn connections_whose_packets_are_lost_are_replaced_within_seconds() {
         {}
     };
     timeout(PATIENCE, all_work).await.expect("no connection of the pool stays lost");
+}
+
+/// Closes the connection at another moment of each append, so also while the commit is on its way.
+#[tokio::test]
+async fn an_append_whose_connection_is_cut_has_one_effect() {
+    let (databases, proxies) = databases(1).await;
+    let store = open(&databases, &proxies).await;
+    let mut unanswered = 0;
+    for round in 1..=CUTS {
+        let execution = ExecutionId(i64::from(round));
+        let cut = async {
+            for _ in 0..round % CUT_AFTER_MAX {
+                tokio::task::yield_now().await;
+            }
+            proxies[0].reset_connections();
+        };
+        let batch = [start(execution)];
+        let (answer, ()) = tokio::join!(store.append(&batch), cut);
+        if !matches!(answer.as_deref(), Ok([Ok(())])) {
+            unanswered += 1;
+            appended(&store, execution).await;
+        }
+        let log = timeout(PATIENCE, async {
+            loop {
+                if let Ok(log) = store.read(execution, Seq::ZERO, 10).await {
+                    break log;
+                }
+            }
+        });
+        assert_eq!(log.await.expect("the store comes back").len(), 1, "round {round}");
+    }
+    assert!(unanswered > CUTS / 10, "only {unanswered} of {CUTS} appends were cut");
 }
 
 /// Returns a store whose connections were all used by `calls` concurrent calls and then lost.
