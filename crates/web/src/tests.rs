@@ -6,6 +6,7 @@ mod editor;
 mod execution;
 mod forms;
 mod german;
+mod hostile_names;
 mod live;
 mod long_loop;
 mod pages;

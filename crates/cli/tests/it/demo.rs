@@ -98,7 +98,7 @@ fn the_web_interface_is_served_if_no_server_runs() {
     let line = line_with(&mut child, "open http://");
     assert!(line.ends_with("/ui/"), "{line}");
     let server =
-        Server { process: Process(child), address: address_in(&line), log: ServerLog::default() };
+        Server { process: Process(child), address: address_in(&line), _log: ServerLog::default() };
     let shown = server.call("GET", "/api/health", &json!({}));
     assert_eq!(shown["status"], "ok", "{shown}");
     let mut process = server.process;
@@ -138,7 +138,7 @@ fn a_run_serves_its_page_until_it_is_stopped() {
     let address = page.split("http://").nth(1).and_then(|rest| rest.split('/').next());
     let address = address.expect("an address").to_owned();
     next("the page is served until Ctrl-C");
-    let server = Server { process: Process(child), address, log: ServerLog::default() };
+    let server = Server { process: Process(child), address, _log: ServerLog::default() };
     let id = page.rsplit('/').next().expect("an id").to_owned();
     let shown = server.call("GET", &format!("/api/executions/{id}/status"), &json!({}));
     assert_eq!(shown["status"], "COMPLETED", "{shown}");

@@ -161,7 +161,7 @@ fn server(sandbox: &Sandbox, credentials: Vec<(String, String)>) -> Server {
         address = rest.and_then(|rest| Some(rest.split_once(',')?.0.to_owned()));
         address.is_some()
     });
-    Server { process, address: address.expect("it listens"), log: ServerLog::default() }
+    Server { process, address: address.expect("it listens"), _log: ServerLog::default() }
 }
 
 /// Runs the playbook on the server to its end; returns the ids of its executions.

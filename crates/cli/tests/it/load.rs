@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use noetl_faults::is_full_size;
+use noetl_testkit::{NatsServer, PostgresServer};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, eventually};
@@ -114,6 +115,19 @@ fn peak(server: &Server) -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number") * 1024
 }
 
+const SLOW: &str = r#"
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: slow, path: tests/slow}
+workload: {seconds: 1, ledger: nowhere}
+workflow:
+  - step: start
+    tool:
+      kind: shell
+      env: {LEDGER: "{{ workload.ledger }}", SECONDS_LONG: "{{ workload.seconds }}"}
+      command: echo begun >> "$LEDGER"; sleep "$SECONDS_LONG"; echo ended >> "$LEDGER"
+"#;
+
 /// Returns the lengths of the events of an execution.
 fn event_lengths(sandbox: &Sandbox, server: &Server, execution: &str) -> Vec<usize> {
     let url = server.url();
@@ -195,6 +209,28 @@ fn work_that_waited_for_workers_is_done_once_in_less_time_than_they_were_gone() 
         !listed.to_string().contains("tests/small")
     });
     assert_eq!(working.end(), Some(0));
+}
+
+/// The broker delivers a message again that was not acknowledged for 30 seconds.
+#[test]
+fn a_step_longer_than_the_broker_waits_is_executed_once() {
+    let (postgres, nats) = (PostgresServer::private(), NatsServer::start());
+    let (database, broker) = (postgres.url("postgres"), nats.url());
+    let sandbox = Sandbox::new();
+    let args = ["--no-worker", "--database", &database, "--nats", &broker];
+    let server = Server::new(&sandbox, &args);
+    register(&server, SLOW);
+    let worker = || Process(sandbox.spawn(&["worker", "--server", &server.url()]));
+    let workers = [worker(), worker()];
+    let seconds = if is_full_size() { 120 } else { 31 };
+    let ledger = sandbox.path("ledger");
+    let payload = json!({ "seconds": seconds, "ledger": ledger.to_string_lossy() });
+    let execution = start(&server, "tests/slow", &payload);
+    completed(&server, &execution);
+    assert_eq!(std::fs::read_to_string(&ledger).expect("a ledger"), "begun\nended\n");
+    for worker in workers {
+        assert_eq!(worker.end(), Some(0));
+    }
 }
 
 fn len<T>(list: &[T]) -> u32 {

@@ -93,7 +93,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     command.env("RUST_LOG", "debug").stdout(full()).stderr(full());
     let process = Process(command.spawn().expect("the binary runs"));
     eventually("it listens", || TcpStream::connect(&listen).is_ok());
-    let server = Server { process, address: listen, log: ServerLog::default() };
+    let server = Server { process, address: listen, _log: ServerLog::default() };
     register(&server, HELLO);
     await_completion(&server, &start(&server, "tests/hello").body);
     assert_eq!(server.process.end(), Some(0));

@@ -37,7 +37,7 @@ impl Drop for Process {
 pub(crate) struct Server {
     pub(crate) process: Process,
     pub(crate) address: String,
-    pub(crate) log: ServerLog,
+    pub(crate) _log: ServerLog,
 }
 
 /// The standard error of a server, shown if its test fails.
@@ -104,7 +104,7 @@ impl Server {
         let address = said.split("listening on http://").nth(1);
         let address = address.and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("no address in {said:?}")).to_owned();
-        Self { process, address, log: ServerLog::of(stderr, said) }
+        Self { process, address, _log: ServerLog::of(stderr, said) }
     }
 
     pub(crate) fn call(&self, method: &str, path: &str, body: &Value) -> Value {

@@ -203,3 +203,43 @@ async fn a_pause_counts_however_many_there_are_and_one_too_many_is_refused() {
     assert_eq!(work(control, execution).await, ExecutionStatus::Completed);
     server.stop().await;
 }
+
+const MILLION: &str = r"
+workflow:
+  - step: start
+    loop: {in: 1000000, iterator: it, spec: {mode: parallel, max_in_flight: 100}}
+    tool: {kind: noop}
+";
+
+/// The events that a loop over a million items may have written before its items are run.
+const OPENED_MAX: usize = 300;
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_over_a_million_items_is_bounded_paused_and_cancelled() {
+    let world = World::new();
+    let server = world.running();
+    let control = &server.control;
+    register(control, MILLION).await;
+    let execution = start(control).await;
+    let mut held = lease(control, "w", 1000).await;
+    assert_eq!(held.len(), 100, "as many as may be in flight");
+    assert!(log(control, execution).await.len() < OPENED_MAX);
+    for leased in held.drain(..50) {
+        control.report(report(&leased, "w", completed(Value::Null))).await.expect("an answer");
+    }
+    assert_eq!(lease(control, "w", 1000).await.len(), 50);
+    control.pause(execution, PauseCaller::default()).await.expect("a pause");
+    let paused = log(control, execution).await.len();
+    for leased in held {
+        control.report(report(&leased, "w", completed(Value::Null))).await.expect("an answer");
+    }
+    assert_eq!(lease(control, "w", 1000).await, [], "nothing new starts");
+    control.resume(execution, PauseCaller::default()).await.expect("a resumption");
+    assert_eq!(lease(control, "w", 1000).await.len(), 50);
+    let begun = std::time::Instant::now();
+    control.cancel(execution, "not needed").await.expect("it is cancelled");
+    assert_eq!(ended(control, execution).await, Some(ExecutionStatus::Cancelled));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(log(control, execution).await.len() < paused + 2 * OPENED_MAX);
+    server.stop().await;
+}

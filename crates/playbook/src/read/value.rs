@@ -15,6 +15,21 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 86400);
 /// The longest name of a step, label or iterator.
 const NAME_BYTES_MAX: usize = 200;
 
+/// True for characters that control a device or the direction of text, with which one name looks like
+/// another.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+        )
+}
+
 impl DocumentReader<'_> {
     pub(super) fn text(&mut self, node: &YamlNode, title: &str) -> Option<String> {
         let text = self.scalar_text(node);
@@ -33,6 +48,8 @@ impl DocumentReader<'_> {
             "is too long"
         } else if name.contains(['\n', '\r']) {
             "has several lines"
+        } else if name.contains(is_hidden) {
+            "has a character that is not shown"
         } else if name.contains("{{") || name.contains("{%") {
             "cannot be a template"
         } else {

@@ -304,3 +304,24 @@ proptest! {
         check_any(text.as_bytes());
     }
 }
+
+#[test]
+fn names_with_characters_that_are_not_shown_are_refused() {
+    for hidden in ['\0', '\u{7}', '\u{1b}', '\u{85}', '\u{202e}', '\u{2066}', '\u{feff}'] {
+        let name = format!("\"a\\U{:08x}b\"", u32::from(hidden));
+        let documents = [
+            format!(
+                "metadata: {{name: {name}}}\nworkflow: [{{step: start, tool: {{kind: noop}}}}]\n"
+            ),
+            format!(
+                "metadata: {{name: a, path: {name}}}\nworkflow: [{{step: start, tool: {{kind: noop}}}}]\n"
+            ),
+            format!("metadata: {{name: a}}\nworkflow: [{{step: {name}, tool: {{kind: noop}}}}]\n"),
+        ];
+        for text in documents {
+            let text = format!("apiVersion: noetl.io/v2\nkind: Playbook\n{text}");
+            let refused = crate::parse("t.yaml", text.as_bytes()).expect_err("it is refused");
+            assert!(refused.to_string().contains("has a character that is not shown"), "{refused}");
+        }
+    }
+}
