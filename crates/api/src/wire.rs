@@ -103,7 +103,10 @@ pub use schedules::{
     Backfill, Backfilled, BackfilledInstant, ScheduleChoice, ScheduleEventView, ScheduleEvents,
     ScheduleInstants, ScheduleList, ScheduleView,
 };
-pub use signal::{KeyedSignalAnswer, KeyedSignalQuery, SignalAnswer, SignalQuery};
+pub use signal::{
+    KeptSignalList, KeptSignalView, KeptSignalsQuery, KeyedSignalAnswer, KeyedSignalQuery,
+    SignalAnswer, SignalQuery,
+};
 pub use step_logs::{LogEntry, LogPage, StepLogQuery};
 pub use stored::{LogQuery, LogReply, SummariesQuery, SummariesReply, SummaryReply};
 pub use subscriptions::{

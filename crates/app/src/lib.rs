@@ -80,10 +80,11 @@ pub use document_editing::{
 };
 pub use executed_call::{IssuedTask, without_secrets};
 pub use executions::{
-    EndError, EndedExecution, EventOrder, EventQuery, ExecutionList, ExecutionNode,
-    ExecutionOverview, ExecutionProgress, ExecutionQuery, ExecutionTree, ForkPlaybook, HINTS_MAX,
-    HistogramError, HistogramQuery, Initiator, KeyedSignalResult, KnownExecution, ListError,
-    OldExecutions, OpenSignalWait, OpenSignalWaits, SignalError,
+    DropSignalError, EndError, EndedExecution, EventOrder, EventQuery, ExecutionList,
+    ExecutionNode, ExecutionOverview, ExecutionProgress, ExecutionQuery, ExecutionTree,
+    ForkPlaybook, HINTS_MAX, HistogramError, HistogramQuery, Initiator, KeptSignalFilter,
+    KeyedSignalResult, KnownExecution, ListError, OldExecutions, OpenSignalWait, OpenSignalWaits,
+    SignalError,
 };
 pub use existing_worker::{CallbackError, IssuedCommandError, PostEventError, SecretInputs};
 pub use feeds::{BadSubject, FeedError, FeedLag, FeedReader, SubjectPrefix, deliver_feeds};

@@ -260,7 +260,8 @@ impl Intake {
     ) -> Result<MessageOutcome, IntakeFault> {
         let sent = signal_by_key(row, signal, Some(once));
         match self.control.signal_by_key(sent).await {
-            Ok(_) => Ok(MessageOutcome::Signalled),
+            // Of messages with one key the first counts, whatever the others contain.
+            Ok(_) | Err(SendSignalError::KeyReused { .. }) => Ok(MessageOutcome::Signalled),
             Err(error @ (SendSignalError::Body(_) | SendSignalError::TooManyOfKey(..))) => {
                 Err(IntakeFault::Message(error.to_string()))
             }
@@ -352,9 +353,10 @@ fn passing(row: &SubscriptionRow, error: SendSignalError) -> StartError {
     StartError::Submit(match error {
         SendSignalError::Submit(error) => error,
         SendSignalError::Store(error) => SubmitError::Load(LoadError::of_store(row.id, error)),
-        SendSignalError::TooMany | SendSignalError::TooManyOfKey(..) | SendSignalError::Body(_) => {
-            SubmitError::Busy(row.id)
-        }
+        SendSignalError::TooMany
+        | SendSignalError::TooManyOfKey(..)
+        | SendSignalError::KeyReused { .. }
+        | SendSignalError::Body(_) => SubmitError::Busy(row.id),
     })
 }
 
@@ -391,7 +393,11 @@ impl App {
             MessageTarget::Playbook(playbook) => playbook,
             MessageTarget::Signal(signal) => {
                 let sent = signal_by_key(row, signal, key.map(|(once, _)| once));
-                let taken = self.control().signal_by_key(sent).await?;
+                let taken = match self.control().signal_by_key(sent).await {
+                    // Of messages with one key the first counts, whatever the others contain.
+                    Ok(taken) | Err(SendSignalError::KeyReused { taken, .. }) => taken,
+                    Err(error) => return Err(error.into()),
+                };
                 return Ok(TakenMessage::Signalled(taken.map(|target| target.execution)));
             }
         };

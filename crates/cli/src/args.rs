@@ -18,6 +18,7 @@ mod lint;
 mod notifications;
 mod replay;
 mod schedule;
+mod signals;
 mod test;
 mod token;
 mod verify;
@@ -83,6 +84,8 @@ pub(crate) use schedule::{
 };
 
 pub(crate) use audit::AuditArgs;
+use signals::SIGNALS_EXAMPLES;
+pub(crate) use signals::{SignalDropArgs, SignalFilterArgs, SignalListArgs, SignalsCommand};
 use test::TEST_EXAMPLES;
 pub(crate) use test::{
     TestArgs, TestCommand, TestFormat, TestRecordArgs, TestReplayArgs, TestSaveArgs,
@@ -165,6 +168,9 @@ pub(crate) enum CliCommand {
     Logs(LogsArgs),
     /// Send a signal to an execution that waits for it, now or later
     Signal(SignalArgs),
+    /// List and drop the signals sent by key that no step has taken
+    #[command(subcommand, after_help = SIGNALS_EXAMPLES)]
+    Signals(SignalsCommand),
     /// List what waits for the decision of a person; approve or reject it
     #[command(subcommand, visible_alias = "approval", after_help = APPROVALS_EXAMPLES)]
     Approvals(ApprovalsCommand),

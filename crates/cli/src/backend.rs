@@ -7,6 +7,7 @@ mod bulk;
 mod credentials;
 mod feeds;
 mod holds;
+mod kept_signals;
 pub(crate) mod local;
 mod notifications;
 mod outbox;
@@ -46,6 +47,7 @@ pub(crate) use bulk::BulkOperations;
 pub(crate) use credentials::{CredentialItem, Credentials, RotatedTable};
 pub(crate) use feeds::Feeds;
 pub(crate) use holds::{HoldAction, HoldTarget, Holds};
+pub(crate) use kept_signals::KeptSignals;
 pub(crate) use notifications::{NotificationChange, Notifications};
 pub(crate) use outbox::Outbox;
 pub(crate) use pages::{answers, execution_page, page_of};
@@ -72,6 +74,7 @@ pub(crate) trait Backend:
     + Credentials
     + Feeds
     + KeepMarks
+    + KeptSignals
     + Outbox
     + Schedules
     + Subscriptions

@@ -34,6 +34,7 @@ mod schedule;
 mod schema;
 mod server;
 mod signal;
+mod signals;
 mod status;
 mod subscription;
 mod test;
@@ -88,6 +89,7 @@ pub(crate) async fn dispatch(
         CliCommand::Cancel(args) => executions::cancel(args, config, terminal).await,
         CliCommand::Logs(args) => logs::logs(args, config, terminal).await,
         CliCommand::Signal(args) => signal::signal(args, config, terminal).await,
+        CliCommand::Signals(command) => signals::signals(command, config, terminal).await,
         CliCommand::Approvals(command) => approvals::approvals(command, config, terminal).await,
         CliCommand::Resume(args) => executions::resume(args, config, terminal).await,
         CliCommand::Replay(args) => replay::replay(args, config, terminal).await,
@@ -199,6 +201,7 @@ fn needs_settings(command: &CliCommand) -> bool {
         | CliCommand::Cancel(_)
         | CliCommand::Logs(_)
         | CliCommand::Signal(_)
+        | CliCommand::Signals(_)
         | CliCommand::Approvals(_)
         | CliCommand::Resume(_)
         | CliCommand::Replay(_)

@@ -123,8 +123,8 @@ const WRITE_POSTS: &[&str] = &[
     "/api/feeds",
 ];
 
-/// Prefix of the paths of bulk jobs, which `DELETE` stops.
-const BULK_PREFIX: &str = "/api/executions/bulk/";
+/// Prefixes of the paths of bulk jobs, which `DELETE` stops, and of signals that no step has taken.
+const OPERATE_DELETES: &[&str] = &["/api/executions/bulk/", "/api/kept-signals/"];
 
 /// Prefixes of the paths for workers.
 const WORK_PREFIXES: &[&str] = &["/api/worker/", "/api/commands/", "/api/events", "/api/payloads/"];
@@ -165,7 +165,9 @@ pub(crate) fn needed(method: &Method, path: &str) -> Option<&'static [Permission
         Method::POST if by_hand => &[Permission::Administer],
         Method::POST if WRITE_POSTS.contains(&path) => &[Permission::Write],
         Method::POST => &[Permission::Operate],
-        Method::DELETE if path.starts_with(BULK_PREFIX) => &[Permission::Operate],
+        Method::DELETE if OPERATE_DELETES.iter().any(|prefix| path.starts_with(prefix)) => {
+            &[Permission::Operate]
+        }
         _ if WRITE_PREFIXES.iter().any(|prefix| path.starts_with(prefix)) => &[Permission::Write],
         _ => &[Permission::Administer],
     })
@@ -685,6 +687,12 @@ mod tests {
         check(Method::POST, "/api/executions/bulk/delete", &[Permission::Administer]);
         check(Method::DELETE, "/api/executions/1", &[Permission::Administer]);
         check(Method::PUT, "/api/executions/1/keep", &[Permission::Administer]);
+    }
+
+    #[test]
+    fn signals_are_dropped_by_those_who_may_send_them() {
+        check(Method::GET, "/api/kept-signals", &[Permission::Read]);
+        check(Method::DELETE, "/api/kept-signals/1", &[Permission::Operate]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod health;
 mod holds;
 mod ingress;
 mod intake;
+mod kept_signals;
 mod keychain;
 mod layout;
 mod metrics;
@@ -56,6 +57,7 @@ pub(crate) fn all(figures: MetricsRoute) -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(health::routes())
         .merge(holds::routes())
+        .merge(kept_signals::routes())
         .merge(metrics)
         .merge(catalog::routes())
         .merge(editor::routes())

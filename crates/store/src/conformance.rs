@@ -184,6 +184,8 @@ macro_rules! conformance {
             sent_signals::signals_of_a_key_are_kept_in_the_order_in_which_they_were_stored,
             sent_signals::a_deduplication_key_stores_one_signal,
             sent_signals::a_signal_is_assigned_once_and_settled_or_released,
+            sent_signals::a_signal_is_numbered_although_others_have_the_next_numbers,
+            sent_signals::a_signal_is_dropped_only_while_it_is_kept,
             sent_signals::expired_signals_are_forgotten_unless_they_are_being_delivered,
             bulk::a_job_is_what_was_recorded_last,
             bulk::of_two_that_change_a_job_at_once_one_comes_too_late,

@@ -188,6 +188,7 @@ macro_rules! each_port {
                 Read cluster shared find_signal(id: i64) -> Option<StoredSignal>;
                 Read cluster shared undelivered_signals(
                     index_key: &IndexKey,
+                    after: i64,
                     limit: usize
                 ) -> Vec<StoredSignal>;
                 Read cluster shared open_signals(after: i64, limit: usize) -> Vec<StoredSignal>;
@@ -198,6 +199,7 @@ macro_rules! each_port {
                     target: SignalTarget,
                     expires_at: Timestamp
                 ) -> bool;
+                Write cluster shared drop_signal(id: i64) -> bool;
                 Read cluster shared count_signals(max: u64) -> u64;
                 Read cluster shared count_signals_of(index_key: &IndexKey, max: u64) -> u64;
                 Maintenance cluster shared forget_signals(before: Timestamp, limit: usize) -> u64;

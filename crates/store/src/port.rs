@@ -496,11 +496,12 @@ pub trait SentSignals: Send + Sync {
     /// Finds a signal by its number.
     async fn find_signal(&self, id: i64) -> Result<Option<StoredSignal>, StoreError>;
 
-    /// Lists the signals for an index key that are not delivered, by number, at most `limit` (and
-    /// `PAGE_MAX`).
+    /// Lists the signals for an index key after a number that are not delivered, by number, at most
+    /// `limit` (and `PAGE_MAX`).
     async fn undelivered_signals(
         &self,
         index_key: &IndexKey,
+        after: i64,
         limit: usize,
     ) -> Result<Vec<StoredSignal>, StoreError>;
 
@@ -523,6 +524,10 @@ pub trait SentSignals: Send + Sync {
         target: SignalTarget,
         expires_at: Timestamp,
     ) -> Result<bool, StoreError>;
+
+    /// Deletes a signal that is kept. Returns false if it is not: it does not exist, is being delivered
+    /// or was delivered.
+    async fn drop_signal(&self, id: i64) -> Result<bool, StoreError>;
 
     /// Returns the number of signals that are not delivered, counting at most `max`.
     async fn count_signals(&self, max: u64) -> Result<u64, StoreError>;

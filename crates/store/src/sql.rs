@@ -79,8 +79,8 @@ pub use secrets::{
     sealed_otherwise,
 };
 pub use signals::{
-    add_signal, assign_signal, count_signals, count_signals_of, find_signal, forget_signals,
-    open_signals, release_signal, settle_signal, undelivered_signals,
+    add_signal, assign_signal, count_signals, count_signals_of, drop_signal, find_signal,
+    forget_signals, open_signals, release_signal, settle_signal, undelivered_signals,
 };
 pub use statement::{NamedStatement, SqlStatements, StatementKind};
 pub use step_logs::{append_logs, forget_logs, log_sources, read_logs};

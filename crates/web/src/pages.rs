@@ -66,6 +66,7 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/ui/waiting", get(waiting::show))
         .route("/ui/waiting/{execution}/{command}", post(waiting::decide))
         .route("/ui/waiting/{execution}/signals/{name}", post(waiting::signal))
+        .route("/ui/waiting/kept-signals/{id}/drop", post(waiting::drop_signal))
         .route("/ui/decide/{link}", get(decide::show).post(decide::decide))
         .route("/ui/schedules", get(schedules::show))
         .route("/ui/schedules/{*path}", get(schedules::show_one).post(schedules::act))

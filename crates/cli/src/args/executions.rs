@@ -57,7 +57,7 @@ signal is kept, and the next step that waits for its name gets it. Signals of on
 in order.
 
 With --key, no execution is named: the oldest step that waits for the name with this correlation key
-gets the signal. If none waits yet, the signal is kept for 7 days.
+gets the signal. If none waits yet, the signal is kept for 7 days; `noetl signals list` shows it.
 
 Examples:
   noetl signal last payment --data '{\"amount\": 12}' --sender shop
@@ -326,7 +326,7 @@ pub(crate) struct SignalArgs {
     /// Correlation key of the step that waits, in any execution
     #[arg(long)]
     pub(crate) key: Option<SignalKey>,
-    /// Idempotency key: a signal with a known key changes nothing
+    /// Idempotency key: a signal with a known key changes nothing; with another body it is refused
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
     #[command(flatten)]

@@ -396,7 +396,10 @@ fn signal_failure(error: SignalError) -> Failure {
         | SignalError::KeptTooLong
         | SignalError::Refused(_)
         | SignalError::Send(
-            SendSignalError::Body(_) | SendSignalError::TooMany | SendSignalError::TooManyOfKey(..),
+            SendSignalError::Body(_)
+            | SendSignalError::TooMany
+            | SendSignalError::TooManyOfKey(..)
+            | SendSignalError::KeyReused { .. },
         ) => Failure::bad_input(error),
         SignalError::Send(SendSignalError::Submit(_) | SendSignalError::Store(_)) => {
             Failure::broken(error)

@@ -4,7 +4,7 @@
 use crate::args::{
     ApprovalsCommand, CatalogCommand, CliCommand, CredentialCommand, DeadCommand,
     ExecutionsCommand, FeedCommand, NotificationsCommand, OutboxCommand, PoolsCommand,
-    ScheduleCommand, SubscriptionCommand, TokenCommand,
+    ScheduleCommand, SignalsCommand, SubscriptionCommand, TokenCommand,
 };
 
 /// Returns the action of a command; `None` if it only reads, or serves requests that have entries of
@@ -14,6 +14,8 @@ pub(super) fn action_of(command: &CliCommand) -> Option<&'static str> {
         CliCommand::Run(_) => Some("cli.run"),
         CliCommand::Cancel(_) => Some("cli.cancel"),
         CliCommand::Signal(_) => Some("cli.signal"),
+        CliCommand::Signals(SignalsCommand::List(_)) => None,
+        CliCommand::Signals(SignalsCommand::Drop(_)) => Some("cli.signals.drop"),
         CliCommand::Resume(_) => Some("cli.resume"),
         CliCommand::Register(_) => Some("cli.register"),
         CliCommand::Executions(command) => of_executions(command),

@@ -61,3 +61,29 @@ fn a_signal_by_key_is_kept_by_a_server_that_is_restarted_until_a_step_waits_for_
         shown["status"] == "COMPLETED" && shown.to_string().contains("A-1001 is paid: 12")
     });
 }
+
+#[test]
+fn signals_that_no_step_has_taken_are_listed_and_dropped() {
+    let sandbox = Sandbox::new();
+    for (key, body) in [("A-1", "1"), ("A-2", "2"), ("A-1", "3")] {
+        let sent = sandbox.noetl(&["signal", "--key", key, "payment", body, "--sender", "shop"]);
+        assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    }
+    let listed = sandbox.noetl(&["signals", "list"]).stdout;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(lines.len(), 4, "{listed}");
+    assert!(lines[2].contains("payment  A-2") && lines[2].contains("shop"), "{listed}");
+    let server = Server::new(&sandbox, &[]);
+    let shown = sandbox.json(&["signals", "list", "--key", "A-2", "-o", "json"]);
+    let id = shown[0]["signal_id"].as_str().unwrap_or_else(|| panic!("{shown}")).to_owned();
+    let dropped = sandbox.noetl(&["signals", "drop", &id]);
+    assert_eq!(dropped.code, Some(0), "{}", dropped.stderr);
+    let again = sandbox.noetl(&["signals", "drop", &id]);
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    assert!(again.stderr.contains("there is no kept signal"), "{}", again.stderr);
+    assert_eq!(server.process.end(), Some(0));
+    let dropped = sandbox.noetl(&["signals", "drop", "--name", "payment", "--key", "A-1"]);
+    assert!(dropped.stderr.contains("dropped signals: 2"), "{}", dropped.stderr);
+    let listed = sandbox.noetl(&["signals", "list"]);
+    assert!(listed.stderr.contains("no signal waits for a step"), "{}", listed.stderr);
+}

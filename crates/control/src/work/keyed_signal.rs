@@ -72,7 +72,8 @@ pub struct SignalByKey {
     /// The sender as the caller names it.
     pub sender: Option<String>,
     pub actor: Option<Actor>,
-    /// The idempotency key: while it is stored, a signal with the same one is not sent again.
+    /// The idempotency key: while it is stored, a signal with the same one is not sent again, and
+    /// refused if its body differs.
     pub once: Option<String>,
     /// The time for which the signal is kept if no wait takes it.
     pub kept_for: Option<Duration>,
@@ -115,9 +116,23 @@ impl Control {
                 once,
                 state: SignalState::Kept,
                 expires_at: now.after(kept_for.unwrap_or(SIGNAL_KEPT)),
-                signal: KeyedSignal { name, key, body, sender, actor, received_at: now },
+                signal: KeyedSignal {
+                    name: name.clone(),
+                    key: key.clone(),
+                    body: body.clone(),
+                    sender,
+                    actor,
+                    received_at: now,
+                },
             })
             .await?;
+        if stored.signal.body != body {
+            let taken = match stored.state {
+                SignalState::Delivered(target) => Some(target),
+                SignalState::Kept | SignalState::Assigned(_) => None,
+            };
+            return Err(SendSignalError::KeyReused { name, key, taken });
+        }
         match stored.state {
             SignalState::Delivered(target) => return Ok(Some(target)),
             SignalState::Kept | SignalState::Assigned(_) => {}
@@ -164,7 +179,8 @@ impl Control {
         let store = &self.parts.store;
         let mut refused: BTreeSet<(i64, u64)> = BTreeSet::new();
         for _ in 0..DELIVERIES_MAX {
-            let first = store.undelivered_signals(index_key, 1).await.map_err(unavailable)?;
+            let first =
+                store.undelivered_signals(index_key, i64::MIN, 1).await.map_err(unavailable)?;
             let Some(signal) = first.into_iter().next() else { break };
             let target = match signal.state {
                 SignalState::Delivered(_) => break,

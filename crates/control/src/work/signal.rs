@@ -6,7 +6,7 @@ use noetl_engine::{Input, Signal};
 use noetl_model::{Actor, ExecutionId, PAYLOAD_MAX, SignalKey, SignalName, ToolError};
 use serde_json::Value;
 
-use noetl_store::StoreError;
+use noetl_store::{SignalTarget, StoreError};
 
 use super::keyed_signal::{KEPT_SIGNALS_MAX, KEPT_SIGNALS_OF_KEY_MAX};
 use super::report::kept;
@@ -41,6 +41,16 @@ pub enum SendSignalError {
          step that takes them; no further one is kept"
     )]
     TooManyOfKey(SignalName, SignalKey),
+    #[error(
+        "another signal `{name}` with the key `{key}` was sent with this idempotency key; its body is a \
+         different one"
+    )]
+    KeyReused {
+        name: SignalName,
+        key: SignalKey,
+        /// The wait that has taken the earlier signal.
+        taken: Option<SignalTarget>,
+    },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]

@@ -146,6 +146,8 @@ contract! {
     signals::a_signal_by_key_goes_to_the_oldest_wait_and_only_once,
     signals::signals_by_key_before_the_wait_are_kept_in_order,
     signals::signals_by_key_that_cannot_be_sent_say_why,
+    signals::a_signal_that_no_step_has_taken_is_listed_and_dropped,
+    signals::an_idempotency_key_with_another_body_is_refused,
     catalog::an_invalid_playbook_is_answered_with_the_place_of_each_finding,
     catalog::each_item_of_a_batch_is_answered_for_itself,
     catalog::a_catalog_longer_than_a_page_is_read_page_by_page,

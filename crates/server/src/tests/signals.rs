@@ -1,5 +1,6 @@
 //! Tests of waits and of the signals that end them.
 
+use axum::http::Method;
 use serde_json::json;
 
 use super::Server;
@@ -199,4 +200,62 @@ pub(super) async fn signals_by_key_that_cannot_be_sent_say_why(server: Server) {
     let long = json!("x".repeat(300 * 1024));
     let answer = server.post("/api/signals/payment?key=a", long).await;
     assert_eq!(answer.problem(), "422 invalid-body");
+}
+
+pub(super) async fn a_signal_that_no_step_has_taken_is_listed_and_dropped(server: Server) {
+    keyed(&server, "key=b&sender=shop", json!({ "n": 1 })).await;
+    keyed(&server, "key=a&kept_for=1h", json!("x".repeat(5000))).await;
+    keyed(&server, "key=b", json!(2)).await;
+    let listed = async |query: &str| server.get(&format!("/api/kept-signals?{query}")).await.body;
+    let bodies = |page: &serde_json::Value| {
+        let signals = page["signals"].as_array().expect("signals");
+        signals.iter().map(|it| it["body"].clone()).collect::<Vec<_>>()
+    };
+    let all = listed("").await;
+    assert_eq!(bodies(&all), [json!({ "n": 1 }), json!(null), json!(2)], "{all}");
+    assert_eq!(all["signals"][1]["body_bytes"], 5002, "{all}");
+    assert_eq!(all["signals"][0]["status"], "kept", "{all}");
+    assert_eq!(all["signals"][0]["sender"], "shop", "{all}");
+    let first = listed("limit=1").await;
+    assert_eq!(bodies(&first), [json!({ "n": 1 })]);
+    let next = first["next"].as_str().expect("a cursor");
+    assert_eq!(bodies(&listed(&format!("after={next}")).await), [json!(null), json!(2)]);
+    for query in ["key=b", "name=payment&key=b"] {
+        assert_eq!(bodies(&listed(query).await), [json!({ "n": 1 }), json!(2)], "{query}");
+    }
+    assert_eq!(bodies(&listed("name=other").await), [json!(null); 0]);
+    assert_eq!(server.get("/api/kept-signals?key=%20").await.problem(), "422 invalid-signal");
+
+    let id = all["signals"][0]["signal_id"].as_str().expect("an id");
+    let dropped = async || dropped_at(&server, id).await;
+    assert_eq!(dropped().await.status, 204);
+    assert_eq!(dropped().await.problem(), "404 unknown-signal");
+    assert_eq!(bodies(&listed("key=b").await), [json!(2)]);
+    let sent = keyed(&server, "key=c&idempotency_key=k", json!(3)).await;
+    assert_eq!(sent["status"], "kept", "{sent}");
+    let kept = listed("key=c").await["signals"][0]["signal_id"].clone();
+    started(&server, &BY_KEY.replace("A-1001", "c"), "tests/by_key").await;
+    server.work().await;
+    let kept = kept.as_str().expect("an id");
+    let late = dropped_at(&server, kept).await;
+    assert_eq!(late.problem(), "409 signal-taken");
+}
+
+async fn dropped_at(server: &Server, id: &str) -> super::Answer {
+    server.call(Method::DELETE, &format!("/api/kept-signals/{id}"), json!(null)).await
+}
+
+pub(super) async fn an_idempotency_key_with_another_body_is_refused(server: Server) {
+    let send = async |query: &str, body: serde_json::Value| {
+        server.post(&format!("/api/signals/payment?{query}&idempotency_key=k1"), body).await
+    };
+    for _ in 0..2 {
+        assert_eq!(send("key=a", json!({ "n": 1.1 })).await.body["status"], "kept");
+        assert_eq!(send("key=a", json!({ "n": 2 })).await.problem(), "409 key-reused");
+    }
+    assert_eq!(send("key=b", json!({ "n": 2 })).await.body["status"], "kept", "another signal");
+    let taker = started(&server, &BY_KEY.replace("A-1001", "a"), "tests/by_key").await;
+    server.work().await;
+    assert_eq!(send("key=a", json!({ "n": 1.1 })).await.body["execution_id"], json!(taker));
+    assert_eq!(send("key=a", json!({ "n": 2 })).await.problem(), "409 key-reused");
 }

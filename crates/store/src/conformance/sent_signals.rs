@@ -35,8 +35,11 @@ async fn added(subject: &Subject, signal: &StoredSignal) -> StoredSignal {
 
 async fn undelivered(subject: &Subject, key: &str) -> Vec<i64> {
     let key = IndexKey::new(format!("payment {key}"));
-    let undelivered =
-        subject.store.undelivered_signals(&key, 10).await.expect("the store lists signals");
+    let undelivered = subject
+        .store
+        .undelivered_signals(&key, i64::MIN, 10)
+        .await
+        .expect("the store lists signals");
     undelivered.iter().map(|it| it.id).collect()
 }
 
@@ -56,8 +59,13 @@ pub async fn signals_of_a_key_are_kept_in_the_order_in_which_they_were_stored(su
     assert_eq!(undelivered(&subject, "b").await, [5]);
     assert_eq!(undelivered(&subject, "c").await, [0; 0]);
     let key = IndexKey::new("payment a");
-    let first = subject.store.undelivered_signals(&key, 1).await.expect("the store lists signals");
-    assert_eq!(first, [signal(3, "a", None)]);
+    let listed = async |after, limit| {
+        let listed = subject.store.undelivered_signals(&key, after, limit).await;
+        listed.expect("the store lists signals")
+    };
+    assert_eq!(listed(i64::MIN, 1).await, [signal(3, "a", None)]);
+    let later: Vec<i64> = listed(4, 9).await.iter().map(|it| it.id).collect();
+    assert_eq!(later, [7, 8]);
     assert_eq!(subject.store.count_signals(9).await.expect("the store counts"), 5);
     assert_eq!(subject.store.count_signals(2).await.expect("the store counts"), 2);
     for (key, max, count) in [("a", 9, 4), ("a", 3, 3), ("b", 9, 1), ("c", 9, 0)] {
@@ -119,4 +127,35 @@ pub async fn expired_signals_are_forgotten_unless_they_are_being_delivered(subje
     assert_eq!(store.forget_signals(at(200), 9).await.expect("the store forgets"), 1);
     let left: Vec<i64> = open(&subject, i64::MIN, 9).await.iter().map(|(id, _)| *id).collect();
     assert_eq!(left, [1, 5]);
+}
+
+pub async fn a_signal_is_numbered_although_others_have_the_next_numbers(subject: Subject) {
+    added(&subject, &signal(1000, "a", None)).await;
+    for id in 1001..1100 {
+        added(&subject, &signal(id, "b", None)).await;
+    }
+    // The clock of this server is behind.
+    let late = added(&subject, &signal(3, "a", None)).await;
+    assert!(late.id >= 1100, "{}", late.id);
+    assert_eq!(undelivered(&subject, "a").await, [1000, late.id]);
+}
+
+pub async fn a_signal_is_dropped_only_while_it_is_kept(subject: Subject) {
+    let store = &subject.store;
+    for id in [1, 2, 3] {
+        added(&subject, &signal(id, "a", Some(&id.to_string()))).await;
+    }
+    let dropped = async |id| store.drop_signal(id).await.expect("the store drops");
+    store.assign_signal(2, target(10, 0)).await.expect("the store assigns");
+    store.assign_signal(3, target(10, 1)).await.expect("the store assigns");
+    store.settle_signal(3, target(10, 1), at(50)).await.expect("the store settles");
+    for (id, is_dropped) in [(1, true), (1, false), (2, false), (3, false), (4, false)] {
+        assert_eq!(dropped(id).await, is_dropped, "{id}");
+    }
+    assert_eq!(undelivered(&subject, "a").await, [2]);
+    store.release_signal(2, target(10, 0)).await.expect("the store releases");
+    assert!(dropped(2).await);
+    assert!(!store.assign_signal(2, target(10, 2)).await.expect("the store assigns"));
+    let again = added(&subject, &signal(5, "a", Some("1"))).await;
+    assert_eq!(again.id, 5, "the key of a dropped signal is free");
 }

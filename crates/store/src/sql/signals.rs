@@ -7,8 +7,10 @@ use crate::from_row::Columns;
 use crate::to_row::{at_most, to_json};
 use crate::{PAGE_MAX, SignalState, SignalTarget, StoreError, StoredSignal};
 
-/// The number of numbers that are tried for a signal, since others may take the same ones.
-const NUMBERS_MAX: usize = 16;
+/// The largest number of attempts to number a signal, since others may take the same numbers. The
+/// distance to the first number doubles, so that the last attempt skips more numbers than a server gives
+/// within a millisecond.
+const ATTEMPTS_MAX: u32 = 16;
 
 pub async fn add_signal<D: SqlDatabase>(
     database: &D,
@@ -17,9 +19,10 @@ pub async fn add_signal<D: SqlDatabase>(
     let sql = database.sql();
     let target = signal.state.target();
     let body = to_json(&signal.signal);
-    for number in (signal.id..).take(NUMBERS_MAX) {
+    for attempt in 0..ATTEMPTS_MAX {
+        let skipped = (1_i64 << attempt) >> 1;
         let arguments = [
-            number.into(),
+            signal.id.into(),
             signal.index_key.as_str().into(),
             signal.once.as_deref().into(),
             signal.state.as_str().into(),
@@ -27,6 +30,7 @@ pub async fn add_signal<D: SqlDatabase>(
             target.map(command_of).into(),
             signal.expires_at.into(),
             (&body).into(),
+            skipped.into(),
         ];
         let stored = first_of(database, &sql.put_signal, &arguments, signal_row).await?;
         if let Some(stored) = stored {
@@ -52,9 +56,10 @@ pub async fn find_signal<D: SqlDatabase>(
 pub async fn undelivered_signals<D: SqlDatabase>(
     database: &D,
     index_key: &IndexKey,
+    after: i64,
     limit: usize,
 ) -> Result<Vec<StoredSignal>, StoreError> {
-    let arguments = [index_key.as_str().into(), at_most(limit, PAGE_MAX).into()];
+    let arguments = [index_key.as_str().into(), at_most(limit, PAGE_MAX).into(), after.into()];
     all_of(database, &database.sql().list_undelivered_signals, &arguments, signal_row).await
 }
 
@@ -96,6 +101,10 @@ pub async fn settle_signal<D: SqlDatabase>(
     let (execution, command) = (target.execution.0, command_of(target));
     let arguments = [id.into(), execution.into(), command.into(), expires_at.into()];
     Ok(database.write(statement, &arguments).await? > 0)
+}
+
+pub async fn drop_signal<D: SqlDatabase>(database: &D, id: i64) -> Result<bool, StoreError> {
+    Ok(database.write(&database.sql().drop_signal, &[id.into()]).await? > 0)
 }
 
 fn command_of(target: SignalTarget) -> i64 {

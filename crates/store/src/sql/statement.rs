@@ -162,6 +162,7 @@ macro_rules! each_statement {
             Write put_bulk_items;
             Write put_bulk_job;
             Write release_signal;
+            Write drop_signal;
             Write put_signal;
             Write put_credential;
             Write put_failed_message;

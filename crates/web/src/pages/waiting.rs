@@ -1,4 +1,5 @@
-//! The list of everything that waits for a person: approvals with their form, and steps that wait for a signal.
+//! The list of everything that waits for a person: approvals with their form, steps that wait for a
+//! signal, and signals that wait for a step.
 
 mod template;
 
@@ -7,8 +8,11 @@ use std::collections::BTreeMap;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::Response;
-use noetl_api::wire::ApprovalView;
-use noetl_app::{ApprovalError, ApprovalQuery, DecideError, SignalError};
+use noetl_api::wire::{ApprovalView, KeptSignalList};
+use noetl_app::{
+    ApprovalError, ApprovalQuery, DecideError, DropSignalError, KeptSignalFilter, OpenApprovals,
+    OpenSignalWaits, SignalError,
+};
 use noetl_control::{SendSignalError, SentSignal, SignalByKey};
 use noetl_engine::{ApprovalDecision, Refusal};
 use noetl_model::{CommandId, ExecutionId, SignalKey, SignalName, Verdict};
@@ -25,6 +29,8 @@ use crate::response::{PageResult, see};
 
 /// Number of waits for signals on a page.
 const SIGNAL_WAITS: usize = 50;
+/// Number of kept signals on a page.
+const KEPT_SIGNALS: usize = 50;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WaitingQuery {
@@ -32,6 +38,8 @@ pub(super) struct WaitingQuery {
     after: Option<String>,
     /// The cursor of the waits for signals on the page before.
     signals_after: Option<String>,
+    /// The number of the last kept signal on the page before.
+    kept_after: Option<i64>,
 }
 
 pub(super) async fn show(page: PageRequest, Query(query): Query<WaitingQuery>) -> PageResult {
@@ -39,8 +47,32 @@ pub(super) async fn show(page: PageRequest, Query(query): Query<WaitingQuery>) -
     let approvals = page.app().open_approvals(&asked).await?;
     let signals_after = query.signals_after.as_deref();
     let signals = page.app().open_signal_waits(signals_after, SIGNAL_WAITS).await?;
+    let filter = KeptSignalFilter {
+        after: query.kept_after,
+        limit: Some(KEPT_SIGNALS),
+        ..KeptSignalFilter::default()
+    };
+    let kept = page.app().kept_signals(&filter).await?;
+    let lists = WaitingLists { approvals, signals, kept };
     let head = PageHead { title: page.t("nav.waiting"), place: NavPlace::Waiting };
-    Ok(page.respond(&head, &template::waiting(&page, &query, &approvals, &signals)))
+    Ok(page.respond(&head, &template::waiting(&page, &query, &lists)))
+}
+
+/// The lists of the page.
+struct WaitingLists {
+    approvals: OpenApprovals,
+    signals: OpenSignalWaits,
+    kept: KeptSignalList,
+}
+
+/// Drops a signal that no step has taken.
+pub(super) async fn drop_signal(
+    page: PageRequest,
+    Path(id): Path<i64>,
+    form: SignedForm,
+) -> PageResult {
+    page.app().drop_signal(id).await?;
+    Ok(see(form.get("return_to")))
 }
 
 /// Decides about an approval.
@@ -216,10 +248,22 @@ impl From<SignalError> for PageError {
             | SignalError::Send(
                 SendSignalError::Body(_)
                 | SendSignalError::TooMany
-                | SendSignalError::TooManyOfKey(..),
+                | SendSignalError::TooManyOfKey(..)
+                | SendSignalError::KeyReused { .. },
             ) => Self::Refused(error.to_string()),
             SignalError::Send(SendSignalError::Store(error)) => error.into(),
             SignalError::Send(SendSignalError::Submit(error)) => error.into(),
+        }
+    }
+}
+
+impl From<DropSignalError> for PageError {
+    fn from(error: DropSignalError) -> Self {
+        match error {
+            DropSignalError::Unknown(_) | DropSignalError::Taken(_) => {
+                Self::Refused(error.to_string())
+            }
+            DropSignalError::Store(error) => error.into(),
         }
     }
 }

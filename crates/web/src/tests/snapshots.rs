@@ -6,7 +6,7 @@ use expect_test::expect_file;
 use noetl_api::WorkerNotice;
 use noetl_api::wire::NewFeed;
 use noetl_app::{BulkAction, BulkChoice, BulkRequest, LinkMaker, NewToken};
-use noetl_control::{PauseCaller, PlaybookChoice, StartRequest};
+use noetl_control::{PauseCaller, PlaybookChoice, SignalByKey, StartRequest};
 use noetl_model::{
     ChildExecutions, CommandId, ErrorKind, ExecutionId, Outcome, Pool, ToolError, TrailFact,
     TrailOutcome, WorkerId,
@@ -153,8 +153,18 @@ pub(super) async fn seeded() -> SeededPages {
     }
 }
 
-/// Adds a token and an entry of the audit log.
+/// Adds a signal that no step has taken, a token and an entry of the audit log.
 async fn administered(site: &Site) {
+    let signal = SignalByKey {
+        name: "paid".parse().expect("a name"),
+        key: "A-1001".parse().expect("a key"),
+        body: json!({ "amount": 12 }),
+        sender: Some("shop".to_owned()),
+        actor: None,
+        once: None,
+        kept_for: None,
+    };
+    site.app.signal_by_key(signal).await.expect("it is kept");
     let token = NewToken {
         name: "ci".parse().expect("a name"),
         owner: Some("Ada".to_owned()),

@@ -1,9 +1,9 @@
 //! The page of what waits for a person: paging, and the name under which a visitor acts.
 
-use noetl_app::{LinkMaker, StatedNames};
-use noetl_control::{PlaybookChoice, StartRequest};
+use noetl_app::{KeptSignalFilter, LinkMaker, StatedNames};
+use noetl_control::{PlaybookChoice, SignalByKey, StartRequest};
 use noetl_model::{CommandId, Event, Seq};
-use serde_json::Map;
+use serde_json::{Map, Value, json};
 
 use super::Site;
 
@@ -163,4 +163,28 @@ async fn a_form_of_a_signal_that_is_sent_twice_sends_one_signal() {
     }
     let waits = site.app.open_signal_waits(None, 10).await.expect("waits").waits;
     assert_eq!(waits.len(), 1, "the second wait waits for its own signal");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_that_no_step_has_taken_is_shown_and_dropped() {
+    let site = Site::new();
+    for body in [json!({ "amount": 12 }), json!("x".repeat(5000))] {
+        site.app.signal_by_key(by_key(body)).await.expect("it is kept");
+    }
+    let shown = site.get("/ui/waiting").await;
+    assert!(shown.body.contains("amount") && shown.body.contains("The body has 5002 bytes."));
+    let address = shown.between("action=\"/ui/waiting/kept-signals/", "\"");
+    let address = format!("/ui/waiting/kept-signals/{address}");
+    let dropped = site.submit("/ui/waiting", &address, "return_to=/ui/waiting").await;
+    assert!(dropped.status.is_redirection(), "{}", dropped.body);
+    let left = site.app.kept_signals(&KeptSignalFilter::default()).await.expect("signals").signals;
+    assert_eq!(left.iter().map(|it| it.body_bytes).collect::<Vec<_>>(), [5002]);
+    let again = site.submit("/ui/waiting", &address, "return_to=/ui/waiting").await;
+    assert!(again.status.is_client_error(), "{}", again.status);
+}
+
+fn by_key(body: Value) -> SignalByKey {
+    let (name, key) = ("paid".parse().expect("a name"), "A-1".parse().expect("a key"));
+    let (sender, actor, once, kept_for) = (Some("shop".to_owned()), None, None, None);
+    SignalByKey { name, key, body, sender, actor, once, kept_for }
 }

@@ -115,6 +115,9 @@ impl From<SignalError> for ApiError {
             SignalError::Send(SendSignalError::TooMany | SendSignalError::TooManyOfKey(..)) => {
                 Self::conflict("too-many-signals", detail)
             }
+            SignalError::Send(SendSignalError::KeyReused { .. }) => {
+                Self::conflict("key-reused", detail)
+            }
             SignalError::Send(SendSignalError::Store(error)) => error.into(),
             SignalError::Send(SendSignalError::Body(_)) => Self::invalid("invalid-body", detail),
             SignalError::Send(SendSignalError::Submit(error)) => error.into(),

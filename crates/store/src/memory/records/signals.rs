@@ -35,10 +35,12 @@ impl MemoryStore {
     pub(crate) async fn undelivered_signals(
         &self,
         index_key: &IndexKey,
+        after: i64,
         limit: usize,
     ) -> Result<Vec<StoredSignal>, StoreError> {
         let tables = self.lock();
-        let of_key = tables.records.signals.values().filter(|it| it.index_key == *index_key);
+        let later = tables.records.signals.range(after.saturating_add(1)..).map(|(_, it)| it);
+        let of_key = later.filter(|it| it.index_key == *index_key);
         let undelivered = of_key.filter(|it| !matches!(it.state, SignalState::Delivered(_)));
         Ok(undelivered.take(limit.min(PAGE_MAX)).cloned().collect())
     }
@@ -93,6 +95,16 @@ impl MemoryStore {
             }
             Some(_) | None => false,
         }
+    }
+
+    pub(crate) async fn drop_signal(&self, id: i64) -> Result<bool, StoreError> {
+        let mut tables = self.lock();
+        let signals = &mut tables.records.signals;
+        let is_kept = signals.get(&id).is_some_and(|it| it.state == SignalState::Kept);
+        if is_kept {
+            signals.remove(&id);
+        }
+        Ok(is_kept)
     }
 
     pub(crate) async fn count_signals(&self, max: u64) -> Result<u64, StoreError> {

@@ -1,29 +1,28 @@
 //! The page as HTML.
 
 use maud::{Markup, html};
-use noetl_api::wire::ApprovalView;
-use noetl_app::{OpenApprovals, OpenSignalWait, OpenSignalWaits};
+use noetl_api::wire::{ApprovalView, KeptSignalView};
+use noetl_app::OpenSignalWait;
 
-use super::{WaitingQuery, decider, decision_address};
+use super::{WaitingLists, WaitingQuery, decider, decision_address};
 use crate::address::with_query;
+use crate::components::action::{Action, confirmed_action};
 use crate::components::approval::{Decider, RefusedDecision, approval_form};
 use crate::components::empty::empty;
 use crate::components::id::{execution_link, playbook_link};
-use crate::components::time::time;
+use crate::components::json_tree::json_tree;
+use crate::components::time::{planned_time, time};
 use crate::layout::form_fields;
 use crate::request::PageRequest;
 use crate::session::random_name;
 
-pub(super) fn waiting(
-    page: &PageRequest,
-    query: &WaitingQuery,
-    approvals: &OpenApprovals,
-    signals: &OpenSignalWaits,
-) -> Markup {
-    let (after, signals_after) = (query.after.as_deref(), query.signals_after.as_deref());
-    let is_first = after.is_none() && signals_after.is_none();
-    let is_empty = approvals.approvals.is_empty() && signals.waits.is_empty();
-    let has_more = approvals.next.is_some() || signals.next.is_some();
+pub(super) fn waiting(page: &PageRequest, query: &WaitingQuery, lists: &WaitingLists) -> Markup {
+    let WaitingLists { approvals, signals, kept } = lists;
+    let place = ListPlace::of(query);
+    let is_first = place == ListPlace::default();
+    let is_empty =
+        approvals.approvals.is_empty() && signals.waits.is_empty() && kept.signals.is_empty();
+    let has_more = approvals.next.is_some() || signals.next.is_some() || kept.next.is_some();
     html! {
         header.page-head { h1 { (page.t("nav.waiting")) } }
         div #live data-refresh="3000" {
@@ -35,25 +34,57 @@ pub(super) fn waiting(
                 section data-same="approvals" {
                     div.section-head { h2 { (page.t("waiting.approvals")) } }
                     div.stack { @for view in &approvals.approvals { (card(page, view)) } }
-                    @if let Some(next) = &approvals.next { (more(page, Some(next), signals_after)) }
+                    @if let Some(next) = &approvals.next { (more(page, ListPlace { after: Some(next.clone()), ..place.clone() })) }
                 }
             }
             @if !signals.waits.is_empty() || signals.next.is_some() {
                 section data-same="signals" {
                     div.section-head { h2 { (page.t("waiting.signals")) } }
                     div.stack { @for wait in &signals.waits { (signal(page, wait)) } }
-                    @if let Some(next) = &signals.next { (more(page, after, Some(next))) }
+                    @if let Some(next) = &signals.next { (more(page, ListPlace { signals_after: Some(next.clone()), ..place.clone() })) }
+                }
+            }
+            @if !kept.signals.is_empty() || kept.next.is_some() {
+                section data-same="kept-signals" {
+                    div.section-head { h2 { (page.t("waiting.kept")) } }
+                    p.soft { (page.t("waiting.kept_more")) }
+                    div.stack { @for signal in &kept.signals { (kept_signal(page, signal)) } }
+                    @if let Some(next) = &kept.next {
+                        (more(page, ListPlace { kept_after: Some(next.to_string()), ..place.clone() }))
+                    }
                 }
             }
         }
     }
 }
 
-/// Draws the link to the next page of one list; the other list stays where it is.
-fn more(page: &PageRequest, after: Option<&str>, signals_after: Option<&str>) -> Markup {
-    let parts = [("after", after), ("signals_after", signals_after)];
+/// The cursors of the lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ListPlace {
+    after: Option<String>,
+    signals_after: Option<String>,
+    kept_after: Option<String>,
+}
+
+impl ListPlace {
+    fn of(query: &WaitingQuery) -> Self {
+        Self {
+            after: query.after.clone(),
+            signals_after: query.signals_after.clone(),
+            kept_after: query.kept_after.map(|after| after.to_string()),
+        }
+    }
+}
+
+/// Draws the link to the next page of one list; the other lists stay where they are.
+fn more(page: &PageRequest, place: ListPlace) -> Markup {
+    let parts = [
+        ("after", &place.after),
+        ("signals_after", &place.signals_after),
+        ("kept_after", &place.kept_after),
+    ];
     let parts: Vec<(&str, &str)> =
-        parts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        parts.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect();
     html! { a.button href=(with_query("/ui/waiting", &parts)) { (page.t("waiting.more")) } }
 }
 
@@ -124,6 +155,32 @@ fn signal(page: &PageRequest, wait: &OpenSignalWait) -> Markup {
                     }
                     div.buttons { button type="submit" { (page.t("waiting.send")) } }
                 }
+            }
+        }
+    }
+}
+
+/// Draws a signal that no step has taken.
+fn kept_signal(page: &PageRequest, signal: &KeptSignalView) -> Markup {
+    let address = format!("/ui/waiting/kept-signals/{}/drop", signal.signal_id);
+    let dropped = Action { address: &address, label: page.t("waiting.drop"), fields: &[] };
+    html! {
+        article.panel.waiting data-same={ "kept-" (signal.signal_id) } {
+            h3 { (page.words.fill("waiting.signal", &[("name", &signal.name)])) }
+            p.soft {
+                (page.t("waiting.key")) " " code { (signal.key) }
+                @if let Some(sender) = signal.sender.as_ref().or(signal.actor.as_ref()) {
+                    " · " (page.t("waiting.sender")) " " (sender)
+                }
+                " · " (page.t("waiting.since")) " " (time(signal.received_at))
+                " · " (page.t("waiting.kept_until")) " " (planned_time(&signal.expires_at.to_string()))
+            }
+            @match &signal.body {
+                Some(body) => (json_tree(body)),
+                None => p { (page.words.fill("waiting.body_size", &[("bytes", &signal.body_bytes.to_string())])) },
+            }
+            @if page.visitor.may.run {
+                (confirmed_action(page, &dropped, page.t("waiting.drop_question")))
             }
         }
     }
