@@ -125,7 +125,9 @@ pub use step_logs::{
     FollowedLogs, LOG_ENTRIES_MAX, LogCounts, LogFilter, LogLine, LogLines, LogPosition,
     LogSettings, LogTail, LogTailQuery, NotALogPosition, StepLogReader, log_name, omitted_note,
 };
-pub use store_condition::{MessageBacklog, OPEN_WAITS_MAX, OpenWaits, PoolBacklog};
+pub use store_condition::{
+    MessageBacklog, OPEN_WAITS_MAX, OpenWaits, PoolBacklog, PriorityBacklog,
+};
 pub use store_reader::{ReadValueError, StoreReader};
 pub use tokens::{IssuedToken, NewToken, StoredTokenError, TokensUnavailable};
 pub use unserved_pools::{DeclaredWait, Ordinal, UnservedWait, WaitHint};

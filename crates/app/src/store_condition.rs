@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use noetl_api::wire::LimitList;
-use noetl_model::{IndexKind, Pool};
+use noetl_model::{IndexKind, Pool, Priority};
 use noetl_store::{ConnectionFigures, IndexRow, PAGE_MAX, Store, StoreError, Tables};
 use tokio::time::timeout;
 
@@ -43,6 +43,16 @@ pub(crate) struct StoreCondition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolBacklog {
     pub pool: Pool,
+    pub ready: u64,
+    /// The time for which the oldest of them has been ready.
+    pub oldest: Duration,
+    pub by_priority: Vec<PriorityBacklog>,
+}
+
+/// The commands of a pool with one priority that wait for a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PriorityBacklog {
+    pub priority: Priority,
     pub ready: u64,
     /// The time for which the oldest of them has been ready.
     pub oldest: Duration,
@@ -169,10 +179,17 @@ impl App {
         let pools = pools.filter(|pool| pool.as_str() != Pool::CONTROL).take(POOLS_MAX);
         let mut counted = Vec::new();
         for pool in pools {
-            let (ready, oldest) =
-                tokio::try_join!(store.ready_count(&pool), store.oldest_ready(&pool))?;
-            let oldest = oldest.map(|since| store.clock().now().since(since)).unwrap_or_default();
-            counted.push(PoolBacklog { pool, ready, oldest });
+            let counts = store.ready_by_priority(&pool).await?;
+            let now = store.clock().now();
+            let by_priority = counts.into_iter().map(|it| PriorityBacklog {
+                priority: it.priority,
+                ready: it.count,
+                oldest: it.oldest.map(|since| now.since(since)).unwrap_or_default(),
+            });
+            let by_priority: Vec<PriorityBacklog> = by_priority.collect();
+            let ready = by_priority.iter().map(|it| it.ready).sum();
+            let oldest = by_priority.iter().map(|it| it.oldest).max().unwrap_or_default();
+            counted.push(PoolBacklog { pool, ready, oldest, by_priority });
         }
         Ok(counted)
     }

@@ -106,6 +106,7 @@ macro_rules! conformance {
             queue::executions_that_wait_are_counted_up_to_a_limit,
             queue::the_pools_with_a_command_to_lease_are_listed_once,
             queue::leases_and_the_oldest_command_of_a_pool_are_listed,
+            queue::ready_commands_are_counted_by_priority,
             queue::a_fresh_command_is_ready_even_if_the_clock_goes_back,
             timers::the_time_is_that_of_the_stores_clock,
             timers::timers_come_due_in_order,
@@ -331,6 +332,11 @@ impl Subject {
             self.store.ready(pool, None, usize::MAX).await.expect("the store lists commands");
         let count = self.store.ready_count(pool).await.expect("the store counts commands");
         assert_eq!(usize::try_from(count), Ok(ready.len()), "the count agrees with the list");
+        let by_priority = self.store.ready_by_priority(pool).await.expect("the store counts");
+        let sum: u64 = by_priority.iter().map(|it| it.count).sum();
+        assert_eq!(sum, count, "the counts of the priorities add up");
+        let oldest = self.store.oldest_ready(pool).await.expect("the store answers");
+        assert_eq!(by_priority.iter().filter_map(|it| it.oldest).min(), oldest);
         ready.iter().map(|row| (row.execution.0, row.command.0, row.attempt.0)).collect()
     }
 

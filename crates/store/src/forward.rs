@@ -48,6 +48,7 @@ macro_rules! each_port {
                 Read across shared exhausted(attempts: u32, skip: usize, limit: usize) -> Vec<Held>;
                 Read across shared ready_pools() -> Vec<Pool>;
                 Read across shared ready_count(pool: &Pool) -> u64;
+                Read across shared ready_by_priority(pool: &Pool) -> Vec<ReadyCount>;
                 Read across shared oldest_ready(pool: &Pool) -> Option<Timestamp>;
                 Read across shared leased(limit: usize) -> Vec<LeasedCommand>;
                 Read across shared waiting_executions(pool: &Pool, count_max: u64) -> u64;

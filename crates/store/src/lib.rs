@@ -88,7 +88,7 @@ pub use retention::{ERASE_MAX, EraseAnswer, KeepMark, KeepReason, Tombstone};
 pub use room::{PageSpace, READ_BYTES_MAX, json_len};
 pub use row::{
     CatalogEntry, CatalogQuery, EntryContents, EntryState, ExecutionFilter, HeldAnswer,
-    LeasedCommand, Lookup, NewPlaybook, OutboxRow, Page, PathFilter, ReadyCommand,
+    LeasedCommand, Lookup, NewPlaybook, OutboxRow, Page, PathFilter, ReadyCommand, ReadyCount,
     RegisteredVersion, ReplayBound, ReplayMark, SavedReplay, Snapshot, TimerRow,
 };
 pub use schedule::{ScheduleRecord, ScheduleRow};

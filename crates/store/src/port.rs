@@ -106,6 +106,9 @@ pub trait WorkQueue: Send + Sync {
     /// Returns the number of commands of a pool that can be leased now.
     async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError>;
 
+    /// Returns the numbers of commands of a pool that can be leased now, by priority, the lowest first.
+    async fn ready_by_priority(&self, pool: &Pool) -> Result<Vec<ReadyCount>, StoreError>;
+
     /// Returns the time since which the oldest never-leased command of a pool waits.
     async fn oldest_ready(&self, pool: &Pool) -> Result<Option<Timestamp>, StoreError>;
 
@@ -496,8 +499,7 @@ pub trait SentSignals: Send + Sync {
     /// Finds a signal by its number.
     async fn find_signal(&self, id: i64) -> Result<Option<StoredSignal>, StoreError>;
 
-    /// Lists the signals for an index key after a number that are not delivered, by number, at most
-    /// `limit` (and `PAGE_MAX`).
+    /// Lists the undelivered signals for an index key after a number, at most `limit` (and `PAGE_MAX`).
     async fn undelivered_signals(
         &self,
         index_key: &IndexKey,
@@ -505,8 +507,7 @@ pub trait SentSignals: Send + Sync {
         limit: usize,
     ) -> Result<Vec<StoredSignal>, StoreError>;
 
-    /// Lists the signals after a number that are not delivered, by number, at most `limit` (and
-    /// `PAGE_MAX`).
+    /// Lists the undelivered signals after a number, by number, at most `limit` (and `PAGE_MAX`).
     async fn open_signals(&self, after: i64, limit: usize)
     -> Result<Vec<StoredSignal>, StoreError>;
 
@@ -525,11 +526,10 @@ pub trait SentSignals: Send + Sync {
         expires_at: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Deletes a signal that is kept. Returns false if it is not: it does not exist, is being delivered
-    /// or was delivered.
+    /// Deletes a signal that is kept. Returns false if it is not kept (any more).
     async fn drop_signal(&self, id: i64) -> Result<bool, StoreError>;
 
-    /// Returns the number of signals that are not delivered, counting at most `max`.
+    /// Returns the number of undelivered signals, counting at most `max`.
     async fn count_signals(&self, max: u64) -> Result<u64, StoreError>;
 
     /// Returns the number of signals for an index key that are not delivered, counting at most `max`.

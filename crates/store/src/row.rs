@@ -33,6 +33,15 @@ pub struct LeasedCommand {
     pub lease_until: Timestamp,
 }
 
+/// The number of commands of one priority in a pool that can be leased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadyCount {
+    pub priority: Priority,
+    pub count: u64,
+    /// The time since which the oldest never-leased one waits.
+    pub oldest: Option<Timestamp>,
+}
+
 /// The answer to a request to extend a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldAnswer {

@@ -18,8 +18,8 @@ pub use crate::{
     KeepReason, KeychainEntry, LeasedCommand, LimitChanges, LimitFigures, LimitOutcome,
     ListedMessage, LogLimits, LogRead, NamedFeed, NamedResult, NewPlaybook, Object, ObjectKey,
     OpenIndexPlace, OpenWork, OutboxListing, OutboxRow, Page, PauseRow, PausedKind, ProjectedEvent,
-    ReadyCommand, RegisteredVersion, ReplayBound, ReplayMark, ResultRef, Rewrap, Runtime,
-    RuntimeKey, SavedReplay, ScheduleRecord, ScheduleRow, SealedRow, SealedTable, Sent,
+    ReadyCommand, ReadyCount, RegisteredVersion, ReplayBound, ReplayMark, ResultRef, Rewrap,
+    Runtime, RuntimeKey, SavedReplay, ScheduleRecord, ScheduleRow, SealedRow, SealedTable, Sent,
     SignalTarget, SlotKey, SlotRow, Snapshot, StartKey, StoreError, StoredSignal, StoredToken,
     SubscriptionRecord, SubscriptionRow, Tables, Take, TimerRow, Tombstone, TrailSpan, Variable,
 };

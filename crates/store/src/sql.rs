@@ -62,7 +62,8 @@ pub use projected::{
 };
 pub use queue::{
     due, exhausted, exhausted_with_times, extend, leased, next_due, oldest_ready, open_work, ready,
-    ready_count, ready_in_rounds, ready_pools, release, renew, waiting_executions,
+    ready_by_priority, ready_count, ready_in_rounds, ready_pools, release, renew,
+    waiting_executions,
 };
 pub use records::{
     collect, collect_blobs, heard_runtime, object, put_object, put_runtime, put_variables,

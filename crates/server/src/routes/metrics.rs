@@ -65,12 +65,17 @@ async fn add_gauges(registry: &Registry, state: &AppState, pool: &Pool) {
     let name = pool.to_string();
     let of_pool: &[(&str, &str)] = &[("pool", &name)];
     let asked = state.app().backlog(pool).await;
+    let others = state.app().pool_backlogs().await.unwrap_or_default();
     let first = asked.as_ref().map(|(MessageBacklog { ready, oldest, .. }, _)| PoolBacklog {
         pool: pool.clone(),
         ready: *ready,
         oldest: *oldest,
+        by_priority: others
+            .iter()
+            .find(|it| it.pool == *pool)
+            .map(|it| it.by_priority.clone())
+            .unwrap_or_default(),
     });
-    let others = state.app().pool_backlogs().await.unwrap_or_default();
     let others = others.into_iter().filter(|backlog| backlog.pool != *pool);
     add_pools(registry, &first.into_iter().chain(others).collect::<Vec<_>>());
     if let Some((MessageBacklog { owed, .. }, age)) = asked {
@@ -121,6 +126,29 @@ fn add_pools(registry: &Registry, pools: &[PoolBacklog]) {
         let name = [backlog.pool.as_str()];
         ready.with_label_values(&name).set(set(backlog.ready));
         oldest.with_label_values(&name).set(set(backlog.oldest.as_secs()));
+    }
+    add_priorities(registry, pools);
+}
+
+/// Adds the backlogs of pools by priority. They are families of their own: the sum over a label that is
+/// added to a gauge of the pool would surprise those who scale by its maximum over all servers.
+fn add_priorities(registry: &Registry, pools: &[PoolBacklog]) {
+    if pools.iter().all(|pool| pool.by_priority.is_empty()) {
+        return;
+    }
+    let gauges = |name, help| register_gauges(registry, name, help, &["pool", "priority"]);
+    let help = "Commands that wait for a worker, by priority.";
+    let ready = gauges("noetl_commands_ready_by_priority", help);
+    let help = "Age of the oldest command of a priority that waits for a worker.";
+    let oldest = gauges("noetl_commands_ready_by_priority_oldest_seconds", help);
+    let set = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    for pool in pools {
+        for backlog in &pool.by_priority {
+            let priority = backlog.priority.level().to_string();
+            let labels = [pool.pool.as_str(), &priority];
+            ready.with_label_values(&labels).set(set(backlog.ready));
+            oldest.with_label_values(&labels).set(set(backlog.oldest.as_secs()));
+        }
     }
 }
 

@@ -127,6 +127,19 @@ async fn metrics_count_what_waits_in_a_pool() {
     for pool in ["gpu", "shared"] {
         assert!(told.contains(&format!("\nnoetl_commands_ready{{pool=\"{pool}\"}} 1\n")), "{told}");
     }
+    let urgent = serde_json::json!({ "path": "tests/hello", "priority": 9 });
+    assert_eq!(server.post("/api/execute", urgent).await.status, 200);
+    tokio::time::advance(Duration::from_secs(3)).await;
+    let told = metrics("").await;
+    for line in [
+        "noetl_commands_ready{pool=\"shared\"} 2",
+        "noetl_commands_ready_by_priority{pool=\"gpu\",priority=\"5\"} 1",
+        "noetl_commands_ready_by_priority{pool=\"shared\",priority=\"5\"} 1",
+        "noetl_commands_ready_by_priority{pool=\"shared\",priority=\"9\"} 1",
+        "noetl_commands_ready_by_priority_oldest_seconds{pool=\"shared\",priority=\"9\"} 3",
+    ] {
+        assert!(told.contains(&format!("\n{line}\n")), "{line}: {told}");
+    }
     assert_eq!(server.get("/metrics?pool=a%22b").await.problem(), "422 invalid-pool");
 }
 

@@ -2,17 +2,19 @@
 //! order.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use noetl_model::{
-    CommandId, Digest, ExecutionId, IndexKey, IndexKind, Pool, Summary, Timestamp, WorkerId,
+    CommandId, Digest, ExecutionId, IndexKey, IndexKind, Pool, Priority, Summary, Timestamp,
+    WorkerId,
 };
 use noetl_store::sql;
 use noetl_store::{
     Clock, ExecutionFilter, Held, HeldAnswer, HistogramBar, HistogramSpan, IndexPage, IndexRow,
-    LeasedCommand, OpenIndexPlace, PAGE_MAX, Page, ReadyCommand, StoreError, TimerRow, merged_bars,
+    LeasedCommand, OpenIndexPlace, PAGE_MAX, Page, ReadyCommand, ReadyCount, StoreError, TimerRow,
+    merged_bars,
 };
 
 use super::Shards;
@@ -117,6 +119,21 @@ impl Shards {
 
     pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {
         Ok(self.all(|shard| sql::ready_count(shard, pool)).await?.into_iter().sum())
+    }
+
+    pub(crate) async fn ready_by_priority(
+        &self,
+        pool: &Pool,
+    ) -> Result<Vec<ReadyCount>, StoreError> {
+        let counted = self.all(|shard| sql::ready_by_priority(shard, pool)).await?;
+        let mut counts: BTreeMap<Priority, ReadyCount> = BTreeMap::new();
+        for it in counted.into_iter().flatten() {
+            let none = ReadyCount { priority: it.priority, count: 0, oldest: None };
+            let sum = counts.entry(it.priority).or_insert(none);
+            sum.count += it.count;
+            sum.oldest = [sum.oldest, it.oldest].into_iter().flatten().min();
+        }
+        Ok(counts.into_values().collect())
     }
 
     /// Returns the clock of the cluster's own database. Leases are compared with the clock of their

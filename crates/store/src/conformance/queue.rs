@@ -363,6 +363,21 @@ pub async fn the_pools_with_a_command_to_lease_are_listed_once(subject: Subject)
     assert_eq!(pools().await, [gpu, Pool::shared()]);
 }
 
+pub async fn ready_commands_are_counted_by_priority(subject: Subject) {
+    let counts = async || {
+        let counts = subject.store.ready_by_priority(&Pool::shared()).await.expect("it answers");
+        let counts = counts.iter().map(|it| (it.priority.level(), it.count, it.oldest.is_some()));
+        counts.collect::<Vec<(u8, u64, bool)>>()
+    };
+    assert_eq!(counts().await, []);
+    let gpu = add_to(Pool::new("gpu"), 5);
+    let queue = vec![add_with(9, 1), add_with(0, 2), add_with(9, 3), add(4), lease(4, 1, 30), gpu];
+    assert_eq!(subject.append(Append { queue, ..start(A) }).await, Ok(()));
+    assert_eq!(counts().await, [(0, 1, true), (9, 2, true)], "the others are leased, or of a pool");
+    subject.at(30);
+    assert_eq!(counts().await, [(0, 1, true), (5, 1, false), (9, 2, true)], "a lease has expired");
+}
+
 pub async fn leases_and_the_oldest_command_of_a_pool_are_listed(subject: Subject) {
     let gpu = Pool::new("gpu");
     let oldest = async |pool: &Pool| subject.store.oldest_ready(pool).await.expect("it answers");

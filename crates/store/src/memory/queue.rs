@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Timestamp, WorkerId};
+use noetl_model::{Attempt, CommandId, ExecutionId, Pool, Priority, Timestamp, WorkerId};
 
 use super::MemoryStore;
 use crate::{
     AppendError, Held, HeldAnswer, Holder, LeasedCommand, OpenCommand, PAGE_MAX, QueueChange,
-    ReadyCommand, StagedCommands, StoreError, stage,
+    ReadyCommand, ReadyCount, StagedCommands, StoreError, stage,
 };
 
 #[derive(Clone, Default)]
@@ -301,6 +301,25 @@ impl MemoryStore {
         leased.sort_by_key(|it| (Reverse(it.lease_until), it.execution, it.command));
         leased.truncate(limit.min(PAGE_MAX));
         Ok(leased)
+    }
+
+    pub(crate) async fn ready_by_priority(
+        &self,
+        pool: &Pool,
+    ) -> Result<Vec<ReadyCount>, StoreError> {
+        let (tables, now) = (self.lock(), self.clock.now());
+        let mut counts: BTreeMap<Priority, ReadyCount> = BTreeMap::new();
+        let of_pool = tables.commands.rows.values().filter(|row| row.open.pool == *pool);
+        for row in of_pool.filter(|row| row.open.ready_since(now).is_some()) {
+            let priority = row.open.priority;
+            let counted =
+                counts.entry(priority).or_insert(ReadyCount { priority, count: 0, oldest: None });
+            counted.count += 1;
+            if let Holder::Nobody { since } = row.open.holder {
+                counted.oldest = Some(counted.oldest.map_or(since, |oldest| oldest.min(since)));
+            }
+        }
+        Ok(counts.into_values().collect())
     }
 
     pub(crate) async fn ready_count(&self, pool: &Pool) -> Result<u64, StoreError> {

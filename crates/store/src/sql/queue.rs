@@ -13,7 +13,7 @@ use crate::from_row::{self, Columns};
 use crate::to_row::{at_most, stored};
 use crate::{
     CommandKey, Held, HeldAnswer, LeasedCommand, OpenCommand, OpenWork, PAGE_MAX, ReadyCommand,
-    StoreError, TimerRow,
+    ReadyCount, StoreError, TimerRow,
 };
 
 pub async fn ready<D: SqlDatabase>(
@@ -150,6 +150,21 @@ pub async fn ready_pools<D: SqlDatabase>(database: &D) -> Result<Vec<Pool>, Stor
 pub async fn ready_count<D: SqlDatabase>(database: &D, pool: &Pool) -> Result<u64, StoreError> {
     let arguments = [pool.as_str().into(), SqlArgument::Now];
     count_of(database, &database.sql().count_ready_commands, &arguments).await
+}
+
+pub async fn ready_by_priority<D: SqlDatabase>(
+    database: &D,
+    pool: &Pool,
+) -> Result<Vec<ReadyCount>, StoreError> {
+    let arguments = [pool.as_str().into(), SqlArgument::Now];
+    all_of(database, &database.sql().ready_by_priority, &arguments, |row| {
+        Ok(ReadyCount {
+            priority: from_row::priority(row)?,
+            count: u64::try_from(row.integer("count")?).unwrap_or(0),
+            oldest: row.maybe_instant("created_at")?,
+        })
+    })
+    .await
 }
 
 pub async fn oldest_ready<D: SqlDatabase>(

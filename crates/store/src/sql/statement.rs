@@ -190,6 +190,7 @@ macro_rules! each_statement {
             Read read_schedule_events;
             Read read_subscription_events;
             Read ready_commands;
+            Read ready_by_priority;
             Read ready_pools;
             Lazy release_leases;
             Write remove_credential;
