@@ -6,6 +6,7 @@
 //! its execution only after every earlier one has started or is dead.
 
 mod dead_messages;
+mod sealed_messages;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -26,6 +27,7 @@ use noetl_model::{
     WorkerId,
 };
 use noetl_playbook::{Activation, MessageDelivery, MessageOrder, Subscription};
+use noetl_secrets::Vault;
 use noetl_store::{
     Clock, FailedMark, FailedMessage, FailedStanding, PAGE_MAX, REASON_MAX, Records, StartKey,
     Store, StoreError, SubscriptionRow,
@@ -87,6 +89,7 @@ pub struct Intake {
     store: Arc<dyn Store>,
     records: Arc<dyn Records>,
     clock: Arc<dyn Clock>,
+    vault: Arc<Vault>,
     documents: Arc<Mutex<HashMap<CatalogId, MessageDocument>>>,
     broker_url: Option<BrokerUrl>,
 }
@@ -118,9 +121,9 @@ impl From<BadMessage> for IntakeFault {
 impl Intake {
     /// Creates an intake; `broker_url` is the broker for subscriptions that name none.
     pub fn new(services: &Services, broker_url: Option<BrokerUrl>) -> Self {
-        let Services { control, store, records, .. } = services.clone();
-        let clock = control.clock();
-        Self { control, store, records, clock, documents: Arc::default(), broker_url }
+        let Services { control, store, records, vault, .. } = services.clone();
+        let (clock, documents) = (control.clock(), Arc::default());
+        Self { control, store, records, clock, vault, documents, broker_url }
     }
 
     /// Returns the paths of the active subscriptions that are fetched continuously.
@@ -560,7 +563,7 @@ impl<'a> Dispatching<'a> {
             first_at: mark.map_or(self.now, |mark| mark.first_at),
             last_at: self.now,
         };
-        self.intake.records.put_failed_message(&failed).await?;
+        self.intake.keep_failed(&self.rules, failed).await?;
         Ok(match standing {
             FailedStanding::Dead => MessageOutcome::Dead { reason },
             FailedStanding::Waiting { until } => later(reason, until.since(self.now)),

@@ -6,6 +6,7 @@ use noetl_model::{ExecutionId, MessageOutcome};
 use noetl_store::{FailedMessage, FailedStanding, PAGE_MAX};
 use serde_json::json;
 
+use super::sealed_messages::shown;
 use super::{Intake, IntakeError, IntakeFault};
 
 /// Maximum number of messages that one request retries or drops.
@@ -42,7 +43,15 @@ impl Intake {
         let mut retried = DeadRetried { started: 0, duplicates: 0, failed: Vec::new() };
         for message in self.dead(id, names).await? {
             let name = message.arrival.once.clone();
-            match self.start(&row, &rules, &message.arrival).await {
+            let arrival = match self.opened(id, &message.arrival) {
+                Ok(arrival) => arrival,
+                Err(reason) => {
+                    let reason = format!("the message cannot be opened: {reason}");
+                    retried.failed.push(DeadFailure { name, reason });
+                    continue;
+                }
+            };
+            match self.start(&row, &rules, &arrival).await {
                 Ok(MessageOutcome::Duplicate { .. }) => retried.duplicates += 1,
                 Ok(
                     MessageOutcome::Started { .. }
@@ -120,6 +129,6 @@ fn view(message: FailedMessage) -> FailedMessageView {
         first_at: message.first_at.to_string(),
         last_at: message.last_at.to_string(),
         retry_at: message.standing.until().map(|until| until.to_string()),
-        message: json!(message.arrival),
+        message: json!(shown(message.arrival)),
     }
 }

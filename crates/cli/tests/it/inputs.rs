@@ -244,3 +244,90 @@ fn a_secret_input_of_a_run_on_a_laptop_is_masked() {
     assert!(short.stderr.contains("could not be masked"), "{}", short.stderr);
     check_files(&sandbox);
 }
+
+const TAKER: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: taker, path: tests/taker}
+inputs:
+  token: {type: string, secret: true, required: true}
+  count: {type: integer, required: true}
+  customer: {type: string}
+workflow:
+  - step: start
+    tool:
+      kind: shell
+      env: {TOKEN: '{{ workload.token }}', AGAIN: '{{ message.data.token }}'}
+      command: test \"$TOKEN\" = \"$AGAIN\" && printf %s \"$TOKEN\" | wc -c
+";
+
+const SECRET_ORDERS: &str = "\
+apiVersion: noetl.io/v1
+kind: Subscription
+metadata: {name: orders, path: subscriptions/orders}
+spec:
+  source: nats
+  mode: pull
+  stream: ORDERS
+  consumer: drain
+  dispatch: {playbook: tests/taker, max_failures: 1, labels: {customer: '{{ customer }}'}}
+";
+
+#[test]
+fn a_secret_input_of_a_message_is_never_stored_in_clear_text() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    for content in [TAKER, SECRET_ORDERS] {
+        server.call("POST", "/api/catalog/register", &json!({ "content": content }));
+    }
+    let registered = json!({ "path": "subscriptions/orders" });
+    let registered = server.call("POST", "/api/subscriptions/register", &registered);
+    let id = registered["subscription_id"].as_str().expect("an id").to_owned();
+    server.call("POST", &format!("/api/subscriptions/{id}/activate"), &json!({}));
+    let message = |number: u32, body: Value| {
+        json!({
+            "id": format!("ORDERS:{number}"),
+            "once": format!("ORDERS:{number}@7"),
+            "headers": { "authorization": format!("Bearer {SECRET}") },
+            "body": { "text": body.to_string() },
+        })
+    };
+    let messages = json!([
+        message(1, json!({ "token": SECRET, "count": 1, "customer": "ada" })),
+        message(2, json!({ "token": SECRET, "count": "many", "customer": "ada" })),
+        message(3, json!({ "token": SECRET, "count": 3, "customer": SECRET })),
+        message(4, json!({ "token": [SECRET], "count": 4, "customer": "ada" })),
+    ]);
+    let number: i64 = id.parse().expect("a number");
+    let body = json!({ "runtime": "r1", "subscription": number, "messages": messages });
+    let taken = server.call("POST", "/api/worker/subscriptions/messages", &body);
+    let verdicts = taken["verdicts"].as_array().expect("verdicts");
+    let words: Vec<&str> = verdicts.iter().filter_map(|it| it["verdict"].as_str()).collect();
+    assert_eq!(words, ["started", "dead", "dead", "dead"], "{taken}");
+    assert!(!taken.to_string().contains(SECRET), "{taken}");
+    let shown = completed(&server, &verdicts[0]["execution"].to_string());
+    assert!(!shown.to_string().contains(SECRET), "{shown}");
+    assert!(shown.to_string().contains("16"), "the step has read it twice: {shown}");
+    let dead = format!("/api/subscriptions/{id}/dead");
+    let listed = server.call("GET", &dead, &json!(null));
+    assert_eq!(
+        listed["messages"][0]["message"]["body"],
+        json!({ "text": "[REDACTED]" }),
+        "{listed}"
+    );
+    assert!(!listed.to_string().contains(SECRET), "{listed}");
+    check_files(&sandbox);
+
+    // A sealed message is retried with its values.
+    let mended = TAKER.replace("count: {type: integer, required: true}", "count: {}");
+    server.call("POST", "/api/catalog/register", &json!({ "content": mended }));
+    let names = json!({ "names": ["ORDERS:2@7"] });
+    let retried = server.call("POST", &format!("{dead}/retry"), &names);
+    assert_eq!(retried["started"], 1, "{retried}");
+    eventually("both have completed", || {
+        let all = server.call("GET", "/api/executions?status=COMPLETED", &json!(null));
+        all.as_array().map(Vec::len) == Some(2)
+    });
+    assert_eq!(server.process.end(), Some(0));
+    check_files(&sandbox);
+}

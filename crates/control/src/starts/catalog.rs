@@ -10,7 +10,7 @@ use noetl_playbook::{
     AnalysisLevel, CheckedDocument, CheckedNotification, CheckedPlaybook, CheckedSchedule,
     CheckedSubscription, DeclaredInput, ParseOptions, Playbook, Problems, Schedule, TargetWorkers,
 };
-use noetl_store::{CatalogEntry, NewPlaybook, RegisteredVersion};
+use noetl_store::{CatalogEntry, NewPlaybook, RegisteredVersion, StoreError};
 
 use crate::error::{Damage, LoadError};
 use crate::{Control, RegisterError};
@@ -127,6 +127,14 @@ impl Control {
             return Ok(());
         }
         Err(RegisterError::SecretPayload { playbook: path.clone(), inputs: given })
+    }
+
+    /// True if the newest playbook at a path has secret inputs; false if there is none.
+    pub async fn has_secret_inputs(&self, path: &str) -> Result<bool, StoreError> {
+        let Some(entry) = self.parts.store.by_path(path, None).await? else { return Ok(false) };
+        let parsed = noetl_playbook::parse(path, entry.content.as_bytes());
+        let inputs = parsed.ok().and_then(|checked| checked.playbook.inputs);
+        Ok(inputs.is_some_and(|inputs| inputs.secrets().next().is_some()))
     }
 
     async fn keep(

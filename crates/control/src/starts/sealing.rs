@@ -64,7 +64,10 @@ impl Control {
             return Ok(Cow::Borrowed(input));
         }
         let payload = input.payload.clone();
-        let payload = self.sealed_workload(execution, playbook, payload, source).await?;
+        let mut payload = self.sealed_workload(execution, playbook, payload, source).await?;
+        if !input.added.is_empty() {
+            hide_in_message(playbook, input, &mut payload)?;
+        }
         Ok(Cow::Owned(StartInput { payload, ..input.clone() }))
     }
 
@@ -136,5 +139,99 @@ impl Control {
             lineage.push(next);
         }
         Ok(lineage)
+    }
+}
+
+/// The text in place of a secret within a longer text.
+const HIDDEN: &str = "[REDACTED]";
+
+/// Hides the secret inputs of a start in the parts of its message, which contain them a second time. Fails
+/// if a label of the message contains one.
+fn hide_in_message(
+    playbook: &Playbook,
+    input: &StartInput,
+    payload: &mut Map<String, Value>,
+) -> Result<(), StartError> {
+    for secret in playbook.inputs.iter().flat_map(|inputs| inputs.secrets()) {
+        let Some(Value::String(clear)) = input.payload.get(&secret.name) else { continue };
+        let Some(sealed) = payload.get(&secret.name).cloned() else { continue };
+        if let Some(label) = input.labels.iter().find(|label| label.value().contains(clear)) {
+            let label = label.key();
+            let message = format!("the label `{label}` contains it, and labels are not secret");
+            let (path, suggestion) = (secret.name.clone(), None);
+            let problem = InputProblem { path, message, suggestion };
+            return Err(StartError::InvalidInputs(InputProblems::from(problem)));
+        }
+        for part in input.added.iter().filter(|name| **name != secret.name) {
+            if let Some(part) = payload.get_mut(*part) {
+                hide(part, clear, &sealed);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Replaces a secret in a value: by its sealed form where it is a whole text, else by a mask.
+fn hide(value: &mut Value, clear: &str, sealed: &Value) {
+    if SealedMark::of(value).is_some() {
+        return;
+    }
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) if text == clear => *value = sealed.clone(),
+        Value::String(text) => {
+            if let Some(hidden) = masked(text, clear) {
+                *text = hidden;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, clear, sealed)),
+        Value::Object(fields) => {
+            let hidden = std::mem::take(fields).into_iter().map(|(name, mut field)| {
+                hide(&mut field, clear, sealed);
+                (masked(&name, clear).unwrap_or(name), field)
+            });
+            *fields = hidden.collect();
+        }
+    }
+}
+
+/// Returns a text with a secret masked, also where it is written as JSON; `None` if it is not in it.
+fn masked(text: &str, clear: &str) -> Option<String> {
+    let quoted = Value::from(clear).to_string();
+    let quoted = quoted.trim_matches('"');
+    let has_secret = text.contains(clear) || text.contains(quoted);
+    has_secret.then(|| text.replace(clear, HIDDEN).replace(quoted, HIDDEN))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(mut value: Value, expected: &Value) {
+        let mark = SealedMark { execution: ExecutionId(7), name: "token", envelope: "v1.AAAAAA" };
+        hide(&mut value, "AAAAAA", &mark.to_value());
+        let text = value.to_string().replace(&mark.to_value().to_string(), "\"sealed\"");
+        assert_eq!(text, expected.to_string());
+    }
+
+    #[test]
+    fn a_secret_is_sealed_where_it_is_a_value_and_masked_within_texts() {
+        check(json!("AAAAAA"), &json!("sealed"));
+        check(json!(["Bearer AAAAAA", 1, null]), &json!(["Bearer [REDACTED]", 1, null]));
+        check(json!({ "AAAAAA": { "a": "AAAAAA" } }), &json!({ "[REDACTED]": { "a": "sealed" } }));
+        check(json!("AAAAA"), &json!("AAAAA"));
+        let mark = SealedMark { execution: ExecutionId(7), name: "token", envelope: "v1.AAAAAA" };
+        check(mark.to_value(), &json!("sealed"));
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_json_that_is_a_text() {
+        let clear = "pass\"word";
+        let text = json!({ "a": clear }).to_string();
+        assert_eq!(masked(&text, clear), Some(r#"{"a":"[REDACTED]"}"#.to_owned()));
+        assert_eq!(masked("password", clear), None);
     }
 }
