@@ -3,6 +3,8 @@
 //!
 //! `NOETL_FAULTS=full` runs 5,000 orders of each test, `NOETL_FAULTS_SEED=n` a single one.
 
+mod keyed_signals;
+
 use std::ops::Range;
 use std::sync::Mutex;
 
