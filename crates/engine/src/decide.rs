@@ -208,12 +208,8 @@ fn after_the_end(state: &Execution, input: &Input) -> Decision {
         Input::NotClaimed { command, detail } => not_claimed(state, *command, detail),
         Input::Rewound { seen, found } => rewound(*seen, *found),
         // A repeated signal was recorded before the end.
-        Input::Signal(signal)
-            if signal.key.as_ref().is_some_and(|key| state.has_signal_key(key)) =>
-        {
-            Decision::Accepted(Vec::new())
-        }
-        Input::Signal(_) => refused(Refusal::Finished(state.status)),
+        Input::Signal(signal) => wait::repeated(state, signal)
+            .unwrap_or_else(|| refused(Refusal::Finished(state.status))),
         Input::Decide(decision) => match approval::open_approval(state, decision.command) {
             Err(refusal) => refused(refusal),
             Ok(_) => refused(Refusal::Finished(state.status)),

@@ -115,7 +115,7 @@ pub fn begin(execution: ExecutionId, first: &Recorded) -> Result<Execution, Ille
         jobs: imbl::Vector::new(),
         signal_waits: imbl::OrdSet::new(),
         signals: imbl::Vector::new(),
-        signal_keys: imbl::Vector::new(),
+        signal_receipts: imbl::Vector::new(),
         decisions: imbl::Vector::new(),
         head: first.digest_after(&first.prev.unwrap_or(Digest::UNKNOWN)),
         fork: None,

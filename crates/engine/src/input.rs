@@ -204,6 +204,8 @@ pub enum Refusal {
     TooManySignals(usize),
     #[error("command {0} does not wait for this signal any more")]
     SignalNotAwaited(CommandId),
+    #[error("another signal was sent with the idempotency key `{0}`; its name or its body differs")]
+    SignalKeyReused(String),
     #[error("command {0} does not wait for a decision")]
     NoApproval(CommandId),
     #[error("approval {} has been decided before", _0.command)]

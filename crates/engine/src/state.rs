@@ -98,8 +98,8 @@ pub struct Execution {
     pub(crate) signal_waits: imbl::OrdSet<CommandId>,
     /// Signals that no wait has taken, in the order of their arrival.
     pub(crate) signals: imbl::Vector<KeptSignal>,
-    /// The idempotency keys of the last signals.
-    pub(crate) signal_keys: imbl::Vector<String>,
+    /// The last signals with an idempotency key.
+    pub(crate) signal_receipts: imbl::Vector<SignalReceipt>,
     /// The last approvals that were decided.
     pub(crate) decisions: imbl::Vector<DecidedApproval>,
     /// The digest of the last event.
@@ -144,6 +144,27 @@ pub struct LimitSlot {
     /// The event that recorded the grant.
     pub granted: Option<Seq>,
     pub granted_at: Option<Timestamp>,
+}
+
+/// A signal that was received with an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SignalReceipt {
+    pub(crate) key: String,
+    /// The digest of name and body.
+    pub(crate) digest: Digest,
+}
+
+impl SignalReceipt {
+    pub(crate) fn new(key: &str, name: &SignalName, body: &Payload) -> Self {
+        let body = match body {
+            Payload::Ref(reference) => reference.digest,
+            Payload::Inline(value) => {
+                Digest::of(&serde_json::to_vec(&**value).expect("a JSON value has a JSON text"))
+            }
+        };
+        let digest = Digest::of(format!("{name} {body}").as_bytes());
+        Self { key: key.to_owned(), digest }
+    }
 }
 
 /// A signal that no wait has taken.
@@ -372,7 +393,7 @@ pub enum OpenHolder<'a> {
 
 impl Execution {
     /// The version of the serialized form; a snapshot with another version is not used.
-    pub const SHAPE: u32 = 16;
+    pub const SHAPE: u32 = 17;
 }
 
 impl CommandState {

@@ -115,6 +115,7 @@ fn refused(refusal: &Refusal) -> ReportAnswer {
         | Refusal::JobEnded(_)
         | Refusal::TooManySignals(_)
         | Refusal::SignalNotAwaited(_)
+        | Refusal::SignalKeyReused(_)
         | Refusal::NoApproval(_)
         | Refusal::AlreadyDecided(_)
         | Refusal::NotAnApprover { .. }

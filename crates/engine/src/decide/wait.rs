@@ -13,7 +13,7 @@ use super::draft::DecisionDraft;
 use super::halt::Halt;
 use super::refused;
 use super::task::EndRecord;
-use crate::state::{CommandHolder, KeptSignal};
+use crate::state::{CommandHolder, KeptSignal, SignalReceipt};
 use crate::wait::wait_request;
 use crate::{CommandResult, Decision, Execution, Refusal};
 
@@ -27,7 +27,8 @@ pub struct Signal {
     pub body: Payload,
     /// The name of the caller.
     pub sender: Option<String>,
-    /// The idempotency key of the request: a signal with a known key is not recorded again.
+    /// The idempotency key of the request: a signal with a known key is not recorded again, and refused if
+    /// its name or body differs.
     pub key: Option<String>,
     /// The wait that takes a signal sent by correlation key, and that key: the signal is refused if
     /// the wait has ended. Other signals are kept for any wait of their name.
@@ -37,8 +38,8 @@ pub struct Signal {
 
 /// Records a signal, and ends the wait that takes it.
 pub(super) fn receive(mut draft: DecisionDraft<'_>, signal: &Signal) -> Result<Decision, Halt> {
-    if signal.key.as_ref().is_some_and(|key| draft.state.has_signal_key(key)) {
-        return Ok(Decision::Accepted(Vec::new()));
+    if let Some(repeated) = repeated(&draft.state, signal) {
+        return Ok(repeated);
     }
     match &signal.to {
         Some((command, key)) if !is_awaited(&draft.state, *command, &signal.name, key) => {
@@ -54,6 +55,17 @@ pub(super) fn receive(mut draft: DecisionDraft<'_>, signal: &Signal) -> Result<D
     draft.emit(Event::SignalReceived { name, body, sender, key, correlation, actor });
     draft.advance()?;
     Ok(Decision::Accepted(draft.into_events()))
+}
+
+/// Returns the decision about a signal whose idempotency key is known; `None` for other signals.
+pub(super) fn repeated(state: &Execution, signal: &Signal) -> Option<Decision> {
+    let key = signal.key.as_ref()?;
+    let known = state.signal_receipt(key)?;
+    Some(if *known == SignalReceipt::new(key, &signal.name, &signal.body) {
+        Decision::Accepted(Vec::new())
+    } else {
+        refused(Refusal::SignalKeyReused(key.clone()))
+    })
 }
 
 /// True if a command waits for a signal with a name and a correlation key.

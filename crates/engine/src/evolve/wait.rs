@@ -3,7 +3,7 @@
 use noetl_model::{CommandId, Event, Seq, Timestamp, ToolKind, WaitCondition, WaitTimeout};
 
 use crate::Execution;
-use crate::state::{CommandHolder, KeptSignal, SIGNAL_KEYS_MAX};
+use crate::state::{CommandHolder, KeptSignal, SIGNAL_KEYS_MAX, SignalReceipt};
 
 impl Execution {
     /// Folds an event of a wait or a signal; other events change nothing.
@@ -12,7 +12,9 @@ impl Execution {
             self.wait_opened(*command, (condition, *on_timeout), at)?;
         }
         if let Event::SignalReceived { name, body, sender, key, correlation, actor } = event {
-            self.remember_signal(key.as_ref());
+            if let Some(key) = key {
+                self.remember_signal(SignalReceipt::new(key, name, body));
+            }
             self.signals.push_back(KeptSignal {
                 seq: self.seq,
                 at,
@@ -49,13 +51,12 @@ impl Execution {
         Ok(())
     }
 
-    /// Remembers the idempotency key of a signal.
-    fn remember_signal(&mut self, key: Option<&String>) {
-        let Some(key) = key else { return };
-        if self.signal_keys.len() == SIGNAL_KEYS_MAX {
-            self.signal_keys.pop_front();
+    /// Remembers a signal with an idempotency key.
+    fn remember_signal(&mut self, receipt: SignalReceipt) {
+        if self.signal_receipts.len() == SIGNAL_KEYS_MAX {
+            self.signal_receipts.pop_front();
         }
-        self.signal_keys.push_back(key.clone());
+        self.signal_receipts.push_back(receipt);
     }
 
     fn signal_delivered(&mut self, command: CommandId, signal: Seq) -> Result<(), String> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::Execution;
 use crate::state::{
     CommandHolder, DecidedApproval, KeptSignal, LimitSlot, OpenHolder, Pause, Pipeline, RunBody,
-    SetVariables,
+    SetVariables, SignalReceipt,
 };
 
 impl Execution {
@@ -188,9 +188,9 @@ impl Execution {
         self.jobs.iter().any(|ended| ended == job)
     }
 
-    /// True if a signal with this idempotency key was received.
-    pub(crate) fn has_signal_key(&self, key: &str) -> bool {
-        self.signal_keys.iter().any(|known| known == key)
+    /// Returns the signal that was received with this idempotency key.
+    pub(crate) fn signal_receipt(&self, key: &str) -> Option<&SignalReceipt> {
+        self.signal_receipts.iter().find(|known| known.key == key)
     }
 
     /// Returns an approval that was decided; `None` if it waits, or is older than the last 1,000.

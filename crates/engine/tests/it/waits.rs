@@ -308,6 +308,32 @@ fn a_signal_by_key_ends_the_wait_with_that_key_once() {
 }
 
 #[test]
+fn an_idempotency_key_with_another_body_or_name_is_refused_also_after_the_end() {
+    let mut story = begun("\n  - {step: start, tool: {kind: wait, signal: go}}\n");
+    let signal = |name: &str, body: serde_json::Value| {
+        Input::Signal(Signal {
+            name: name.parse().expect("a name"),
+            body: Payload::inline(body),
+            sender: None,
+            key: Some("k".to_owned()),
+            to: None,
+            actor: None,
+        })
+    };
+    assert!(!story.tell(&signal("later", json!(1))).expect("it is kept").is_empty());
+    let check = |story: &mut Story| {
+        let reused = Err(Refusal::SignalKeyReused("k".to_owned()));
+        assert_eq!(story.tell(&signal("later", json!(1))), Ok(Vec::new()));
+        assert_eq!(story.tell(&signal("later", json!(2))), reused);
+        assert_eq!(story.tell(&signal("go", json!(1))), reused);
+    };
+    check(&mut story);
+    send(&mut story, "go", json!(3)).expect("it is awaited");
+    assert_eq!(story.status(), ExecutionStatus::Completed);
+    check(&mut story);
+}
+
+#[test]
 fn a_signal_by_name_ends_a_wait_with_any_key() {
     let mut story = begun(KEYED);
     for body in [1, 2] {

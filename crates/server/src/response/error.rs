@@ -320,6 +320,7 @@ impl From<Refusal> for ApiError {
             Refusal::NotAwaited(_) | Refusal::NothingAwaited(_) => {
                 Self::conflict("no-callback-awaited", detail)
             }
+            Refusal::SignalKeyReused(_) => Self::conflict("key-reused", detail),
             Refusal::TooManySignals(_) => Self::conflict("too-many-signals", detail),
             Refusal::SignalNotAwaited(_) => Self::conflict("signal-not-awaited", detail),
             Refusal::NoApproval(_) => Self::not_found("unknown-approval", detail),

@@ -90,6 +90,8 @@ pub(super) async fn a_signal_ends_a_wait_and_a_repeated_one_changes_nothing(serv
         assert_eq!(answer.status, 200, "{}", answer.body);
         assert_eq!(answer.body, expected);
     }
+    let other = server.post(&path, json!({ "amount": 13 })).await;
+    assert_eq!(other.problem(), "409 key-reused");
     server.work().await;
     assert_eq!(server.status(&execution).await, "COMPLETED");
     let told = shown(&server, &execution).await;
