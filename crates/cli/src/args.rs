@@ -8,6 +8,8 @@ mod bulk;
 mod client;
 mod credential;
 mod db;
+#[cfg(test)]
+mod documented;
 mod events;
 mod executions;
 mod export;

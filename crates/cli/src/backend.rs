@@ -249,7 +249,11 @@ pub(crate) async fn open_reader(
         true => bundle_reader(&path).await?,
         false => database::reader(&path, config).await?,
     };
-    Ok(Box::new(LocalReader { store, location: HistoryLocation::File(path) }))
+    // A server that was killed leaves its address behind, and one that cannot be asked is no error: the
+    // history is read from the file.
+    let url = database::served_at(&path).filter(answers);
+    let server = url.and_then(|url| Remote::beside(&path, url, NamedBy::Database, config).ok());
+    Ok(Box::new(LocalReader { store, location: HistoryLocation::File(path), server }))
 }
 
 /// Reads a bundle of `noetl export`.

@@ -304,7 +304,7 @@ impl Session {
         let vault = Arc::new(vault.with_given(given));
         let services = Services { control, store, records, vault, bus: bus.clone(), ids };
         let app = App::new(services, app_settings);
-        let reader = LocalReader { store: app.reader(), location };
+        let reader = LocalReader { store: app.reader(), location, server: None };
         Self { app, bus, numbering, reader, loops, worker, actor: None }
     }
 

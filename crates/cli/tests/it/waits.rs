@@ -87,3 +87,31 @@ fn signals_that_no_step_has_taken_are_listed_and_dropped() {
     let listed = sandbox.noetl(&["signals", "list"]);
     assert!(listed.stderr.contains("no signal waits for a step"), "{}", listed.stderr);
 }
+
+const ONE_AT_A_TIME: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: import, path: jobs/import}
+executor: {spec: {concurrency: {limit: 1}}}
+workflow:
+  - step: start
+    tool: {kind: wait, signal: go}
+";
+
+#[test]
+fn the_status_beside_a_running_server_knows_the_place_in_a_queue() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(&sandbox, &[]);
+    server.call("POST", "/api/catalog/register", &json!({ "content": ONE_AT_A_TIME }));
+    let start = || {
+        let started = server.call("POST", "/api/execute", &json!({ "path": "jobs/import" }));
+        started["execution_id"].as_str().expect("an id").to_owned()
+    };
+    let (_first, _second, third) = (start(), start(), start());
+    eventually("it is queued", || {
+        let status = sandbox.noetl(&["status", &third]).stdout;
+        status.contains("2nd in the queue of limit `playbook:jobs/import`")
+    });
+    let listed = sandbox.noetl(&["executions", "list"]).stdout;
+    assert!(listed.contains("2nd in the queue"), "{listed}");
+}

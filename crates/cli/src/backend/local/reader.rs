@@ -14,6 +14,7 @@ use noetl_model::{
 };
 use serde_json::Value;
 
+use crate::backend::remote::Remote;
 use crate::backend::step_logs::{LocalLogs, LogFeed};
 use crate::backend::{BackendReader, HistoryLocation, PlaybookDocument};
 use crate::show::failure::Failure;
@@ -25,6 +26,8 @@ const PLAYBOOKS_MAX: usize = 10_000;
 pub(crate) struct LocalReader {
     pub(crate) store: StoreReader,
     pub(crate) location: HistoryLocation,
+    /// The server that has the database open. It knows the workers and the queues of limits.
+    pub(crate) server: Option<Remote>,
 }
 
 impl From<CatalogEntry> for PlaybookDocument {
@@ -90,10 +93,16 @@ impl BackendReader for LocalReader {
         Ok(Box::new(LocalLogs { reader, follow }))
     }
 
-    /// Returns the wait that a step has declared; only a server knows about workers.
+    /// Returns the answer of the server that has the database open; without one, the wait that a step has
+    /// declared, since only a server knows about workers.
     async fn hint(&self, execution: ExecutionId, status: ExecutionStatus) -> Option<String> {
         if status != ExecutionStatus::Running {
             return None;
+        }
+        if let Some(server) = &self.server
+            && let Some(hint) = server.hint(execution, status).await
+        {
+            return Some(hint);
         }
         match self.store.declared_wait(execution).await {
             Ok(wait) => wait.map(|wait| wait.to_string()),
