@@ -126,7 +126,7 @@ impl App {
         actor: Option<Actor>,
     ) -> Result<StartedExecution, StartError> {
         let summary = self.execution(execution).await?;
-        let started = match workload.filter(|workload| !workload.is_empty()) {
+        let started = match workload {
             None => self.control().rerun(execution, actor).await?,
             Some(workload) => {
                 let playbook = PlaybookChoice::Id(summary.playbook.catalog_id);

@@ -276,7 +276,7 @@ async fn a_step_says_which_arcs_it_took_and_why() {
             Commands
             | Try | End | Worker | Waited | Ran
             | 1 | completed | w | 0 ms | 0 ms
-            Nothing was written.
+            No output was written.
             Timeline0 msCritical pathworking
             +0 ms
             ▸✓load completed0 ms
@@ -503,6 +503,25 @@ async fn forms_that_continue_an_execution_mask_its_secrets_and_keep_them() {
         assert!(text.contains("Hello Eve") && text.contains("token***"), "{form}: {text}");
         assert_eq!(leased_secrets(&site).await, ["hunter2"], "{form}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_again_with_an_empty_workload_has_only_the_defaults_of_the_playbook() {
+    let site = Site::new();
+    site.app.register(ORDERS).await.expect("a playbook");
+    let playbook = PlaybookChoice::Path { path: "shop/orders".to_owned(), version: None };
+    let inputs = Map::from_iter([("minimum".to_owned(), json!(731))]);
+    let first = site.app.start(StartRequest::new(playbook, inputs)).await.expect("it starts");
+    let base = format!("/ui/executions/{}", first.execution);
+    let workload = async |address: &str| {
+        content_text(&site.get(&format!("{address}?tab=variables")).await.body)
+    };
+    assert!(workload(&base).await.contains("731"));
+    let form = format!("{base}/again");
+    let sent = site.submit(&form, &form, "workload=%7B%7D").await;
+    assert_eq!(sent.status, StatusCode::SEE_OTHER, "{}", sent.body);
+    let again = workload(sent.location()).await;
+    assert!(again.contains("minimum10") && !again.contains("731"), "{again}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -117,7 +117,7 @@ async fn finalize_execution(
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 struct RerunRequest {
-    /// Replaces the workload of the first run.
+    /// Replaces the workload of the first run, unless it is empty.
     #[serde(default, alias = "payload")]
     #[schema(value_type = Option<Object>)]
     workload: Option<Map<String, Value>>,
@@ -141,7 +141,8 @@ async fn rerun_execution(
     headers: HeaderMap,
     MaybeBody(request): MaybeBody<RerunRequest>,
 ) -> Result<Response, ApiError> {
-    let started = state.app().rerun(id.into(), request.workload, actor).await?;
+    let workload = request.workload.filter(|workload| !workload.is_empty());
+    let started = state.app().rerun(id.into(), workload, actor).await?;
     Ok(answer_after(&state, &headers, started).await)
 }
 
