@@ -60,6 +60,13 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 
+    /// Asks for pages in a language.
+    pub(super) fn ask_for_language(&self, language: &str) {
+        self.devtools("Network.enable", &json!({}));
+        let headers = json!({ "headers": { "Accept-Language": language } });
+        self.devtools("Network.setExtraHTTPHeaders", &headers);
+    }
+
     pub(super) fn resize(&self, width: i64, height: i64) {
         let screen =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });

@@ -24,6 +24,8 @@ pub(super) enum OpenedPart {
     Keys,
     Menu,
     Confirmation,
+    /// The page after a login with a token that may only read.
+    ReaderSession,
 }
 
 /// Servers in the states that pages show: seeded, empty, and one that asks for a token.
@@ -67,6 +69,10 @@ impl VisitedSites {
             page(&format!("empty-{name}"), self.empty.url(), path)
         });
         let login = page("login", self.guarded.url(), "login");
+        let read = DENIED_PLACES.map(|(name, path)| VisitedPage {
+            opened: OpenedPart::ReaderSession,
+            ..page(name, self.guarded.url(), path)
+        });
         let opened = [
             ("palette", OpenedPart::Palette),
             ("keys", OpenedPart::Keys),
@@ -77,7 +83,7 @@ impl VisitedSites {
             opened,
             ..page(name, self.seeded.url(), "executions?status=RUNNING")
         });
-        seeded.chain(empty).chain([login]).chain(opened).collect()
+        seeded.chain(empty).chain([login]).chain(read).chain(opened).collect()
     }
 
     /// Returns names and addresses of the pages of the seeded server, below `/ui/`.
@@ -130,8 +136,19 @@ executions-label executions?label=parcel:p-17
 execution-fork-playbook executions/{failed}/fork?edit=playbook
 execution-compare-two executions/{failed}/compare?to={completed}
 execution-item executions/{completed}?step=price&item=1
-executions-label executions?label=team:ops
+executions-team executions?label=team:ops
+executions-compare executions?compare={failed}
+executions-unread executions?from=nonsense
+playbook-paused playbooks/office/letters
+playbook-schedule playbooks/shop/nightly
+playbooks-archived playbooks?archived=on
+schedule-paused schedules/warehouse/hourly
+audit-none audit?action=nowhere
+execution-time-axis executions/{completed}?axis=time&expand=bill&critical=on
 ";
+
+/// Pages of the server that asks for a token, as a reader sees them.
+const DENIED_PLACES: [(&str, &str); 2] = [("denied", "tokens"), ("reader-system", "system")];
 
 /// The places that are empty on a new machine.
 const EMPTY_PLACES: &[&str] = &[
@@ -155,9 +172,12 @@ fn page(name: &str, site: String, path: &str) -> VisitedPage {
 impl Browser {
     /// Opens a page and the part of it that the visitor wants to see.
     pub(super) fn visit(&self, page: &VisitedPage) {
+        if page.opened == OpenedPart::ReaderSession {
+            return self.visit_as_reader(&page.address);
+        }
         self.open(&page.address);
         let shown = match page.opened {
-            OpenedPart::Nothing => return,
+            OpenedPart::Nothing | OpenedPart::ReaderSession => return,
             OpenedPart::Palette => {
                 self.press("/");
                 "#palette[open] [role=option]"
@@ -176,5 +196,19 @@ impl Browser {
             }
         };
         eventually(&page.name, || self.find(shown).is_some());
+    }
+
+    /// Opens a page of the server that asks for a token, and logs in if it asks for one.
+    fn visit_as_reader(&self, address: &str) {
+        self.open(address);
+        if self.find(".login input[name=token]").is_none() {
+            return;
+        }
+        self.write(".login input[name=token]", "reader");
+        self.click(".login button.main");
+        self.arrives("the reader is logged in", |it| !it.contains("/ui/login"));
+        // The requests of the login are not those of the page.
+        let _login = (self.console_errors(), self.requests());
+        self.open(address);
     }
 }

@@ -11,6 +11,9 @@ const DIRECTORY: &str = "NOETL_SHOTS";
 /// The variable with a part of the names of the pictures to take; all without it.
 const ONLY: &str = "NOETL_SHOTS_ONLY";
 
+/// The variable with the language of the pages; English without it.
+const LANGUAGE: &str = "NOETL_SHOTS_LANGUAGE";
+
 /// Sizes of screens, in pixels.
 const SCREENS: [(i64, i64); 3] = [(1440, 900), (1024, 768), (390, 844)];
 
@@ -23,6 +26,9 @@ fn every_page_has_its_pictures_taken() {
     std::fs::create_dir_all(&directory).expect("the directory can be made");
     let sites = VisitedSites::new();
     let browser = Browser::new(Scripts::On);
+    if let Ok(language) = std::env::var(LANGUAGE) {
+        browser.ask_for_language(&language);
+    }
     let pages = sites.pages().into_iter().filter(|page| page.name.contains(&only));
     for page in pages {
         for scheme in ColorScheme::ALL {

@@ -14,7 +14,8 @@ const DESKTOP: i64 = 1440;
 const HEIGHT: i64 = 900;
 
 /// Names of the pages that answer with an error status, which is an entry of the console.
-const ERROR_PAGES: [&str; 3] = ["not-found", "execution-no-position", "execution-deleted"];
+const ERROR_PAGES: [&str; 4] =
+    ["not-found", "execution-no-position", "execution-deleted", "denied"];
 
 #[test]
 fn every_page_of_an_execution_is_accessible_small_and_fits_a_telephone() {
@@ -31,9 +32,24 @@ fn every_page_can_be_read_without_scripts() {
     let sites = VisitedSites::new();
     let browser = Browser::new(Scripts::Off);
     let mut faults = Vec::new();
-    for page in sites.pages().into_iter().filter(|page| page.opened == OpenedPart::Nothing) {
-        browser.open(&page.address);
+    // The palette and the list of keys are made by scripts.
+    let is_served = |page: &VisitedPage| match page.opened {
+        OpenedPart::Palette | OpenedPart::Keys => false,
+        OpenedPart::Nothing
+        | OpenedPart::Menu
+        | OpenedPart::Confirmation
+        | OpenedPart::ReaderSession => true,
+    };
+    for page in sites.pages().into_iter().filter(is_served) {
+        browser.visit(&page);
         let (heading, text) = (browser.text("main h1"), browser.text("main"));
+        let errors = browser.console_errors();
+        if !errors.is_empty() && !ERROR_PAGES.contains(&page.name.as_str()) {
+            faults.push(format!("{}: errors in the console: {errors:?}", page.name));
+        }
+        for request in browser.requests().iter().filter(|it| !sites.is_own(&it.url)) {
+            faults.push(format!("{}: asks another host: {}", page.name, request.url));
+        }
         if heading.trim().is_empty() {
             faults.push(format!("{}: has no heading", page.name));
         }
@@ -90,8 +106,10 @@ fn transfer_faults(sites: &VisitedSites, browser: &Browser, page: &VisitedPage) 
     }
     for request in &requests {
         let is_packed = request.header("content-encoding") == Some("gzip");
-        // A response below this size gains nothing from compression.
-        if !is_packed && request.transferred > 2000 {
+        // A response below this size gains nothing from compression. A refusal is answered before the
+        // request reaches the pages, and is not compressed.
+        let is_refusal = page.name == "denied" && request.url == page.address;
+        if !is_packed && !is_refusal && request.transferred > 2000 {
             fault(format!("{} is not compressed", request.url));
         }
     }
