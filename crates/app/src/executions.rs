@@ -250,6 +250,29 @@ impl App {
         Ok(hints.into_iter().flatten().collect())
     }
 
+    /// Returns the executions of a list that run and are late; of the running ones the first
+    /// [`HINTS_MAX`] are looked at.
+    pub async fn late_of(
+        &self,
+        listed: Vec<KnownExecution>,
+    ) -> Result<Vec<KnownExecution>, LoadError> {
+        let is_running = |known: &KnownExecution| known.summary.status == ExecutionStatus::Running;
+        let running = listed.into_iter().filter(is_running).take(HINTS_MAX);
+        let late: Vec<_> = running.map(|known| self.if_late(known)).collect();
+        // In the order of the list.
+        let late = stream::iter(late).buffered(HINTS_AT_ONCE_MAX);
+        let late: Vec<Option<KnownExecution>> = late.try_collect().await?;
+        Ok(late.into_iter().flatten().collect())
+    }
+
+    async fn if_late(&self, known: KnownExecution) -> Result<Option<KnownExecution>, LoadError> {
+        match self.folded(&known).await {
+            Ok((_, late_at)) => Ok(late_at.map(|_| known)),
+            Err(LoadError::NotFound(_) | LoadError::Deleted { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn hint_if_stored(
         &self,
         known: &KnownExecution,

@@ -17,6 +17,7 @@ pub(crate) mod json_tree;
 pub(crate) mod labels;
 pub(crate) mod progress;
 pub(crate) mod prose;
+pub(crate) mod sentence;
 pub(crate) mod source_lines;
 pub(crate) mod source_text;
 pub(crate) mod status;

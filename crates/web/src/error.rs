@@ -15,6 +15,8 @@ use noetl_control::{LoadError, ScheduleError, StartError, SubmitError, Subscript
 use noetl_model::{ExecutionId, Timestamp};
 
 use crate::components::error::error_panel;
+use crate::components::prose::prose;
+use crate::components::time::utc_text;
 use crate::layout::{NavPlace, PageHead};
 use crate::request::PageRequest;
 use crate::state::WebState;
@@ -96,6 +98,9 @@ impl PageError {
     fn headings(&self) -> (&'static str, &'static str) {
         match self {
             Self::UnknownPage => ("error.unknown_page", "error.unknown_page_more"),
+            Self::Told { kind: ToldKind::NotFound, word: "error.no_position", .. } => {
+                ("error.not_found", "error.no_position_more")
+            }
             Self::NotFound(_) | Self::Told { kind: ToldKind::NotFound, .. } => {
                 ("error.not_found", "error.not_found_more")
             }
@@ -124,7 +129,7 @@ impl PageError {
                 Some(ErrorMessage::Translated(words.fill(word, &values)))
             }
             Self::Deleted { execution, at } => {
-                let (execution, at) = (execution.to_string(), at.to_string());
+                let (execution, at) = (execution.to_string(), utc_text(*at));
                 let values = [("execution", execution.as_str()), ("at", &at)];
                 Some(ErrorMessage::Translated(words.fill("error.deleted_execution", &values)))
             }
@@ -136,7 +141,7 @@ impl PageError {
     fn said(&self, words: &Words) -> (&'static str, &'static str, Option<Markup>) {
         let (title, more) = self.headings();
         let message = self.message(words).map(|message| match message {
-            ErrorMessage::English(text) => html! { span lang="en" { (text) } },
+            ErrorMessage::English(text) => html! { span lang="en" { (prose(&text)) } },
             ErrorMessage::Translated(text) => html! { (text) },
         });
         (title, more, message)

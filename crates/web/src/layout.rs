@@ -33,8 +33,10 @@ pub(crate) enum NavPlace {
     System,
     Tokens,
     Audit,
-    /// A page that is in no entry, such as the login.
+    /// A page that is in no entry, such as the search.
     None,
+    /// A page for visitors who have not logged in: it is shown without the navigation and the search.
+    Outside,
 }
 
 /// An entry of the navigation: its place, address, word, icon and the key that goes there after `g`.
@@ -95,6 +97,7 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
         Theme::System => None,
         Theme::Light | Theme::Dark => Some(page.preferences.theme.as_str()),
     };
+    let is_outside = head.place == NavPlace::Outside;
     html! {
         (DOCTYPE)
         html lang=(page.preferences.language.as_str()) data-theme=[theme]
@@ -111,13 +114,13 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
                 link rel="stylesheet" href=(assets::address("editor.css"));
                 script type="module" src=(assets::address("page.js")) {}
             }
-            body {
+            body.outside[is_outside] {
                 (icons::symbols())
                 a.skip href="#content" { (page.t("nav.skip")) }
-                (top_bar(page))
-                (navigation(page, head.place))
+                (top_bar(page, is_outside))
+                @if !is_outside { (navigation(page, head.place)) }
                 main #content tabindex="-1" { (content) }
-                (palette(page))
+                @if !is_outside { (palette(page)) }
                 (key_list(page))
                 span #copy-word hidden { (page.t("nav.copy")) }
                 span #search-word hidden { (page.t("exec.search_value")) }
@@ -128,20 +131,26 @@ pub(crate) fn page(page: &PageRequest, head: &PageHead<'_>, content: &Markup) ->
     }
 }
 
-fn top_bar(page: &PageRequest) -> Markup {
+fn top_bar(page: &PageRequest, is_outside: bool) -> Markup {
     html! {
         header.top {
             a.brand href="/ui/" { (icon(Icon::Brand)) span { "noetl" } }
-            form.find action="/ui/find" method="get" role="search" {
-                label.hidden for="find" { (page.t("nav.find")) }
-                input #find name="q" type="search" placeholder=(page.t("nav.find_place"))
-                    autocomplete="off" spellcheck="false";
-                kbd aria-hidden="true" { "/" }
-            }
+            @if !is_outside { (find_form(page)) }
             details.menu {
                 summary aria-label=(page.t("nav.choices")) { (icon(Icon::Choices)) }
                 (choices(page))
             }
+        }
+    }
+}
+
+fn find_form(page: &PageRequest) -> Markup {
+    html! {
+        form.find action="/ui/find" method="get" role="search" {
+            label.hidden for="find" { (page.t("nav.find")) }
+            input #find name="q" type="search" placeholder=(page.t("nav.find_place"))
+                autocomplete="off" spellcheck="false";
+            kbd aria-hidden="true" { "/" }
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn restricted_page(state: &WebState, request: Request, token: &RestrictedTok
     let (mut parts, _) = request.into_parts();
     parts.extensions.insert(Visitor::UNKNOWN);
     let page = PageRequest::of(state, &parts);
-    let head = PageHead { title: page.t("restricted.title"), place: NavPlace::None };
+    let head = PageHead { title: page.t("restricted.title"), place: NavPlace::Outside };
     page.respond_with(StatusCode::FORBIDDEN, &head, &template(&page, token))
 }
 

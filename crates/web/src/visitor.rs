@@ -70,6 +70,9 @@ const ADMIN_FORMS: &[&str] = &["/ui/credentials", "/ui/feeds"];
 const EXECUTIONS: &str = "/ui/executions/";
 const ADMIN_EXECUTION_FORMS: &[&str] = &["/retention"];
 
+/// Prefix of the paths by which the editor asks about a text; nothing is changed or recorded.
+const EDITOR_QUESTIONS: &str = "/ui/editor/";
+
 /// Prefixes of paths whose forms register documents.
 const WRITE_FORMS: &[&str] = &["/ui/playbooks/new"];
 
@@ -82,6 +85,7 @@ pub fn needed(method: &Method, path: &str) -> PageScope {
         true if path.starts_with(ASSETS) => PageScope::Public,
         _ if ADMIN_PAGES.iter().any(|prefix| path.starts_with(prefix)) => PageScope::Admin,
         true => PageScope::Read,
+        false if path.starts_with(EDITOR_QUESTIONS) => PageScope::Read,
         false if path == "/ui/logout" => PageScope::Public,
         false if ADMIN_FORMS.iter().any(|prefix| path.starts_with(prefix)) => PageScope::Admin,
         false if is_admin_execution_form(path) => PageScope::Admin,
@@ -108,6 +112,7 @@ mod tests {
         check(Method::GET, "/ui/", PageScope::Read);
         check(Method::GET, "/ui/credentials", PageScope::Read);
         check(Method::POST, "/ui/executions/1/cancel", PageScope::Run);
+        check(Method::POST, "/ui/editor/analysis", PageScope::Read);
         check(Method::POST, "/ui/playbooks/new", PageScope::Write);
         check(Method::POST, "/ui/credentials", PageScope::Admin);
     }

@@ -27,13 +27,24 @@ pub(crate) fn action(page: &PageRequest, action: &Action<'_>) -> Markup {
 
 /// Draws an action that asks before it takes effect.
 pub(crate) fn confirmed_action(page: &PageRequest, action: &Action<'_>, question: &str) -> Markup {
+    confirmed_as(page, action, question, action.label)
+}
+
+/// Draws an action that asks before it takes effect, with another label where it asks: to `Cancel` may
+/// mean to go back.
+pub(crate) fn confirmed_as(
+    page: &PageRequest,
+    action: &Action<'_>,
+    question: &str,
+    label: &str,
+) -> Markup {
     html! {
         details.confirm {
             summary { (action.label) }
             form.action method="post" action=(action.address) {
                 (fields(page, action))
                 p { (question) }
-                button.danger type="submit" { (action.label) }
+                button.danger type="submit" { (label) }
             }
         }
     }

@@ -8,8 +8,8 @@ use noetl_app::{
 };
 use noetl_model::{ExecutionId, ExecutionStatus, LogOrigin, PermittedPaths, Summary};
 
-use super::action::{Action, action, confirmed_action};
-use super::duration::duration;
+use super::action::{Action, action, confirmed_as};
+use super::duration::{duration, growing};
 use super::id::{execution_address, execution_link, playbook_link};
 use super::initiator::initiator_line;
 use super::labels::label_links;
@@ -129,13 +129,22 @@ fn row(page: &PageRequest, listed: &ExecutionLine, compare: Option<String>) -> V
         },
         html! { span data-opens { (execution_link(summary.execution)) } },
         time(summary.started_at),
-        duration(page.words, took(summary, page.now)),
-        progress(page.words, listed),
+        took_so_far(page, summary),
+        progress(page.words, listed, page.now),
         html! {
             @if let Some(address) = compare { a.choose href=(address) { (page.t("compare.choose")) } }
             @if page.visitor.may.run { (act(page, summary)) }
         },
     ]
+}
+
+/// Draws how long an execution took; of a running one it counts on.
+fn took_so_far(page: &PageRequest, summary: &Summary) -> Markup {
+    let took = took(summary, page.now);
+    match summary.status.is_terminal() {
+        true => duration(page.words, took),
+        false => growing(page.words, took),
+    }
 }
 
 /// Draws the initiator of an execution unless it is a request, as for most.
@@ -159,7 +168,8 @@ fn act(page: &PageRequest, summary: &Summary) -> Markup {
             let address = address("cancel");
             let cancel =
                 Action { address: &address, label: page.t("executions.cancel"), fields: &[] };
-            confirmed_action(page, &cancel, page.t("executions.cancel_question"))
+            let question = page.t("executions.cancel_question");
+            confirmed_as(page, &cancel, question, page.t("executions.cancel_this"))
         }
         ExecutionStatus::Failed => {
             let address = address("retry");

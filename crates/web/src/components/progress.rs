@@ -10,7 +10,7 @@ use noetl_model::{ExecutionStatus, LimitName, PauseScope, StepName, Summary, Tim
 use super::bar::bar;
 use super::duration::short;
 use super::id::limit_address;
-use super::prose::prose;
+use super::sentence::{SaidTime, TIME_PLACE, TimedSentence};
 use super::status::Tone;
 use crate::words::Words;
 
@@ -26,36 +26,54 @@ pub(crate) struct ExecutionLine {
 }
 
 /// Draws what an execution does or waits for, or how it ended.
-pub(crate) fn progress(words: &Words, listed: &ExecutionLine) -> Markup {
+pub(crate) fn progress(words: &Words, listed: &ExecutionLine, now: Timestamp) -> Markup {
     let summary = &listed.summary;
-    match summary.status {
-        ExecutionStatus::Running => match &listed.hint {
-            Some(WaitHint::NoWorker(wait)) => {
-                html! { span.attention { (prose(&unserved(words, wait))) } }
+    match (summary.status, &listed.hint) {
+        (ExecutionStatus::Running, Some(hint)) => {
+            let said = sentence(words, hint, now).drawn(words, true);
+            html! {
+                span.attention[asks_for_attention(hint)] {
+                    (said) @if let Some(link) = limit_link(words, hint) { " " (link) }
+                }
             }
-            Some(WaitHint::Busy(wait)) => html! { span.attention { (prose(&busy(words, wait))) } },
-            Some(WaitHint::Declared { step, since, wait }) => {
-                let link = listed.hint.as_ref().and_then(|hint| limit_link(words, hint));
-                html! { span { (prose(&declared(words, step, *since, wait))) @if let Some(link) = link { " " (link) } } }
-            }
-            Some(WaitHint::Paused(pause)) => {
-                html! { span.attention { (prose(&paused(words, pause))) } }
-            }
-            Some(WaitHint::PoolPaused { pool, actor, since }) => {
-                let actor = actor.as_deref();
-                let said = pool_paused(words, pool.as_str(), actor, *since);
-                html! { span.attention { (prose(&said)) } }
-            }
-            Some(WaitHint::Queued { limit, place, since }) => {
-                let link = listed.hint.as_ref().and_then(|hint| limit_link(words, hint));
-                html! { span { (prose(&queued(words, limit.as_str(), *place, *since))) @if let Some(link) = link { " " (link) } } }
-            }
-            None => running(words, summary),
-        },
-        ExecutionStatus::Failed => failure(summary),
-        ExecutionStatus::Completed | ExecutionStatus::Cancelled => {
+        }
+        (ExecutionStatus::Running, None) => running(words, summary),
+        (ExecutionStatus::Failed, _) => failure(summary),
+        (ExecutionStatus::Completed | ExecutionStatus::Cancelled, _) => {
             html! { span.soft { (words.count("count.steps", summary.steps.total.into())) } }
         }
+    }
+}
+
+/// True if an execution waits for something that a person has to do or has done.
+fn asks_for_attention(hint: &WaitHint) -> bool {
+    match hint {
+        WaitHint::NoWorker(_)
+        | WaitHint::Busy(_)
+        | WaitHint::Paused(_)
+        | WaitHint::PoolPaused { .. } => true,
+        WaitHint::Declared { .. } | WaitHint::Queued { .. } => false,
+    }
+}
+
+/// Returns the sentence about the reason why an execution does not advance.
+fn sentence(words: &Words, hint: &WaitHint, now: Timestamp) -> TimedSentence {
+    let untimed = |text| TimedSentence { text, time: SaidTime::None };
+    match hint {
+        WaitHint::NoWorker(wait) => untimed(unserved(words, wait)),
+        WaitHint::Busy(wait) => untimed(busy(words, wait)),
+        WaitHint::Declared { step, since, wait } => {
+            declared(words, step, now.since(*since), wait, now)
+        }
+        WaitHint::Paused(pause) => paused(words, pause, now),
+        WaitHint::PoolPaused { pool, actor, since } => TimedSentence {
+            text: pool_paused(words, pool.as_str(), actor.as_deref()),
+            time: SaidTime::Passed(now.since(*since)),
+        },
+        WaitHint::Queued { limit, place, since } => TimedSentence {
+            text: queued(words, limit.as_str(), *place),
+            time: SaidTime::Passed(now.since(*since)),
+        },
     }
 }
 
@@ -88,42 +106,46 @@ pub(crate) fn limit_link(words: &Words, hint: &WaitHint) -> Option<Markup> {
 }
 
 /// Returns the sentence about a callback, a time or a signal that a step waits for.
-fn declared(words: &Words, step: &StepName, since: Timestamp, wait: &DeclaredWait) -> String {
-    let since = since.to_string();
-    let of = |key, time: &str, signal: &str| {
-        words.fill(key, &[("step", step.as_str()), ("time", time), ("signal", signal)])
+fn declared(
+    words: &Words,
+    step: &StepName,
+    passed: Duration,
+    wait: &DeclaredWait,
+    now: Timestamp,
+) -> TimedSentence {
+    let step = step.as_str();
+    let say = |key: &str, time: SaidTime, values: &[(&str, &str)]| {
+        let all: Vec<(&str, &str)> =
+            [("step", step), ("time", TIME_PLACE)].iter().chain(values).copied().collect();
+        TimedSentence { text: words.fill(key, &all), time }
     };
+    let passed = SaidTime::Passed(passed);
+    let left = |due: Timestamp| SaidTime::Left(due.since(now));
     match wait {
-        DeclaredWait::Callback => of("executions.callback", &since, ""),
-        DeclaredWait::Time { until } => of("executions.wait_time", &until.to_string(), ""),
-        DeclaredWait::Signal { name } => of("executions.wait_signal", &since, name.as_str()),
+        DeclaredWait::Callback => say("executions.callback", passed, &[]),
+        DeclaredWait::Time { until } => say("executions.wait_time", left(*until), &[]),
+        DeclaredWait::Signal { name } => {
+            say("executions.wait_signal", passed, &[("signal", name.as_str())])
+        }
         DeclaredWait::Approval { title } => {
-            words.fill("executions.wait_approval", &[("title", title), ("time", &since)])
+            say("executions.wait_approval", passed, &[("title", title)])
         }
         DeclaredWait::Child { child } => {
-            let child = child.to_string();
-            let values = [("step", step.as_str()), ("child", child.as_str()), ("time", &since)];
-            words.fill("executions.wait_child", &values)
+            say("executions.wait_child", passed, &[("child", &child.to_string())])
         }
-        DeclaredWait::Retry { due_at } => of("executions.wait_retry", &due_at.to_string(), ""),
-        DeclaredWait::Slot { limit, place, command: _ } => {
-            let place = place.map(|place| place.to_string()).unwrap_or_default();
-            let values = [
-                ("step", step.as_str()),
-                ("limit", limit.as_str()),
-                ("place", &place),
-                ("time", &since),
-            ];
-            let key =
-                if place.is_empty() { "executions.wait_slot" } else { "executions.wait_place" };
-            words.fill(key, &values)
+        DeclaredWait::Retry { due_at } => say("executions.wait_retry", left(*due_at), &[]),
+        DeclaredWait::Slot { limit, place: None, command: _ } => {
+            say("executions.wait_slot", passed, &[("limit", limit.as_str())])
+        }
+        DeclaredWait::Slot { limit, place: Some(place), command: _ } => {
+            let values = [("limit", limit.as_str()), ("place", &place.to_string())];
+            say("executions.wait_place", passed, &values)
         }
     }
 }
 
 /// Returns the sentence about a pause.
-fn paused(words: &Words, pause: &Pause) -> String {
-    let since = pause.since.to_string();
+fn paused(words: &Words, pause: &Pause, now: Timestamp) -> TimedSentence {
     let actor = pause.actor.as_deref().unwrap_or_default();
     let key = match (pause.scope, &pause.actor) {
         (PauseScope::Execution | PauseScope::Parent, Some(_)) => "executions.paused_by",
@@ -131,48 +153,44 @@ fn paused(words: &Words, pause: &Pause) -> String {
         (PauseScope::Playbook, Some(_)) => "executions.playbook_paused_by",
         (PauseScope::Playbook, None) => "executions.playbook_paused",
     };
-    let said = words.fill(key, &[("actor", actor), ("time", &since)]);
-    match &pause.reason {
-        Some(reason) => format!("{said} {reason}"),
-        None => said,
-    }
+    let said = words.fill(key, &[("actor", actor), ("time", TIME_PLACE)]);
+    let text = match &pause.reason {
+        Some(reason) => format!("{said}: {reason}"),
+        None => format!("{said}."),
+    };
+    TimedSentence { text, time: SaidTime::Passed(now.since(pause.since)) }
 }
 
-/// Returns the sentence about the pause of a pool.
-fn pool_paused(words: &Words, pool: &str, actor: Option<&str>, since: Timestamp) -> String {
-    let since = since.to_string();
+/// Returns the text about the pause of a pool.
+fn pool_paused(words: &Words, pool: &str, actor: Option<&str>) -> String {
     let key = match actor {
         Some(_) => "executions.pool_paused_by",
         None => "executions.pool_paused",
     };
-    words.fill(key, &[("pool", pool), ("actor", actor.unwrap_or_default()), ("time", &since)])
+    let actor = actor.unwrap_or_default();
+    words.fill(key, &[("pool", pool), ("actor", actor), ("time", TIME_PLACE)])
 }
 
 /// Returns the sentence about a pause, a queue or a busy pool that holds an execution back; `None` for
 /// other hints.
-pub(crate) fn hold(words: &Words, hint: &WaitHint) -> Option<String> {
+pub(crate) fn hold(words: &Words, hint: &WaitHint, now: Timestamp) -> Option<TimedSentence> {
     match hint {
-        WaitHint::Paused(pause) => Some(paused(words, pause)),
-        WaitHint::PoolPaused { pool, actor, since } => {
-            Some(pool_paused(words, pool.as_str(), actor.as_deref(), *since))
-        }
-        WaitHint::Queued { limit, place, since } => {
-            Some(queued(words, limit.as_str(), *place, *since))
-        }
-        WaitHint::Busy(wait) => Some(busy(words, wait)),
+        WaitHint::Paused(_)
+        | WaitHint::PoolPaused { .. }
+        | WaitHint::Queued { .. }
+        | WaitHint::Busy(_) => Some(sentence(words, hint, now)),
         WaitHint::Declared { .. } | WaitHint::NoWorker(_) => None,
     }
 }
 
-/// Returns the sentence about the queue that an execution waits in.
-fn queued(words: &Words, limit: &str, place: Option<u64>, since: Timestamp) -> String {
-    let (since, place) = (since.to_string(), place.map(|place| place.to_string()));
+/// Returns the text about the queue that an execution waits in.
+fn queued(words: &Words, limit: &str, place: Option<u64>) -> String {
     let key = match place {
         Some(_) => "executions.queued_place",
         None => "executions.queued",
     };
-    let place = place.unwrap_or_default();
-    words.fill(key, &[("limit", limit), ("place", &place), ("time", &since)])
+    let place = place.map(|place| place.to_string()).unwrap_or_default();
+    words.fill(key, &[("limit", limit), ("place", &place), ("time", TIME_PLACE)])
 }
 
 /// Returns the sentence about a pool without a worker.

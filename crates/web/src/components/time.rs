@@ -22,6 +22,11 @@ pub(crate) fn planned_time(at: &str) -> Markup {
     html! { time datetime=(at) title=(at) data-exact { (utc(at)) } }
 }
 
+/// Returns an instant for a sentence, to the second.
+pub(crate) fn utc_text(at: Timestamp) -> String {
+    utc(&at.to_string())
+}
+
 /// Returns an instant to the second, such as `2026-11-15 11:26:06 UTC`.
 fn utc(exact: &str) -> String {
     match exact.get(..19) {

@@ -17,6 +17,7 @@ use crate::components::error::{error_line, error_panel, hint};
 use crate::components::id::{execution_link, playbook_link};
 use crate::components::json_tree::json_tree;
 use crate::components::prose::prose;
+use crate::components::sentence::{SaidTime, TIME_PLACE, TimedSentence};
 use crate::components::status::{Tone, badge, execution_status};
 use crate::components::table::{actions, number, table, text, wide};
 use crate::components::time::time;
@@ -51,6 +52,10 @@ fn template(page: &PageRequest) -> Markup {
         (shown("initiator", &examples::initiators(page)))
         (shown("progress", &examples::hints(page)))
         (shown("prose", &prose("A sentence with `code` in it.")))
+        (shown("sentence", &TimedSentence {
+            text: format!("Step `a` waits {TIME_PLACE}."),
+            time: SaidTime::Passed(Duration::from_secs(80)),
+        }.drawn(page.words, true)))
         (shown("execution_table", &examples::table(page)))
         (shown("duration_bars", &examples::durations(page)))
         (shown("histogram", &examples::bars(page)))

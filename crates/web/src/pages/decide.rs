@@ -10,6 +10,7 @@ use noetl_app::{ApprovalTicket, DecideError, LinkError, StatedNames};
 
 use super::waiting::{SentDecision, refusal_page};
 use crate::components::approval::{Decider, approval_form, decision};
+use crate::components::time::utc_text;
 use crate::error::PageError;
 use crate::form::SignedForm;
 use crate::layout::{NavPlace, PageHead};
@@ -18,7 +19,8 @@ use crate::response::{PageResult, see};
 
 pub(super) async fn show(page: PageRequest, Path(link): Path<String>) -> PageResult {
     let (ticket, view) = page.app().open_approval_link(&link).await?;
-    let head = PageHead { title: &view.title, place: NavPlace::None };
+    let place = if page.visitor.may.read { NavPlace::None } else { NavPlace::Outside };
+    let head = PageHead { title: &view.title, place };
     Ok(page.respond(&head, &template(&page, &link, &ticket, &view)))
 }
 
@@ -75,7 +77,7 @@ impl From<LinkError> for PageError {
         match error {
             LinkError::Invalid => Self::not_found("waiting.bad_link", Vec::new()),
             LinkError::Expired(at) => {
-                Self::not_found("waiting.old_link", vec![("time", at.to_string())])
+                Self::not_found("waiting.old_link", vec![("time", utc_text(at))])
             }
             LinkError::TooLong
             | LinkError::BadActor

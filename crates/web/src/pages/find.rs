@@ -2,11 +2,12 @@
 
 use axum::extract::Query;
 use maud::{Markup, html};
-use noetl_api::wire::CatalogPage;
-use noetl_app::EntryContents;
+use noetl_api::wire::{CatalogPage, SubscriptionView};
+use noetl_app::{CatalogEntry, EntryContents};
 use noetl_model::ExecutionId;
 use serde::Deserialize;
 
+use crate::address::encoded;
 use crate::components::empty::empty;
 use crate::components::id::{execution_address, playbook_address};
 use crate::components::status::status_word;
@@ -21,6 +22,10 @@ const RESULTS_MAX: usize = 20;
 /// Pages that are no places of the navigation.
 const MORE_PLACES: &[(&str, &str)] =
     &[("/ui/playbooks/new", "editor.new"), ("/ui/executions/bulk", "bulk.title")];
+
+/// Kinds of documents that have pages of their own.
+const SCHEDULE: &str = "Schedule";
+const SUBSCRIPTION: &str = "Subscription";
 
 #[derive(Debug, Deserialize)]
 pub(super) struct FindQuery {
@@ -72,8 +77,12 @@ async fn find(page: &PageRequest, text: &str) -> Result<Vec<SearchResult>, PageE
     let named =
         CatalogPage { path: Some(lower), limit: Some(RESULTS_MAX), ..CatalogPage::default() };
     let entries = page.app().list_catalog(&named, &EntryContents::Omitted).await?.entries;
+    let subscriptions = match entries.iter().any(|entry| entry.kind == SUBSCRIPTION) {
+        true => page.app().list_subscriptions().await?.subscriptions,
+        false => Vec::new(),
+    };
     findings.extend(entries.into_iter().map(|entry| SearchResult {
-        address: playbook_address(&entry.path),
+        address: document_address(&entry, &subscriptions),
         name: entry.path,
         kind: kind_word(&entry.kind).map_or(entry.kind.clone(), |word| page.t(word).to_owned()),
     }));
@@ -81,12 +90,23 @@ async fn find(page: &PageRequest, text: &str) -> Result<Vec<SearchResult>, PageE
     Ok(findings)
 }
 
+/// Returns the address of the page of a document: of its schedule or its subscription, if it is one,
+/// else of its text.
+fn document_address(entry: &CatalogEntry, subscriptions: &[SubscriptionView]) -> String {
+    let registered = subscriptions.iter().find(|it| it.path == entry.path);
+    match (entry.kind.as_str(), registered) {
+        (SCHEDULE, _) => format!("/ui/schedules/{}", encoded(&entry.path)),
+        (SUBSCRIPTION, Some(it)) => format!("/ui/subscriptions/{}", it.subscription_id),
+        _ => playbook_address(&entry.path),
+    }
+}
+
 /// Returns the key of the word for a kind of documents; `None` for a kind of a later version.
 fn kind_word(kind: &str) -> Option<&'static str> {
     match kind {
         "Playbook" => Some("find.playbook"),
-        "Schedule" => Some("find.schedule"),
-        "Subscription" => Some("find.subscription"),
+        SCHEDULE => Some("find.schedule"),
+        SUBSCRIPTION => Some("find.subscription"),
         "Notification" => Some("find.notification"),
         _ => None,
     }
@@ -98,6 +118,7 @@ fn template(page: &PageRequest, text: &str, findings: &[SearchResult]) -> Markup
         @if findings.is_empty() {
             (empty(&page.words.fill("find.nothing", &[("text", text)]), page.t("find.nothing_more"), None))
         } @else {
+            @if !text.is_empty() { p.soft.lead { (page.words.fill("find.of", &[("text", text)])) } }
             ul #found.found {
                 @for finding in findings {
                     li data-row { a href=(finding.address) data-kind=(finding.kind) { (finding.name) }

@@ -65,7 +65,7 @@ pub(super) async fn log_out(page: PageRequest, _form: SignedForm) -> PageResult 
 }
 
 fn drawn(page: &PageRequest, status: StatusCode, next: &str, error: Option<&str>) -> Response {
-    let head = PageHead { title: page.t("login.title"), place: NavPlace::None };
+    let head = PageHead { title: page.t("login.title"), place: NavPlace::Outside };
     page.respond_with(status, &head, &template(page, next, error))
 }
 

@@ -218,7 +218,7 @@ async fn a_limit_shows_its_holder_and_its_queue() {
         assert!(said.contains(part), "{part}: {said}");
     }
     let listed = content_text(&site.get("/ui/executions?label=customer:acme").await.body);
-    assert!(listed.contains("Step write is number 1 in the queue of limit crm since"), "{listed}");
+    assert!(listed.contains("for limit crm, number 1 in its queue."), "{listed}");
     assert_eq!(
         listed.matches("sales/crm").count(),
         1,

@@ -65,8 +65,7 @@ async fn two_executions_are_shown_with_the_event_at_which_they_part() {
         total43
         | bill |
         failed 0 ms
-        exceptionno address <b>
-        null |
+        exceptionno address <b> |
         completed 0 ms
         {1}
         id7
@@ -96,48 +95,47 @@ async fn two_positions_of_one_execution_are_compared() {
         &site,
         &format!("/ui/executions/{execution}/compare?at=13&to=3"),
         expect![[r#"
-        Compare
-        Swap
-        <id>
-        shop/orders v1
-        Started <date> 08:00:00 UTC · Took 0 ms
-        Event 13 of 13
-        no address <b>
-        <id>
-        shop/orders v1
-        Started <date> 08:00:00 UTC · Took 0 ms
-        Event 3 of 13
-        Event of the first
-        Second execution
-        Event of the second
-        Show
-        Steps
-        Steps
-        | Step | Event 13 | Event 3
-        | load |
-        completed 0 ms
-        {1}
-        total42 |
-        running
-        null
-        | bill |
-        failed 0 ms
-        exceptionno address <b> |
-        not reached
-        1 step is the same
-        alert not reached
-        ctx
-        ctx
-        | Name | Event 13 | Event 3
-        | total |
-        42 | no value
-        Workload
-        No difference.
-        1 value is the same
-        workload
-        {1}
-        minimum10
-    "#]],
+            Compare
+            Swap
+            <id>
+            shop/orders v1
+            Started <date> 08:00:00 UTC · Took 0 ms
+            Event 13 of 13
+            no address <b>
+            <id>
+            shop/orders v1
+            Started <date> 08:00:00 UTC · Took 0 ms
+            Event 3 of 13
+            Event of the first
+            Second execution
+            Event of the second
+            Show
+            Steps
+            Steps
+            | Step | Event 13 | Event 3
+            | load |
+            completed 0 ms
+            {1}
+            total42 |
+            running
+            | bill |
+            failed 0 ms
+            exceptionno address <b> |
+            not reached
+            1 step is the same
+            alert not reached
+            ctx
+            ctx
+            | Name | Event 13 | Event 3
+            | total |
+            42 | no value
+            Workload
+            No difference.
+            1 value is the same
+            workload
+            {1}
+            minimum10
+        "#]],
     )
     .await;
 }

@@ -7,8 +7,8 @@ use noetl_control::{PlaybookChoice, StartRequest};
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
-use super::Site;
 use super::text::content_text;
+use super::{Site, snapshots};
 
 const REFUND: &str = "\
 apiVersion: noetl.io/v2
@@ -66,10 +66,10 @@ async fn the_overview_names_a_pool_without_a_worker_first() {
             Running nowAll
             Executions
             | Status | Playbook | Execution | Started | Took | Now | Actions
-            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
+            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | Step start |
             Cancel
             Its running steps and its children are cancelled too.
-            Cancel
+            Cancel the execution
             Last 24 hoursExecutions by start and status
             Running 12027-01-15 08:00 UTC: Running 1
             <date> 08:30:00 UTC2027-01-15 08:30:00 UTC
@@ -81,10 +81,10 @@ async fn the_overview_names_a_pool_without_a_worker_first() {
             Recent executionsAll
             Executions
             | Status | Playbook | Execution | Started | Took | Now | Actions
-            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
+            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | Step start |
             Cancel
             Its running steps and its children are cancelled too.
-            Cancel
+            Cancel the execution
         "#]],
     )
     .await;
@@ -127,10 +127,10 @@ async fn executions_are_listed_with_the_step_they_are_at() {
             Executions
             | Select | Status | Playbook | Execution | Started | Took | Now | Actions
             |
-            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start | Compare
+            | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | Step start | Compare
             Cancel
             Its running steps and its children are cancelled too.
-            Cancel
+            Cancel the execution
         "#]],
     )
     .await;
@@ -243,10 +243,10 @@ async fn a_playbook_shows_the_difference_of_versions_and_a_form() {
         Last executions
         Executions
         | Status | Playbook | Execution | Started | Took | Now | Actions
-        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | step start |
+        | Running | billing/refund v2 | <id> | <date> 08:00:00 UTC | 0 ms | Step start |
         Cancel
         Its running steps and its children are cancelled too.
-        Cancel
+        Cancel the execution
     "#]]).await;
 }
 
@@ -355,6 +355,20 @@ async fn search_finds_pages_playbooks_and_executions() {
     let shown = site.get(&format!("/ui/find?q={id}")).await;
     assert!(shown.body.contains(&format!("href=\"/ui/executions/{id}\"")));
     assert_eq!(newest.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn search_leads_to_the_page_of_a_schedule_and_of_a_subscription() {
+    let seeded = snapshots::seeded().await;
+    let shown = seeded.site.get("/ui/find?q=shop/").await;
+    for address in [
+        "/ui/schedules/shop/nightly".to_owned(),
+        format!("/ui/subscriptions/{}", seeded.subscription),
+        "/ui/playbooks/shop/orders".to_owned(),
+    ] {
+        assert!(shown.body.contains(&format!("href=\"{address}\"")), "{address}: {}", shown.body);
+        assert_eq!(seeded.site.get(&address).await.status, StatusCode::OK, "{address}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -67,7 +67,7 @@ pub(super) struct SeededPages {
     failed: ExecutionId,
     /// An execution whose pool has no worker.
     waiting: ExecutionId,
-    subscription: String,
+    pub(super) subscription: String,
     /// A bulk job that nobody carries out.
     bulk_job: String,
     /// An execution that waits for a person.

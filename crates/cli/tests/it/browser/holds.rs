@@ -64,12 +64,12 @@ fn an_execution_is_paused_with_a_reason_and_resumed_on_its_page() {
         browser.click(&format!("details.confirm:has({paused}) > summary"));
         browser.write(&format!("{paused} input[name=reason]"), "stocktaking");
         browser.click(&format!("{paused} button"));
-        shows(&browser, "main", "Paused since");
+        shows(&browser, "main", "Paused ");
         let events = format!("/api/executions/{}/events", site.labelled);
         let events = site.server.call("GET", &events, &Value::Null).to_string();
         assert!(events.contains("stocktaking"), "{events}");
         browser.open(&format!("{}/ui/executions?label=parcel:p-17", site.url()));
-        shows(&browser, ".executions", "Paused since");
+        shows(&browser, ".executions", "Paused ");
         browser.open(&format!("{}/ui/executions/{}", site.url(), site.labelled));
         browser.click(&format!("{resumed} button"));
         eventually("it is not paused any more", || {
@@ -105,7 +105,7 @@ fn a_pool_is_paused_and_a_playbook_resumed_on_the_page_of_workers() {
 fn a_queue_of_a_limit_is_told_in_the_list_on_the_page_and_by_the_limit() {
     let site = SeededSite::new();
     let browser = Browser::new(Scripts::On);
-    let said = "Step write is number 1 in the queue of limit crm since";
+    let said = "for limit crm, number 1 in its queue.";
     browser.open(&format!("{}/ui/executions?playbook=sales/crm", site.url()));
     shows(&browser, ".executions", said);
     browser.open(&format!("{}/ui/executions/{}", site.url(), site.queued));
@@ -182,4 +182,18 @@ fn an_execution_is_kept_and_deleted_on_its_page() {
     shows(&browser, "main h1", "Deleted execution");
     let gone = browser.text("main");
     assert!(gone.contains("Digest of the last event"), "{gone}");
+}
+
+#[test]
+fn a_late_execution_is_named_by_the_overview_and_says_since_when() {
+    let site = SeededSite::new();
+    let browser = Browser::new(Scripts::Off);
+    let link = format!(".stack a[href='/ui/executions/{}']", site.labelled);
+    eventually("it is late", || {
+        browser.open(&format!("{}/ui/", site.url()));
+        browser.find(&link).is_some()
+    });
+    shows(&browser, ".stack", "Late: not ended in the expected time");
+    browser.open(&format!("{}/ui/executions/{}", site.url(), site.labelled));
+    shows(&browser, ".facts", "late since");
 }

@@ -109,7 +109,7 @@ pub(super) fn hints(page: &PageRequest) -> Markup {
         initiator: Initiator::Request,
         hint: Some(hint),
     });
-    html! { ul.plain-list { @for line in lines { li { (progress(page.words, &line)) } } } }
+    html! { ul.plain-list { @for line in lines { li { (progress(page.words, &line, page.now)) } } } }
 }
 
 /// Returns a hint of every kind, in every form of its sentence.

@@ -160,7 +160,7 @@ fn following(page: &PageRequest, line: &ExecutionLine) -> Markup {
         section.panel.following #editor-run aria-live="polite"
             data-refresh=[is_running.then_some("1000")] {
             div.section-head { h2 { (page.t("editor.last_run")) } (execution_status(page.words, summary.status)) }
-            p { (progress(page.words, line)) " " span.soft { (duration(page.words, took(summary, page.now))) } }
+            p { (progress(page.words, line, page.now)) " " span.soft { (duration(page.words, took(summary, page.now))) } }
             p { a href=(execution_address(summary.execution)) { (page.t("editor.open_run")) } }
         }
     }

@@ -10,7 +10,7 @@ use super::compare::comparison_address;
 use super::descent::descent;
 use super::sentence::sentences;
 use super::view::ExecutionView;
-use crate::components::action::{Action, action, confirmed_action, reasoned_action};
+use crate::components::action::{Action, action, confirmed_as, reasoned_action};
 use crate::components::command::command;
 use crate::components::duration::{duration, growing};
 use crate::components::id::{execution_address, execution_link, playbook_link};
@@ -26,23 +26,22 @@ use crate::request::PageRequest;
 pub(super) fn head(page: &PageRequest, view: &ExecutionView) -> Markup {
     let state = &view.state;
     let said = sentences(page.words, view, page.now);
+    let hint = view.hint.as_ref().filter(|_| view.is_live());
+    let held = hint.and_then(|it| hold(page.words, it, page.now));
+    let held = held.map(|held| held.drawn(page.words, true));
     html! {
         header.page-head {
             h1 { (playbook_link(&state.path)) " " span.soft { "v" (state.version) } }
             (execution_status(page.words, state.status))
             div.end { (actions(page, view)) }
         }
-        @if let (Some(WaitHint::NoWorker(hint)), true) = (&view.hint, view.is_live()) {
+        @if let Some(WaitHint::NoWorker(hint)) = hint {
             p.says.attention { (prose(&unserved(page.words, hint))) }
             (command(&format!("noetl worker --pool {}", hint.pool)))
         } @else {
-            @if let (Some(held), true) = (view.hint.as_ref().and_then(|it| hold(page.words, it)), view.is_live()) {
-                p.says.attention { (prose(&held)) }
-            }
-            @if let (Some(link), true) =
-                (view.hint.as_ref().and_then(|it| limit_link(page.words, it)), view.is_live())
-            { p.says { (link) } }
+            @if let Some(held) = &held { p.says.attention { (held) } }
             @for sentence in &said { p.says.failure[state.status == ExecutionStatus::Failed] { (sentence) } }
+            @if let Some(link) = hint.and_then(|it| limit_link(page.words, it)) { p.says { (link) } }
         }
         (facts(page, view))
     }
@@ -137,10 +136,11 @@ fn actions(page: &PageRequest, view: &ExecutionView) -> Markup {
             } @else {
                 (reasoned_action(page, &Action { address: &to("pause"), label: page.t("exec.pause"), fields: &[] }))
             }
-            (confirmed_action(
+            (confirmed_as(
                 page,
                 &Action { address: &to("cancel"), label: page.t("exec.cancel"), fields: &[] },
                 page.t("exec.cancel_question"),
+                page.t("executions.cancel_this"),
             ))
         }
     }

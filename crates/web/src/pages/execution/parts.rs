@@ -40,7 +40,8 @@ pub(in crate::pages) async fn show_value(
     let back = format!("{}?at={}", execution_address(execution), loaded.position);
     let content = html! {
         header.page-head { h1 { code { (loaded.name) } }
-            a href=(back) { (page.words.fill("exec.at_event", &[("seq", &loaded.position.to_string())])) } }
+            span { (execution_link(execution)) " "
+                a href=(back) { (page.words.fill("exec.at_event", &[("seq", &loaded.position.to_string())])) } } }
         div #value { (json_tree(&loaded.value)) }
     };
     Ok(page.respond(&head, &content))

@@ -1,53 +1,16 @@
 //! States in words: what an execution does or waits for, and why a step is in its state.
 
-use std::time::Duration;
-
 use maud::{Markup, html};
 use noetl_api::wire::{OpenWait, OpenWorkGroup, PositionState, PositionStep, TimeLimitScope};
 use noetl_model::{ExecutionStatus, SkipReason, StepStatus, Timestamp};
 
 use super::view::ExecutionView;
-use crate::components::duration::{growing, short, shrinking};
+use crate::components::sentence::{SaidTime, TIME_PLACE, TimedSentence};
 use crate::components::status::Tone;
 use crate::words::Words;
 
 /// Maximum number of sentences in the head.
 const SENTENCES_MAX: usize = 3;
-
-/// A sentence with a duration in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct TimedSentence {
-    /// The text, with [`PLACE`] at the place of the duration.
-    text: String,
-    time: SaidTime,
-}
-
-/// The duration in a sentence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SaidTime {
-    None,
-    /// The time that has passed.
-    Passed(Duration),
-    /// The time that is left.
-    Left(Duration),
-}
-
-/// Stands for the duration in the text of a sentence.
-const PLACE: &str = "\u{1}";
-
-impl TimedSentence {
-    /// Draws the sentence; in one about now, a script counts the duration on.
-    fn drawn(&self, words: &Words, is_now: bool) -> Markup {
-        let time = match self.time {
-            SaidTime::None => html! {},
-            SaidTime::Passed(passed) if is_now => growing(words, passed),
-            SaidTime::Left(left) if is_now => shrinking(words, left),
-            SaidTime::Passed(time) | SaidTime::Left(time) => html! { (short(words, time)) },
-        };
-        let (before, after) = self.text.split_once(PLACE).unwrap_or((&self.text, ""));
-        html! { (before) (time) (after) }
-    }
-}
 
 /// Returns what the execution does or waits for at the position, at most a few sentences.
 pub(super) fn sentences(words: &Words, view: &ExecutionView, now: Timestamp) -> Vec<Markup> {
@@ -80,7 +43,7 @@ fn waits(words: &Words, group: &OpenWorkGroup, until: Timestamp) -> TimedSentenc
     let passed = |since: Timestamp| SaidTime::Passed(until.since(since));
     let left = |due: Timestamp| SaidTime::Left(due.since(until));
     let say = |key: &str, time: SaidTime, values: &[(&str, &str)]| {
-        let all = [("step", step), ("time", PLACE)];
+        let all = [("step", step), ("time", TIME_PLACE)];
         let all: Vec<(&str, &str)> = all.iter().chain(values).copied().collect();
         TimedSentence { text: words.count_fill(key, group.count, &all), time }
     };
@@ -235,6 +198,8 @@ pub(super) fn skip_reason(reason: SkipReason) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::preferences::Language;
 

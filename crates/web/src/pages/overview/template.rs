@@ -117,6 +117,10 @@ fn attention(page: &PageRequest, attention: &Attention) -> Markup {
                 (hint(&html! { a href="/ui/feeds" {
                     (page.words.count("overview.dead", attention.dead.len() as u64)) } }))
             }
+            @if !attention.late.is_empty() {
+                div.section-head { h3 { (page.t("overview.late")) } }
+                (execution_table(page, &attention.late))
+            }
             @if !attention.failed.is_empty() {
                 div.section-head { h3 { (page.t("overview.failed")) }
                     a href="/ui/executions?status=FAILED" { (page.t("overview.all")) } }

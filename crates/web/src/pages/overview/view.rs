@@ -18,6 +18,10 @@ use crate::request::PageRequest;
 const LISTED: usize = 10;
 /// Number of failed executions that ask for attention.
 const FAILED: usize = 5;
+/// Number of late executions that are listed, and of running ones, the newest first, among which they
+/// are looked for.
+const LATE: usize = 5;
+const LATE_AMONG_MAX: usize = 100;
 /// Number up to which approvals are counted.
 const APPROVALS: usize = 100;
 /// Number of schedules whose events are looked at, and of events of each.
@@ -67,6 +71,8 @@ pub(super) struct DeadLetters {
 #[derive(Debug)]
 pub(super) struct Attention {
     pub(super) failed: Vec<ExecutionLine>,
+    /// Executions that have not ended in the time that their playbooks expect.
+    pub(super) late: Vec<ExecutionLine>,
     /// The number of approvals that wait for a person, up to [`APPROVALS`].
     pub(super) approvals: usize,
     /// Pools with commands and no worker.
@@ -88,6 +94,7 @@ pub(super) struct Attention {
 impl Attention {
     pub(super) fn is_empty(&self) -> bool {
         self.failed.is_empty()
+            && self.late.is_empty()
             && self.approvals == 0
             && self.pools.is_empty()
             && self.pauses == 0
@@ -113,6 +120,7 @@ impl Attention {
             ExecutionQuery { started_after: Some(Timestamp::from_micros(since)), ..failed };
         Ok(Self {
             failed: executions(page, failed).await?,
+            late: late(page).await?,
             approvals: app.count_open_approvals(APPROVALS).await?,
             pools,
             pauses: app.pause_list().await?.pauses.iter().filter(|it| !it.is_ending).count(),
@@ -123,6 +131,15 @@ impl Attention {
             feeds,
         })
     }
+}
+
+/// Finds executions that are late.
+async fn late(page: &PageRequest) -> Result<Vec<ExecutionLine>, PageError> {
+    let running = with_status(Some(ExecutionStatus::Running), LATE_AMONG_MAX);
+    let running = query_executions(page, &running).await?.executions;
+    let mut late = page.app().late_of(running).await?;
+    late.truncate(LATE);
+    listed(page, late).await
 }
 
 /// Finds the schedules whose instants wait, or were missed within the last day.

@@ -113,10 +113,7 @@ pub(super) fn deleted(page: &PageRequest, tombstone: &Tombstone) -> Markup {
     html! {
         header.page-head { h1 { (page.t("retention.deleted")) } }
         (empty(
-            &page.words.fill("error.deleted_execution", &[
-                ("execution", &tombstone.execution.to_string()),
-                ("at", &tombstone.deleted_at.to_string()),
-            ]),
+            &page.words.fill("retention.deleted_one", &[("execution", &tombstone.execution.to_string())]),
             page.t("retention.deleted_more"), None))
         dl.facts {
             div { dt { (page.t("retention.deleted_at")) } dd { (time(tombstone.deleted_at)) } }

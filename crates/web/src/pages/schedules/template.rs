@@ -60,7 +60,7 @@ fn list(page: &PageRequest, schedules: &[ScheduleView]) -> Markup {
                 },
                 state(page, it),
                 html! { code { (it.timing) } },
-                html! { @if let Some(next) = &it.next_at { (time_text(next)) } },
+                html! { @match &it.next_at { Some(next) => (time_text(next)), None => span.soft { "–" } } },
                 last(it),
                 html! { @if page.visitor.may.run { (switch(page, it)) } },
             ]

@@ -44,7 +44,7 @@ fn database(page: &PageRequest, view: &SystemView) -> Markup {
             (fact(page.t("system.shards"), &html! { (view.shards) }))
             @if let Some(figures) = view.connections {
                 (fact(page.t("system.connections"),
-                    &html! { (figures.open) " / " (figures.max) " · " (figures.idle) " " (page.t("system.idle")) }))
+                    &html! { (figures.open) " " (page.t("system.of")) " " (figures.max) " · " (figures.idle) " " (page.t("system.idle")) }))
             }
             @if !view.tables.missing.is_empty() {
                 (fact(page.t("system.missing"), &error_line(&view.tables.missing.join(", "))))

@@ -6,7 +6,7 @@ use noetl_api::wire::{
     PositionStep, PositionValue,
 };
 use noetl_app::ExecutionPosition;
-use noetl_model::ExecutionId;
+use noetl_model::{ExecutionId, StepStatus};
 
 use super::place_address;
 use crate::address::with_query;
@@ -236,7 +236,10 @@ fn step_cell(
             @if let Some(took) = took { " " span.soft { (duration(page.words, took)) } }
         }
         @if let Some(error) = &step.error { (error_part(page, error)) }
-        @if shows_output { (shown_value(page, side, &format!("steps.{}", step.name), Some(&step.output))) }
+        // A step that has not completed has no output.
+        @if shows_output && step.status == Some(StepStatus::Completed) {
+            (shown_value(page, side, &format!("steps.{}", step.name), Some(&step.output)))
+        }
     }
 }
 
