@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 
 use crate::audit::AuditWriter;
 use crate::busy_pools::BusyPools;
+use crate::credential_policies::{DefaultPolicy, PolicyGuard};
 use crate::feeds::SubjectPrefix;
 use crate::keyed_codes::KeyedCodes;
 use crate::lease_secrets::{LeaseSecrets, LeaseVerification};
@@ -68,6 +69,8 @@ pub struct AppSettings {
     pub retention: RetentionRules,
     /// The requirement that workers prove that they hold a command.
     pub lease_verification: LeaseVerification,
+    /// The default for credentials without a policy.
+    pub policy_default: DefaultPolicy,
     /// The settings of the process, for display.
     pub in_force: Vec<SettingInForce>,
     /// The protections of the steps that this process runs, for display.
@@ -127,6 +130,7 @@ impl AppSettings {
             audit_kept: AUDIT_KEPT,
             retention: RetentionRules::default(),
             lease_verification: LeaseVerification::default(),
+            policy_default: DefaultPolicy::default(),
             in_force: Vec::new(),
             step_protections: Vec::new(),
         }
@@ -165,7 +169,9 @@ struct Parts {
 
 impl App {
     pub fn new(services: Services, settings: AppSettings) -> Self {
-        let secrets = SecretLookup::of(&services);
+        let secrets = SecretLookup::of(&services, settings.policy_default);
+        let guard = PolicyGuard::of(&services, settings.policy_default);
+        services.control.guard_starts_with(Arc::new(guard));
         services.control.seal_with(Arc::new(VaultSealer(services.vault.clone())));
         let audit = AuditWriter::new(services.records.clone());
         let lease_secrets = LeaseSecrets::of(&services.vault);

@@ -1,6 +1,7 @@
 //! Credentials: stored encrypted, listed without their secrets, and the audit log of accesses.
 
-use noetl_secrets::{Identifier, NewCredential, Rotation, SecretAccess, VaultError};
+use noetl_model::InvalidPolicy;
+use noetl_secrets::{Identifier, NewCredential, PolicyChange, Rotation, SecretAccess, VaultError};
 use noetl_store::{
     AUDIT_PAGE_MAX, AuditEntry, AuditFilter, Credential, CredentialFilter, StoreError,
 };
@@ -23,6 +24,8 @@ pub enum CredentialError {
     InvalidWord(&'static str),
     #[error("a credential has at most {TAGS_MAX} tags of {WORD_MAX} bytes")]
     InvalidTags,
+    #[error(transparent)]
+    InvalidPolicy(#[from] InvalidPolicy),
     #[error("there is no credential {0}")]
     Unknown(String),
     #[error(transparent)]
@@ -39,6 +42,10 @@ impl App {
         }
         if new.tags.len() > TAGS_MAX || new.tags.iter().any(|tag| tag.len() > WORD_MAX) {
             return Err(CredentialError::InvalidTags);
+        }
+        match &new.policy {
+            PolicyChange::Set(policy) => policy.check()?,
+            PolicyChange::Keep | PolicyChange::Remove => {}
         }
         Ok(self.vault().put(new, &SecretAccess::default()).await?)
     }

@@ -13,6 +13,7 @@ mod bulk;
 mod bundle;
 mod busy_pools;
 mod catalog;
+mod credential_policies;
 mod credentials;
 mod dashboard;
 mod document_editing;
@@ -73,6 +74,7 @@ pub use catalog::{
     CatalogEntries, CatalogError, EntryChoice, EntryPath, InvalidVersion, check_document,
     version_of,
 };
+pub use credential_policies::DefaultPolicy;
 pub use credentials::CredentialError;
 pub use dashboard::{DashboardCounts, NewestExecutions};
 pub use document_editing::{

@@ -323,6 +323,7 @@ impl Intake {
                     | LoadError::Corrupt { .. },
                 ))
                 | StartError::TooDeep { .. }
+                | StartError::CredentialNotPermitted(_)
                 | StartError::InvalidInputs(_)
                 | StartError::PayloadTooLarge
                 | StartError::PayloadTooNested

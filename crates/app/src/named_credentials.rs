@@ -29,15 +29,17 @@ impl SecretLookup {
         operation: SecretOperation,
         access: &SecretAccess,
     ) -> Result<FoundSecret, SecretError> {
-        let is_named = match access.execution.filter(|execution| execution.0 != 0) {
-            Some(execution) => self.is_named(alias, execution).await?,
-            None => self.is_named_by_a_subscription(alias).await?,
+        let named_by = match access.execution.filter(|execution| execution.0 != 0) {
+            Some(execution) if self.is_named(alias, execution).await? => Some(execution),
+            Some(_) => None,
+            None => self.subscription_that_names(alias).await?,
         };
-        if !is_named {
+        if named_by.is_none() {
             self.vault().note(alias, operation, SecretOutcome::NotNamed, access).await?;
             return Err(SecretError::NotNamed(alias.to_owned()));
         }
-        self.find(alias, operation, access).await
+        let access = SecretAccess { execution: named_by, ..access.clone() };
+        self.find(alias, operation, &access).await
     }
 
     async fn is_named(&self, alias: &str, execution: ExecutionId) -> Result<bool, SecretError> {
@@ -108,18 +110,21 @@ impl SecretLookup {
         Some(CredentialNames::of_settings(lease.tool, &Value::Object(rendered.config)))
     }
 
-    async fn is_named_by_a_subscription(&self, alias: &str) -> Result<bool, SecretError> {
+    async fn subscription_that_names(
+        &self,
+        alias: &str,
+    ) -> Result<Option<ExecutionId>, SecretError> {
         let mut after = None;
         loop {
             let page = self.store().subscriptions(after, PAGE_MAX).await?;
             for row in &page {
                 if self.subscription_names(row).await?.exact.contains(alias) {
-                    return Ok(true);
+                    return Ok(Some(row.id));
                 }
             }
             match page.last() {
                 Some(last) if page.len() == PAGE_MAX => after = Some(last.id),
-                Some(_) | None => return Ok(false),
+                Some(_) | None => return Ok(None),
             }
         }
     }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use noetl_control::{Control, LoadError, PayloadError};
 use noetl_engine::Effort;
 use noetl_expr::{Budget, Template, VariableSource};
-use noetl_model::{CatalogId, Cutoff, ExecutionId, Payload, holds_sealed};
+use noetl_model::{CatalogId, Cutoff, ExecutionId, HOSTS_FIELD, Payload, holds_sealed};
 use noetl_secrets::{
     Identifier, KeychainSecret, SecretAccess, SecretOperation, SecretOutcome, Vault, VaultError,
 };
 use noetl_store::{Credential, Store, StoreError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::app::Services;
+use crate::credential_policies::DefaultPolicy;
 use crate::keychain::KeychainScope;
 use crate::sealed_inputs::opened_value;
 
@@ -27,6 +28,8 @@ pub enum SecretError {
          `credential` or a template with `keychain`"
     )]
     NotNamed(String),
+    #[error("the policy of the credential `{0}` does not let this execution use it")]
+    NotPermitted(String),
     #[error(
         "the keychain entry `{alias}` is from `{provider}`, which this server cannot ask; store a \
          credential named `{alias}` instead"
@@ -66,15 +69,39 @@ pub enum FoundSecret {
 impl FoundSecret {
     /// Returns the fields that tools read, including `type`.
     pub fn fields(self) -> Map<String, Value> {
-        let (kind, mut fields) = match self {
-            FoundSecret::Stored { credential, data } => (Some(credential.kind), data),
-            FoundSecret::Keychain { data, .. } => (None, data),
-        };
-        if let Some(kind) = kind {
-            fields.entry("type").or_insert(Value::String(kind));
+        match self.with_hosts() {
+            FoundSecret::Stored { credential, mut data } => {
+                data.entry("type").or_insert(Value::String(credential.kind));
+                data
+            }
+            FoundSecret::Keychain { data, .. } => data,
         }
-        fields
     }
+
+    /// Returns the secret for a worker: the hosts that it may be sent to are among its fields.
+    pub fn with_hosts(self) -> Self {
+        match self {
+            FoundSecret::Stored { credential, mut data } => {
+                data.extend(hosts_field(&credential));
+                FoundSecret::Stored { credential, data }
+            }
+            FoundSecret::Keychain { .. } => self,
+        }
+    }
+
+    /// True if the secret may be sent to certain hosts only.
+    pub fn has_hosts(&self) -> bool {
+        match self {
+            FoundSecret::Stored { credential, .. } => hosts_field(credential).is_some(),
+            FoundSecret::Keychain { data, .. } => data.contains_key(HOSTS_FIELD),
+        }
+    }
+}
+
+/// Returns the hosts that a credential may be sent to, as a field; `None` if any.
+fn hosts_field(credential: &Credential) -> Option<(String, Value)> {
+    let hosts = &credential.policy.as_ref()?.hosts;
+    (!hosts.is_empty()).then(|| (HOSTS_FIELD.to_owned(), json!(hosts)))
 }
 
 /// Resolves aliases to secrets.
@@ -84,6 +111,7 @@ pub struct SecretLookup {
     /// The store that `control` uses.
     store: Arc<dyn Store>,
     vault: Arc<Vault>,
+    policy_default: DefaultPolicy,
 }
 
 /// Fields of a credential that may hold a sender's secret, in order of preference.
@@ -125,9 +153,22 @@ impl Asked<'_> {
 
 impl SecretLookup {
     /// Creates a resolver on the given services.
-    pub fn of(services: &Services) -> Self {
+    pub(crate) fn of(services: &Services, policy_default: DefaultPolicy) -> Self {
         let Services { control, store, vault, .. } = services.clone();
-        Self { control, store, vault }
+        Self::new(control, store, vault, policy_default)
+    }
+
+    pub(crate) fn new(
+        control: Control,
+        store: Arc<dyn Store>,
+        vault: Arc<Vault>,
+        policy_default: DefaultPolicy,
+    ) -> Self {
+        Self { control, store, vault, policy_default }
+    }
+
+    pub(crate) fn policy_default(&self) -> DefaultPolicy {
+        self.policy_default
     }
 
     pub(crate) fn control(&self) -> &Control {
@@ -169,6 +210,7 @@ impl SecretLookup {
     ) -> Result<FoundSecret, SecretError> {
         let Asked { alias, operation, access } = asked;
         if let Some(credential) = self.vault.find(Identifier(alias)).await? {
+            self.check_policy(&credential, operation, access).await?;
             let data = self.vault.open(&credential, operation, access).await?;
             let (credential, data) = (Box::new(credential), as_map(data));
             return Ok(FoundSecret::Stored { credential, data });
@@ -234,6 +276,12 @@ impl SecretLookup {
                 Some(fields) => fields,
                 None => Box::pin(self.find_within(other, depth + 1)).await?.fields(),
             };
+            if fields.contains_key(HOSTS_FIELD) {
+                return Err(asked.wrong(format!(
+                    "reads fields of `{name}`, which may be sent to certain hosts only: name it with \
+                     `credential`"
+                )));
+            }
             keychain.insert(name.to_owned(), Value::Object(fields));
         }
         Ok(Value::Object(keychain))
@@ -296,7 +344,11 @@ impl SecretLookup {
         let Some(map) = entry["map"].as_object() else {
             let said = self::said(&rendered);
             return match (base, said.is_empty()) {
-                (Value::Object(fields), _) => Ok(fields.into_iter().chain(said).collect()),
+                (Value::Object(fields), _) => {
+                    // An entry does not change where its credential may be sent.
+                    let hosts = fields.get_key_value(HOSTS_FIELD).map(owned);
+                    Ok(fields.into_iter().chain(said).chain(hosts).collect())
+                }
                 (base, true) if named.is_some() => Ok(base),
                 (_, false) => Ok(Value::Object(said)),
                 (_, true) => Err(asked.wrong(
@@ -307,17 +359,28 @@ impl SecretLookup {
         // Values of a static entry are literals, not credential paths.
         let is_static = entry["kind"] == "static";
         let mut fields = Map::new();
+        let mut hosts = base.get(HOSTS_FIELD).cloned();
         for (field, source) in map {
             let value = match source.as_str().filter(|path| !path.contains("{{")) {
                 Some(path) => match base.get(path) {
                     Some(value) => value.clone(),
                     None if is_static => source.clone(),
-                    None => self.by_path(path, asked).await?,
+                    None => {
+                        let (value, others) = self.by_path(path, asked).await?;
+                        if others.is_some() && hosts.is_some() && others != hosts {
+                            return Err(asked.wrong(
+                                "maps fields of credentials that may be sent to different hosts",
+                            ));
+                        }
+                        hosts = hosts.or(others);
+                        value
+                    }
                 },
                 None => rendered["map"][field].clone(),
             };
             fields.insert(field.clone(), value);
         }
+        fields.extend(hosts.map(|hosts| (HOSTS_FIELD.to_owned(), hosts)));
         Ok(Value::Object(fields))
     }
 
@@ -346,14 +409,19 @@ impl SecretLookup {
         rendered.map_err(wrong)
     }
 
-    /// Returns a field of a credential: `<credential>.<field>`.
-    async fn by_path(&self, path: &str, asked: Asked<'_>) -> Result<Value, SecretError> {
+    /// Returns a field of a credential, `<credential>.<field>`, and the hosts that it may be sent to.
+    async fn by_path(
+        &self,
+        path: &str,
+        asked: Asked<'_>,
+    ) -> Result<(Value, Option<Value>), SecretError> {
         let (name, field) = path.split_once('.').ok_or_else(|| {
             asked.wrong(format!("maps `{path}`, which is not <credential>.<field>"))
         })?;
         let data = self.stored(name, asked).await?;
         let value = data.get(field).cloned();
-        value.ok_or_else(|| asked.wrong(format!("maps `{path}`, and `{name}` has no `{field}`")))
+        let missing = || asked.wrong(format!("maps `{path}`, and `{name}` has no `{field}`"));
+        Ok((value.ok_or_else(missing)?, data.get(HOSTS_FIELD).cloned()))
     }
 
     /// Returns the fields of a credential that an entry refers to, including `type`.
@@ -363,12 +431,17 @@ impl SecretLookup {
                 || asked.wrong(format!("names the credential `{name}`, which is not stored"));
             return self.vault.given(name).map(Value::Object).ok_or_else(missing);
         };
-        let mut data = self.vault.open(&found, asked.operation, asked.access).await?;
-        if let Value::Object(fields) = &mut data {
-            fields.entry("type").or_insert(Value::String(found.kind));
-        }
-        Ok(data)
+        self.check_policy(&found, asked.operation, asked.access).await?;
+        let data = self.vault.open(&found, asked.operation, asked.access).await?;
+        let mut fields = as_map(data);
+        fields.extend(hosts_field(&found));
+        fields.entry("type").or_insert(Value::String(found.kind));
+        Ok(Value::Object(fields))
     }
+}
+
+fn owned((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
 }
 
 /// Wraps a bare value in a map, because tools read fields.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use noetl_app::{LeaseVerification, LogLimits, LogSettings, RetentionRules};
+use noetl_app::{DefaultPolicy, LeaseVerification, LogLimits, LogSettings, RetentionRules};
 use noetl_app::{SettingInForce, SettingSource};
 use noetl_control::NotificationSender;
 use noetl_isolation::{IsolationMode, StepLimits};
@@ -31,7 +31,7 @@ use crate::input::nearest::nearest;
 use crate::show::failure::Failure;
 pub(crate) use environment::Environment;
 use file::SettingsFile;
-use settings::{REQUIRED_IDENTITY, Row, Secrecy, Setting, TABLE, TOKEN_ACCESS};
+use settings::{CLOSED_POLICY, REQUIRED_IDENTITY, Row, Secrecy, Setting, TABLE, TOKEN_ACCESS};
 pub(crate) use token::NamedBy;
 use trust::{TrustLevel, TrustList, Withheld};
 
@@ -439,6 +439,14 @@ impl Config {
         match self.text(Setting::WorkersIdentity) {
             Some(REQUIRED_IDENTITY) => LeaseVerification::Required,
             Some(_) | None => LeaseVerification::Optional,
+        }
+    }
+
+    /// Returns who may use a credential without a policy.
+    pub(crate) fn default_policy(&self) -> DefaultPolicy {
+        match self.text(Setting::CredentialsDefaultPolicy) {
+            Some(CLOSED_POLICY) => DefaultPolicy::Closed,
+            Some(_) | None => DefaultPolicy::Open,
         }
     }
 

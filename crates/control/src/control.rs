@@ -17,6 +17,7 @@ use crate::read::follow::Followers;
 use crate::starts::admission::Backlogs;
 use crate::starts::catalog::PlaybookCache;
 use crate::starts::catalog_lookup::Lookups;
+use crate::starts::guard::StartGuard;
 use crate::starts::sealing::InputSealer;
 use crate::state::load::StateCache;
 use crate::state::notices::NoticeCache;
@@ -76,6 +77,7 @@ pub(crate) struct ControlParts {
     /// True if as many signals are kept for waits as are allowed.
     pub(crate) signals_full: AtomicBool,
     pub(crate) sealer: OnceLock<Arc<dyn InputSealer>>,
+    pub(crate) start_guard: OnceLock<Arc<dyn StartGuard>>,
 }
 
 impl Control {
@@ -117,6 +119,7 @@ impl Control {
             signals_full: AtomicBool::new(false),
             timers_aside: RowReservations::new(),
             sealer: OnceLock::new(),
+            start_guard: OnceLock::new(),
             settings,
             store,
         };

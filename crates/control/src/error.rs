@@ -181,6 +181,9 @@ pub enum StartError {
     PayloadTooLarge,
     #[error("the payload is nested deeper than {max} levels", max = noetl_model::PAYLOAD_DEPTH_MAX)]
     PayloadTooNested,
+    /// The policy of the credential does not include this playbook, its labels or who starts it.
+    #[error("this execution may not use the credential `{0}`, which its playbook names")]
+    CredentialNotPermitted(String),
     /// An execution was already started under the same key.
     #[error("execution {} was started under this key", .0.execution)]
     KeyTaken(KeyHolder),
@@ -210,6 +213,7 @@ impl StartError {
             | StartError::InvalidInputs(_)
             | StartError::PayloadTooLarge
             | StartError::PayloadTooNested
+            | StartError::CredentialNotPermitted(_)
             | StartError::KeyTaken(_)
             | StartError::Refused(_) => false,
         }

@@ -38,6 +38,7 @@ pub use starts::admission::{Admission, BacklogFull};
 pub use starts::catalog::Registered;
 pub use starts::catalog_name::EntryNameError;
 pub use starts::fork::{ForkAt, ForkError, ForkRequest};
+pub use starts::guard::StartGuard;
 pub use starts::sealing::InputSealer;
 pub use starts::start::{CHILD_DEPTH_MAX, PlaybookChoice, StartRequest, Started};
 pub use state::positions::STATE_PROJECTION;

@@ -6,6 +6,7 @@ pub(crate) mod catalog_lookup;
 pub(crate) mod catalog_name;
 pub(crate) mod children;
 pub(crate) mod fork;
+pub(crate) mod guard;
 pub(crate) mod linked;
 pub(crate) mod sealing;
 pub(crate) mod start;

@@ -15,6 +15,7 @@ mod audit_trail;
 mod canonical;
 mod chain;
 mod command;
+mod credential_policy;
 mod cutoff;
 mod envelope;
 mod error;
@@ -61,6 +62,10 @@ pub use canonical::canonical;
 pub use command::{
     CommandName, HeartbeatAnswer, Held, LOG_BYTES_MAX, Lease, LeaseScope, LeaseSecret, Logs,
     LostReason, Message, Outcome, Report, ReportAnswer, traceparent,
+};
+pub use credential_policy::{
+    CredentialPolicy, CredentialUser, HOSTS_FIELD, HostPattern, InvalidHost, InvalidPolicy,
+    POLICY_ENTRIES_MAX, POLICY_ENTRY_MAX,
 };
 pub use cutoff::{Cutoff, ParseCutoffError};
 pub use envelope::{DEFAULT_OWNER, Envelope};

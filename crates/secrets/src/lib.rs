@@ -17,6 +17,6 @@ pub use envelope::DecryptError;
 pub use key::{EncryptionKey, KeyError, Keyring};
 pub use vault::{
     AccessLog, DATA_MAX, ExternalCredentials, Identifier, KeychainSecret, NewCredential,
-    NewKeychainSecret, Rotation, RotationProgress, SecretAccess, SecretOperation, SecretOutcome,
-    Vault, VaultError,
+    NewKeychainSecret, PolicyChange, Rotation, RotationProgress, SecretAccess, SecretOperation,
+    SecretOutcome, Vault, VaultError,
 };

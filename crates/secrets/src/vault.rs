@@ -6,11 +6,12 @@ mod rotation;
 
 use std::sync::{Arc, OnceLock};
 
-use noetl_model::{ExecutionId, IdGenerator, Timestamp, TrailFact, TrailOutcome};
+use noetl_model::{CredentialPolicy, ExecutionId, IdGenerator, Timestamp, TrailFact, TrailOutcome};
 use noetl_store::{
     AuditEntry, Clock, Credential, CredentialFilter, CredentialKey, PAGE_MAX, Records, SealedTable,
     StoreError,
 };
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 pub use keychain::{KeychainSecret, NewKeychainSecret};
@@ -51,6 +52,36 @@ pub struct NewCredential {
     pub meta: Option<Value>,
     pub tags: Vec<String>,
     pub description: Option<String>,
+    pub policy: PolicyChange,
+}
+
+/// The policy of a credential that is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PolicyChange {
+    /// The policy of the credential that is replaced; none for a new one.
+    #[default]
+    Keep,
+    /// No policy: the default of the server applies.
+    Remove,
+    Set(CredentialPolicy),
+}
+
+impl<'de> Deserialize<'de> for PolicyChange {
+    /// Reads a policy, or `null` for none. A field that is missing is its default.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let policy = Option::deserialize(deserializer)?;
+        Ok(policy.map_or(Self::Remove, Self::Set))
+    }
+}
+
+impl PolicyChange {
+    fn applied(&self, known: Option<CredentialPolicy>) -> Option<CredentialPolicy> {
+        match self {
+            PolicyChange::Keep => known,
+            PolicyChange::Remove => None,
+            PolicyChange::Set(policy) => Some(policy.clone()),
+        }
+    }
 }
 
 /// A credential's id or name, as entered by people; the id takes precedence.
@@ -83,6 +114,8 @@ pub enum SecretOutcome {
     Done,
     /// The document that the sender works for does not name the secret.
     NotNamed,
+    /// The policy of the credential does not let the execution use it.
+    NotPermitted,
     /// The secret cannot be decrypted.
     Unreadable,
 }
@@ -92,6 +125,7 @@ impl SecretOutcome {
         match self {
             SecretOutcome::Done => "ok",
             SecretOutcome::NotNamed => "not_named",
+            SecretOutcome::NotPermitted => "not_permitted",
             SecretOutcome::Unreadable => "unreadable",
         }
     }
@@ -99,7 +133,7 @@ impl SecretOutcome {
     fn of_trail(self) -> TrailOutcome {
         match self {
             SecretOutcome::Done => TrailOutcome::Done,
-            SecretOutcome::NotNamed => TrailOutcome::Refused,
+            SecretOutcome::NotNamed | SecretOutcome::NotPermitted => TrailOutcome::Refused,
             SecretOutcome::Unreadable => TrailOutcome::Failed,
         }
     }
@@ -183,7 +217,7 @@ impl Vault {
         for _ in 0..PUTS_MAX {
             let known = self.records.credential(&CredentialKey::Name(new.name.clone())).await?;
             let now = self.now();
-            let id = known.map_or_else(|| self.ids.next(now), |known| known.id);
+            let id = known.as_ref().map_or_else(|| self.ids.next(now), |known| known.id);
             let place = BoundRow { table: SealedTable::Credential.as_str(), key: &new.name, id };
             let credential = Credential {
                 id,
@@ -192,6 +226,7 @@ impl Vault {
                 meta: new.meta.clone(),
                 tags: new.tags.clone(),
                 description: new.description.clone(),
+                policy: new.policy.applied(known.and_then(|known| known.policy)),
                 sealed: envelope::seal(&self.keyring, place, &plain),
                 created_at: now,
                 updated_at: now,

@@ -12,6 +12,7 @@ mod catalog;
 mod comparison;
 mod compat_views;
 mod contract;
+mod credential_policies;
 mod credentials;
 mod dashboard;
 mod delivery;

@@ -1,6 +1,6 @@
 -- Lists credentials, newest first.
 SELECT credential_id, name, type, meta::text AS meta, tags, description, key_version, wrapped_key,
-    data_encrypted, created_at, updated_at
+    data_encrypted, created_at, updated_at, policy::text AS policy
 FROM noetl.credential
 WHERE
     ($1::text IS NULL OR type = $1)

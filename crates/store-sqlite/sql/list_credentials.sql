@@ -1,6 +1,6 @@
 -- Lists credentials, newest first.
 SELECT credential_id, name, type, meta, tags, description, key_version, wrapped_key,
-    data_encrypted, created_at, updated_at
+    data_encrypted, created_at, updated_at, policy
 FROM credential
 WHERE
     (?1 IS NULL OR type = ?1)

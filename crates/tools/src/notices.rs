@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::kinds::http::auth::{Auth, AuthHeader, is_destination};
+use crate::protect::allowed_hosts::AllowedHosts;
 use crate::protect::outgoing::{
     ConnectionSettings, Egress, HttpRequest, HttpResponse, Outgoing, Redirects, Unresolved, named,
 };
@@ -100,6 +101,9 @@ impl NoticeClient {
                 "the credential names another host than `url`, and is sent only there".to_owned(),
             ));
         }
+        if let Some(fields) = credential {
+            AllowedHosts::of(fields).check_url(&request.url).map_err(undelivered)?;
+        }
         if let Some((name, value)) = credential.map(authentication).transpose()?.flatten() {
             request.headers.insert(name, value);
         }
@@ -116,6 +120,7 @@ impl NoticeClient {
         credential: &Map<String, Value>,
     ) -> Result<(), Undelivered> {
         let server = MailServer::of(credential)?;
+        AllowedHosts::of(credential).check(&server.host, server.port).map_err(undelivered)?;
         let message = message_of(mail, &server)?;
         let address = self.address_of(&server.host, server.port).await?;
         let tls = server.tls()?;
@@ -289,7 +294,9 @@ fn answered(name: &str, response: &HttpResponse) -> Result<(), Undelivered> {
 
 fn undelivered(error: ToolError) -> Undelivered {
     match error.kind {
-        ErrorKind::Config | ErrorKind::ClientError => Undelivered::Refused(error.message),
+        ErrorKind::Config | ErrorKind::ClientError | ErrorKind::Policy => {
+            Undelivered::Refused(error.message)
+        }
         ErrorKind::Connection | ErrorKind::Timeout => Undelivered::Unreachable(error.message),
         ErrorKind::Auth
         | ErrorKind::Child
@@ -299,7 +306,6 @@ fn undelivered(error: ToolError) -> Undelivered {
         | ErrorKind::DbTimeout
         | ErrorKind::Exception
         | ErrorKind::Limit
-        | ErrorKind::Policy
         | ErrorKind::NotFound
         | ErrorKind::Parse
         | ErrorKind::RateLimit
@@ -352,5 +358,44 @@ mod tests {
         assert!(matches!(sent, Err(Undelivered::Refused(_))), "{sent:?}");
         let connected = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
         assert!(connected.is_err(), "somebody has connected");
+    }
+
+    fn client() -> NoticeClient {
+        NoticeClient::new(Egress::Any, false)
+    }
+
+    #[track_caller]
+    fn check_refused(sent: Result<(), Undelivered>) {
+        let Err(Undelivered::Refused(reason)) = sent else { panic!("{sent:?}") };
+        assert!(reason.starts_with("the credential may not be sent to"), "{reason}");
+    }
+
+    #[tokio::test]
+    async fn a_credential_of_a_call_is_sent_to_the_hosts_of_its_policy_only() {
+        let fields = json!({"type": "bearer", "token": "t", "_hosts": ["api.example"]});
+        let target = ("POST", "http://127.0.0.1:1/hook");
+        let nothing = BTreeMap::new();
+        check_refused(client().call(target, &nothing, None, fields.as_object()).await);
+        // The secret address of a webhook has no other credential.
+        let address = json!({"type": "none", "_hosts": ["api.example"]});
+        check_refused(client().call(target, &nothing, None, address.as_object()).await);
+        let allowed = json!({"type": "none", "_hosts": ["127.0.0.1:1"]});
+        let sent = client().call(target, &nothing, None, allowed.as_object()).await;
+        assert!(matches!(sent, Err(Undelivered::Unreachable(_))), "{sent:?}");
+    }
+
+    #[tokio::test]
+    async fn a_login_of_a_mail_server_is_sent_to_the_hosts_of_its_policy_only() {
+        let fields = json!({
+            "host": "127.0.0.1", "port": 1, "username": "a@b.example", "password": "p",
+            "_hosts": ["mail.example"],
+        });
+        let mail = OutgoingMail {
+            id: "1".to_owned(),
+            to: vec!["c@d.example".to_owned()],
+            subject: "s".to_owned(),
+            body: "b".to_owned(),
+        };
+        check_refused(client().mail(&mail, fields.as_object().expect("a map")).await);
     }
 }

@@ -242,6 +242,7 @@ impl From<StartError> for PageError {
             StartError::AmbiguousName(_)
             | StartError::TooDeep { .. }
             | StartError::InvalidInputs(_)
+            | StartError::CredentialNotPermitted(_)
             | StartError::ParentCancelled(_)
             | StartError::PayloadTooNested
             | StartError::KeyTaken(_)

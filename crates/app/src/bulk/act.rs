@@ -156,6 +156,7 @@ fn started_before(error: StartError) -> Result<ExecutionId, NoEffect> {
         | StartError::AmbiguousName(_)
         | StartError::TooDeep { .. }
         | StartError::InvalidInputs(_)
+        | StartError::CredentialNotPermitted(_)
         | StartError::ParentCancelled(_)
         | StartError::PayloadTooLarge
         | StartError::PayloadTooNested

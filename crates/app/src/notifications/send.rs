@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use noetl_control::{PlaybookChoice, StartError, StartRequest};
-use noetl_model::{ExecutionId, NoticeOrigin, NoticeTarget, Seq, Webhook};
+use noetl_model::{ExecutionId, HOSTS_FIELD, NoticeOrigin, NoticeTarget, Seq, Webhook};
 use noetl_secrets::{SecretAccess, SecretOperation};
 use noetl_store::StartKey;
 use serde_json::{Map, Value, json};
@@ -74,30 +74,37 @@ impl App {
                 transport.mail(mail).await
             }
             NoticeTarget::Slack { webhook, text } => {
-                let url = self.webhook_url(notice.execution, webhook).await?;
+                let (url, hosts) = self.webhook_url(notice.execution, webhook).await?;
                 let headers = BTreeMap::from([(ID_HEADER.to_owned(), notice.id.clone())]);
                 let (method, body) = ("POST".to_owned(), Some(json!({ "text": text })));
-                let call = NoticeCall { method, url, headers, body, credential: None };
+                let call = NoticeCall { method, url, headers, body, credential: hosts };
                 transport.call(call).await
             }
         }
     }
 
+    /// Returns the address of a webhook, and the hosts that it may be on if it is secret.
     async fn webhook_url(
         &self,
         execution: ExecutionId,
         webhook: &Webhook,
-    ) -> Result<String, NoticeFailure> {
+    ) -> Result<(String, Option<Map<String, Value>>), NoticeFailure> {
         let name = match webhook {
-            Webhook::Url(url) => return Ok(url.clone()),
+            Webhook::Url(url) => return Ok((url.clone(), None)),
             Webhook::Credential(name) => name,
         };
         let fields = self.notice_secret(execution, name).await?;
         let found = WEBHOOK_FIELDS.iter().find_map(|field| fields.get(*field)?.as_str());
-        found.map(str::to_owned).ok_or_else(|| {
+        let url = found.map(str::to_owned).ok_or_else(|| {
             let fields = WEBHOOK_FIELDS.join(", ");
             NoticeFailure::refused(format!("the credential `{name}` has none of {fields}"))
-        })
+        })?;
+        // The address itself is the secret; nothing else is sent.
+        let hosts = fields.get(HOSTS_FIELD).map(|hosts| {
+            let none = ("type".to_owned(), json!("none"));
+            Map::from_iter([none, (HOSTS_FIELD.to_owned(), hosts.clone())])
+        });
+        Ok((url, hosts))
     }
 
     /// Returns the fields of a credential; a missing one may be stored later.
@@ -116,6 +123,9 @@ impl App {
                     "{error}; store it with `noetl credential set {name}`"
                 ))),
             },
+            Err(error @ SecretError::NotPermitted(_)) => {
+                Err(NoticeFailure::refused(error.to_string()))
+            }
             Err(error) => Err(NoticeFailure::temporary(in_full(&error))),
         }
     }
@@ -152,6 +162,7 @@ impl App {
                 | StartError::TooDeep { .. }
                 | StartError::ParentCancelled(_)
                 | StartError::InvalidInputs(_)
+                | StartError::CredentialNotPermitted(_)
                 | StartError::Refused(_)),
             ) => Err(NoticeFailure::refused(in_full(&error))),
             Err(error @ (StartError::BacklogFull(_) | StartError::Submit(_))) => {

@@ -1,6 +1,7 @@
 //! The arguments of `noetl credential`.
 
 use clap::{Args, Subcommand};
+use noetl_model::{HostPattern, Label};
 
 use super::{ClientArgs, Format};
 
@@ -38,6 +39,21 @@ pub(crate) struct CredentialSetArgs {
     /// Tag for searching
     #[arg(long)]
     pub(crate) tag: Vec<String>,
+    /// Path of a playbook that may use the credential: `team/*` for all below; can be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Vec<String>,
+    /// Label, of which executions that use the credential have one: KEY=VALUE; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) label: Vec<Label>,
+    /// Name of who may start executions that use the credential; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Vec<String>,
+    /// Host that the credential may be sent to: HOST, *.DOMAIN or HOST:PORT; can be repeated
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Vec<HostPattern>,
+    /// Remove the restrictions of a stored credential
+    #[arg(long, conflicts_with_all = ["path", "label", "owner", "host"])]
+    pub(crate) no_policy: bool,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
@@ -100,12 +116,18 @@ Examples:
   noetl credential delete warehouse";
 
 const SET_EXAMPLES: &str = "\
+A new credential without --path, --label and --owner may be used by every playbook, and without --host it
+may be sent anywhere. An execution needs one of the given paths, one of the labels and one of the owners. A
+credential with hosts cannot be read in templates. A credential that is set again keeps its restrictions
+unless new ones are given, which replace all of them, or --no-policy.
+
 A step uses the credential by its name: `auth: warehouse` or `credential: warehouse`. The environment
 variable NOETL_CREDENTIAL_WAREHOUSE takes precedence over a stored credential `warehouse`.
 
 Examples:
   noetl credential set warehouse --type postgres --data @warehouse.json
-  noetl credential set api --type bearer --data - --description 'the billing API'";
+  noetl credential set api --type bearer --data - --description 'the billing API'
+  noetl credential set api --type bearer --data @api.json --path 'billing/*' --host api.example.org";
 
 const LIST_EXAMPLES: &str = "\
 Examples:

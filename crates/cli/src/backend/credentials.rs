@@ -5,7 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use noetl_api::{ClientError, Method};
 use noetl_app::{Credential, CredentialError, CredentialFilter, FoundSecret, SecretError};
-use noetl_secrets::{NewCredential, RotationProgress, SecretAccess, SecretOperation, VaultError};
+use noetl_model::CredentialPolicy;
+use noetl_secrets::{
+    NewCredential, PolicyChange, RotationProgress, SecretAccess, SecretOperation, VaultError,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -24,6 +27,8 @@ pub(crate) struct CredentialItem {
     pub(crate) description: Option<String>,
     #[serde(default)]
     pub(crate) tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) policy: Option<CredentialPolicy>,
     #[serde(default)]
     pub(crate) created_at: String,
     #[serde(default)]
@@ -40,6 +45,7 @@ impl From<Credential> for CredentialItem {
             r#type: credential.kind,
             description: credential.description,
             tags: credential.tags,
+            policy: credential.policy,
             created_at: credential.created_at.to_string(),
             updated_at: credential.updated_at.to_string(),
             data: None,
@@ -103,6 +109,7 @@ fn failed(error: CredentialError) -> Failure {
     match error {
         CredentialError::InvalidWord(_)
         | CredentialError::InvalidTags
+        | CredentialError::InvalidPolicy(_)
         | CredentialError::Unknown(_) => Failure::bad_input(error),
         CredentialError::Vault(error) => vault_failed(error),
     }
@@ -154,6 +161,7 @@ impl Credentials for Session {
             Err(SecretError::Vault(error)) => Err(vault_failed(error)),
             Err(
                 error @ (SecretError::NotNamed(_)
+                | SecretError::NotPermitted(_)
                 | SecretError::Unsupported { .. }
                 | SecretError::Entry { .. }
                 | SecretError::Load(_)
@@ -197,8 +205,8 @@ fn known<T>(answer: Result<T, ClientError>) -> Result<Option<T>, Failure> {
 #[async_trait]
 impl Credentials for Remote {
     async fn put_credential(&self, new: NewCredential) -> Result<CredentialItem, Failure> {
-        let NewCredential { name, kind, data, meta, tags, description } = new;
-        let body = json!({
+        let NewCredential { name, kind, data, meta, tags, description, policy } = new;
+        let mut body = json!({
             "name": name,
             "type": kind,
             "data": data,
@@ -206,6 +214,11 @@ impl Credentials for Remote {
             "tags": tags,
             "description": description,
         });
+        match policy {
+            PolicyChange::Keep => {}
+            PolicyChange::Remove => body["policy"] = Value::Null,
+            PolicyChange::Set(policy) => body["policy"] = json!(policy),
+        }
         self.post("api/credentials", &body).await
     }
 

@@ -468,6 +468,7 @@ impl Backend for Session {
                 | StartError::PayloadTooLarge
                 | StartError::PayloadTooNested
                 | StartError::ParentCancelled(_)
+                | StartError::CredentialNotPermitted(_)
                 | StartError::TooDeep { .. }),
             ) => Err(Failure::bad_input(error)),
             Err(

@@ -57,6 +57,7 @@ fn failed(error: ScheduleError) -> Failure {
             | StartError::TooDeep { .. }
             | StartError::ParentCancelled(_)
             | StartError::InvalidInputs(_)
+            | StartError::CredentialNotPermitted(_)
             | StartError::PayloadTooLarge
             | StartError::PayloadTooNested
             | StartError::KeyTaken(_)

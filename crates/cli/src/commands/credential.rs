@@ -5,7 +5,8 @@ use std::io::Read as _;
 
 use anyhow::{Context as _, anyhow, bail};
 use noetl_app::CredentialFilter;
-use noetl_secrets::NewCredential;
+use noetl_model::CredentialPolicy;
+use noetl_secrets::{NewCredential, PolicyChange};
 use serde_json::{Map, Value};
 
 use crate::args::{
@@ -153,7 +154,23 @@ fn new_credential(args: &CredentialSetArgs) -> anyhow::Result<NewCredential> {
         meta: None,
         tags: args.tag.clone(),
         description: args.description.clone(),
+        policy: policy_of(args),
     })
+}
+
+/// Returns the restrictions that the arguments name. Without any, those of a stored credential stay.
+fn policy_of(args: &CredentialSetArgs) -> PolicyChange {
+    let policy = CredentialPolicy {
+        paths: args.path.clone(),
+        labels: args.label.clone(),
+        owners: args.owner.clone(),
+        hosts: args.host.clone(),
+    };
+    match (args.no_policy, policy == CredentialPolicy::default()) {
+        (true, _) => PolicyChange::Remove,
+        (false, true) => PolicyChange::Keep,
+        (false, false) => PolicyChange::Set(policy),
+    }
 }
 
 fn taken(map: &mut Map<String, Value>, key: &str) -> Option<String> {

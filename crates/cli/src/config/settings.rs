@@ -67,6 +67,7 @@ pub(crate) enum Setting {
     StepLogRetention,
     OutboxNotifications,
     WorkersIdentity,
+    CredentialsDefaultPolicy,
     WorkerPool,
     WorkerConcurrency,
     WorkerDrain,
@@ -141,6 +142,8 @@ const CONNECTIONS: Kind = Kind::Number { min: 0, max: 10_000 };
 /// A boolean, in the spellings of environment variables.
 /// The value of `server.access` that requires a token.
 pub(crate) const TOKEN_ACCESS: &str = "token";
+/// The value of `credentials.default_policy` that closes credentials without a policy.
+pub(crate) const CLOSED_POLICY: &str = "closed";
 /// The value of `workers.identity` that requires secrets of leases.
 pub(crate) const REQUIRED_IDENTITY: &str = "required";
 const SWITCH: Kind = Kind::OneOf(&["true", "false", "1", "0", "yes", "no", "on", "off"]);
@@ -258,6 +261,9 @@ pub(crate) const TABLE: &[Row] = &[
     row(Setting::WorkersIdentity, "workers.identity", "NOETL_WORKERS_IDENTITY",
         Kind::OneOf(&["optional", REQUIRED_IDENTITY]), Some("optional"), Shown,
         "`required` to accept only workers that prove that they hold a command, with the secret of its lease; existing workers of the public protocol cannot"),
+    row(Setting::CredentialsDefaultPolicy, "credentials.default_policy",
+        "NOETL_CREDENTIALS_DEFAULT_POLICY", Kind::OneOf(&["open", CLOSED_POLICY]), Some("open"), Shown,
+        "`closed` to let no playbook use a credential that has no policy"),
     row(Setting::BacklogMax, "executions.backlog_max", "NOETL_BACKLOG_MAX",
         Kind::Number { min: 0, max: 10_000_000 }, Some("4000"), Shown,
         "how many executions may wait for a worker in a pool before starts are refused with 429; 0 for no limit"),

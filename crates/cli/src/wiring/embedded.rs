@@ -113,6 +113,7 @@ impl ControlPlane for Embedded {
         found.map(FoundSecret::fields).map_err(|error| match error {
             SecretError::Unknown(alias) => ControlError::CredentialMissing(alias),
             SecretError::NotNamed(_)
+            | SecretError::NotPermitted(_)
             | SecretError::Unsupported { .. }
             | SecretError::Entry { .. } => ControlError::Refused { reason: error.to_string() },
             SecretError::Vault(VaultError::Unreadable { .. }) => {

@@ -76,6 +76,7 @@ pub(crate) fn app_settings(config: &Config) -> Result<AppSettings, Failure> {
         logs: config.step_logs(),
         audit_kept: config.audit_kept(),
         retention: config.retention()?,
+        policy_default: config.default_policy(),
         lease_verification: config.lease_verification(),
         in_force: config.settings_in_force(),
         ..AppSettings::new(LEASE)

@@ -56,6 +56,51 @@ fn credentials_of_a_server_are_managed_remotely() {
 }
 
 #[test]
+fn a_run_whose_playbook_may_not_use_a_credential_is_not_started() {
+    let sandbox = with_credential();
+    let server = crate::server::Server::new(&sandbox, &[]);
+    let url = format!("http://{}", server.address);
+    for to in [&[][..], &["--server", &url]] {
+        let noetl = |args: &[&str]| sandbox.noetl(&[args, to].concat());
+        let set = |more: &[&str]| {
+            let set = noetl(&[&["credential", "set", "api", "--data", "@api.json"], more].concat());
+            assert_eq!(set.code, Some(0), "{}", set.stderr);
+        };
+        let policy = || {
+            let shown = noetl(&["credential", "get", "api", "-o", "json"]).stdout;
+            let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+            shown["policy"].clone()
+        };
+        set(&[
+            "--path",
+            "billing/*",
+            "--label",
+            "env=live",
+            "--owner",
+            "ada",
+            "--host",
+            "*.x.example",
+        ]);
+        let expected = serde_json::json!({
+            "paths": ["billing/*"], "labels": ["env:live"], "owners": ["ada"],
+            "hosts": ["*.x.example"],
+        });
+        assert_eq!(policy(), expected);
+        let ran = noetl(&["run", "fetch.yaml", "--quiet"]);
+        assert!(ran.stderr.contains("may not use the credential `api`"), "{}", ran.stderr);
+        set(&[]);
+        assert_eq!(policy(), expected, "a new secret keeps the policy");
+        set(&["--path", "tests/*", "--host", "other.example"]);
+        let ran = noetl(&["run", "fetch.yaml", "--quiet"]);
+        assert!(ran.stderr.contains("may not be sent to 127.0.0.1:1"), "{}", ran.stderr);
+        set(&["--no-policy"]);
+        assert_eq!(policy(), serde_json::Value::Null);
+        let ran = noetl(&["run", "fetch.yaml", "--quiet"]);
+        assert!(ran.stderr.contains("127.0.0.1:1"), "it got as far as connecting: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_secret_is_nowhere_in_the_database() {
     let sandbox = with_credential();
     let data = sandbox.path(".local/share/noetl");

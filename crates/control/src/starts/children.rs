@@ -296,6 +296,7 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
         StartError::TooDeep { .. }
         | StartError::ParentCancelled(_)
         | StartError::AmbiguousName(_)
+        | StartError::CredentialNotPermitted(_)
         | StartError::KeyTaken(_)
         | StartError::Refused(_)
         | StartError::BacklogFull(_)
@@ -316,6 +317,7 @@ fn unstartable(path: &str, error: &StartError) -> ToolError {
         | StartError::PayloadTooNested
         | StartError::TooDeep { .. }
         | StartError::ParentCancelled(_)
+        | StartError::CredentialNotPermitted(_)
         | StartError::KeyTaken(_)
         | StartError::Refused(_)
         | StartError::BacklogFull(_)

@@ -184,7 +184,9 @@ impl Control {
         let changes = Changes { playbook: reference, workload, context };
         let setting =
             ForkContext { fork: id, origin, playbook: &playbook, changes: &changes, actor };
-        self.fork_draft(&setting, past).await
+        let draft = self.fork_draft(&setting, past).await?;
+        self.check_start(draft.state(), &playbook).await?;
+        Ok(draft)
     }
 
     /// Checks that the chain of forks is not too long, and returns the origin of the log.

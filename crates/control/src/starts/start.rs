@@ -162,6 +162,7 @@ impl Control {
     ) -> Result<Started, StartError> {
         self.parts.mailboxes.note_active(execution);
         let mut draft = self.opening(execution, (reference, playbook), input).await?;
+        self.check_start(draft.state(), playbook).await?;
         let commands = issued(draft.events()).count();
         let grants = self.grant(&mut draft, playbook).await?;
         let waits = grants.len() < commands;

@@ -151,6 +151,11 @@ impl PendingAppend {
         Ok(())
     }
 
+    /// Returns the state after the events so far.
+    pub(crate) fn state(&self) -> &Execution {
+        &self.state
+    }
+
     pub(crate) fn events(&self) -> &[Recorded] {
         &self.pages.events
     }

@@ -33,6 +33,7 @@ fn new(name: &str) -> NewCredential {
         meta: None,
         tags: Vec::new(),
         description: None,
+        policy: PolicyChange::Keep,
     }
 }
 

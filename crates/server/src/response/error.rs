@@ -268,6 +268,11 @@ impl From<StartError> for ApiError {
             StartError::PayloadTooLarge | StartError::PayloadTooNested => {
                 Self::invalid("payload-too-large", error.to_string())
             }
+            StartError::CredentialNotPermitted(ref name) => {
+                let detail = error.to_string();
+                Self::new(StatusCode::FORBIDDEN, "credential-not-permitted", detail)
+                    .with("credential", json!(name))
+            }
             StartError::KeyTaken(holder) => Self::conflict("key-taken", error.to_string())
                 .with("execution_id", json!(holder.execution.to_string())),
             StartError::Refused(refusal) => refusal.into(),

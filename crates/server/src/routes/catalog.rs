@@ -328,6 +328,7 @@ async fn shown_credential(state: &AppState, name: &str) -> Result<Json<CatalogEn
         Err(
             error @ (CredentialError::InvalidWord(_)
             | CredentialError::InvalidTags
+            | CredentialError::InvalidPolicy(_)
             | CredentialError::Vault(_)),
         ) => Err(error.into()),
     }

@@ -8,9 +8,10 @@ use noetl_app::{
     Credential, CredentialError, CredentialFilter, FoundSecret, LeaseRefusal, LeaseVerification,
     SecretError,
 };
-use noetl_model::{ExecutionId, Permission};
+use noetl_model::{CredentialPolicy, ExecutionId, Permission};
 use noetl_secrets::{
-    DeliveryError, NewCredential, SealedEnvelope, SecretAccess, SecretOperation, seal_for,
+    DeliveryError, NewCredential, PolicyChange, SealedEnvelope, SecretAccess, SecretOperation,
+    seal_for,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -49,6 +50,12 @@ struct CredentialPut {
     tags: Option<Vec<String>>,
     #[serde(default)]
     description: Option<String>,
+    /// The executions that may use the credential, by `paths` of playbooks, `labels` and `owners` (who
+    /// starts them), and the `hosts` that it may be sent to. Without the field, a credential that is
+    /// replaced keeps its policy; `null` removes it.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    policy: PolicyChange,
 }
 
 /// A credential; `data` only if requested.
@@ -64,6 +71,9 @@ pub(crate) struct CredentialShown {
     tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    policy: Option<CredentialPolicy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     data: Option<Value>,
@@ -82,6 +92,7 @@ impl From<Credential> for CredentialShown {
             meta: credential.meta,
             tags: credential.tags,
             description: credential.description,
+            policy: credential.policy,
             data: None,
             created_at: Some(credential.created_at.to_string()),
             updated_at: Some(credential.updated_at.to_string()),
@@ -102,6 +113,7 @@ impl From<FoundSecret> for CredentialShown {
                 kind: "keychain".to_owned(),
                 meta: None,
                 tags: Vec::new(),
+                policy: None,
                 data: Some(Value::Object(data)),
                 created_at: None,
                 updated_at: None,
@@ -126,6 +138,7 @@ async fn put_credential(
         meta: put.meta,
         tags: put.tags.unwrap_or_default(),
         description: put.description,
+        policy: put.policy,
     };
     Ok(Json(state.app().put_credential(new).await?.into()))
 }
@@ -210,7 +223,11 @@ async fn show_credential(
         check_holder(&state, &sender, access.execution, proof.as_ref()).await?;
     }
     let asked = (identifier.as_str(), SecretOperation::Read);
-    Ok(Json(looked_up(&state, reader, asked, &access).await?.into()))
+    let found = looked_up(&state, reader, asked, &access).await?;
+    if let SecretReader::Worker = reader {
+        check_keeps_hosts(&found, &access, proof.as_ref())?;
+    }
+    Ok(Json(found.into()))
 }
 
 /// The reader of a secret.
@@ -245,6 +262,22 @@ async fn check_holder(
     }
 }
 
+/// Checks that a credential with hosts goes to a worker that sends it to no others: one that has the
+/// secret of its lease, or one that fetches messages.
+fn check_keeps_hosts(
+    found: &FoundSecret,
+    access: &SecretAccess,
+    proof: Option<&LeaseProof>,
+) -> Result<(), ApiError> {
+    let is_of_subscription = access.execution.is_none_or(|execution| execution.0 == 0);
+    if proof.is_some() || is_of_subscription || !found.has_hosts() {
+        return Ok(());
+    }
+    let detail =
+        "the credential may be sent to certain hosts only, which this worker does not know of";
+    Err(ApiError::new(StatusCode::FORBIDDEN, "credential-not-permitted", detail))
+}
+
 /// Resolves a secret and records metrics of the lookup.
 async fn looked_up(
     state: &AppState,
@@ -256,7 +289,9 @@ async fn looked_up(
     let secrets = state.app().secrets();
     let found = match reader {
         SecretReader::Administrator => secrets.find(alias, operation, access).await,
-        SecretReader::Worker => secrets.find_named(alias, operation, access).await,
+        SecretReader::Worker => {
+            secrets.find_named(alias, operation, access).await.map(FoundSecret::with_hosts)
+        }
     };
     let provider = match &found {
         Ok(FoundSecret::Stored { .. }) => "stored",
@@ -324,6 +359,7 @@ async fn deliver_credential(
     };
     let asked = (identifier.as_str(), SecretOperation::ReadSealed);
     let found = looked_up(&state, SecretReader::Worker, asked, &access).await?;
+    check_keeps_hosts(&found, &access, proof.as_ref())?;
     let plain = serde_json::to_vec(&CredentialShown::from(found)).expect("a credential is JSON");
     Ok(Json(seal_for(&public_key, &zeroize::Zeroizing::new(plain))?))
 }
@@ -338,6 +374,7 @@ impl From<CredentialError> for ApiError {
         match error {
             CredentialError::InvalidWord(_) => Self::invalid("credential-name", detail),
             CredentialError::InvalidTags => Self::invalid("credential-tags", detail),
+            CredentialError::InvalidPolicy(_) => Self::invalid("credential-policy", detail),
             CredentialError::Unknown(name) => unknown(&name),
             CredentialError::Vault(error) => error.into(),
         }
@@ -347,9 +384,13 @@ impl From<CredentialError> for ApiError {
 impl From<SecretError> for ApiError {
     fn from(error: SecretError) -> Self {
         match error {
-            SecretError::Unknown(name) => unknown(&name),
+            SecretError::Unknown(ref name) => unknown(name),
             SecretError::NotNamed(_) => {
                 Self::new(StatusCode::FORBIDDEN, "credential-not-named", error.to_string())
+            }
+            SecretError::NotPermitted(ref name) => {
+                Self::new(StatusCode::FORBIDDEN, "credential-not-permitted", error.to_string())
+                    .with("credential", json!(name))
             }
             SecretError::Unsupported { .. } | SecretError::Entry { .. } => {
                 Self::invalid("keychain-entry", error.to_string())

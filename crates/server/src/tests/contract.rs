@@ -151,6 +151,7 @@ contract! {
     catalog::an_invalid_playbook_is_answered_with_the_place_of_each_finding,
     catalog::each_item_of_a_batch_is_answered_for_itself,
     catalog::a_catalog_longer_than_a_page_is_read_page_by_page,
+    credential_policies::an_execution_that_may_not_use_its_credentials_is_not_started,
     credentials::a_credential_is_shown_without_its_secret_unless_that_is_asked_for,
     credentials::a_credential_of_the_same_name_takes_its_place_and_keeps_its_id,
     credentials::an_invalid_credential_is_refused_with_a_problem_code,

@@ -1,6 +1,6 @@
 //! Conformance cases of credentials, the keychain and the audit log.
 
-use noetl_model::{CatalogId, ExecutionId, Timestamp};
+use noetl_model::{CatalogId, CredentialPolicy, ExecutionId, Timestamp};
 use serde_json::json;
 
 use super::Subject;
@@ -28,6 +28,11 @@ fn credential(id: i64, name: &str) -> Credential {
         meta: Some(json!({ "b": 1, "a": [1.0, null] })),
         tags: vec!["x".into(), "ü".into()],
         description: Some("Main Database".into()),
+        policy: Some(CredentialPolicy {
+            paths: vec!["team/*".into()],
+            hosts: vec!["*.example.org:5432".parse().expect("a host")],
+            ..CredentialPolicy::default()
+        }),
         sealed: sealed(name),
         created_at: at(1),
         updated_at: at(1),
@@ -50,6 +55,7 @@ pub async fn a_credential_is_found_by_id_and_by_name_and_keeps_its_beginning(sub
         meta: None,
         tags: vec![],
         description: None,
+        policy: None,
         sealed: sealed("other"),
         created_at: at(9),
         updated_at: at(9),

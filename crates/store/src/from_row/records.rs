@@ -30,6 +30,7 @@ pub fn credential(row: &impl Columns) -> Result<Credential, StoreError> {
         meta: maybe_value(row, "meta")?,
         tags: row.texts("tags")?,
         description: row.maybe_string("description")?,
+        policy: row.maybe_json("policy", || named("policy"))?,
         sealed: sealed(row)?,
         created_at: row.instant("created_at")?,
         updated_at: row.instant("updated_at")?,

@@ -1,6 +1,6 @@
 //! Credentials: named secrets.
 
-use noetl_model::Timestamp;
+use noetl_model::{CredentialPolicy, Timestamp};
 use serde_json::Value;
 
 use super::Sealed;
@@ -15,6 +15,8 @@ pub struct Credential {
     pub meta: Option<Value>,
     pub tags: Vec<String>,
     pub description: Option<String>,
+    /// The restrictions of the credential; the default of the server applies if `None`.
+    pub policy: Option<CredentialPolicy>,
     pub sealed: Sealed,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

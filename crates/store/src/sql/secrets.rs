@@ -1,6 +1,7 @@
 //! Credentials, the keychain and the audit log.
 
 use noetl_model::{CatalogId, Timestamp};
+use serde_json::json;
 
 use super::{SqlArgument, SqlDatabase, all_of, first_of, is_written};
 use crate::from_row::{self, Columns as _};
@@ -28,6 +29,7 @@ pub async fn put_credential<D: SqlDatabase>(
         (&credential.sealed.ciphertext).into(),
         credential.created_at.into(),
         credential.updated_at.into(),
+        credential.policy.as_ref().map(|policy| json!(policy).to_string()).into(),
     ];
     first_of(database, &database.sql().put_credential, &arguments, from_row::credential).await
 }

@@ -64,13 +64,17 @@ impl Http {
     }
 
     async fn ready(&self, call: &Call, keys: ToolConfig<'_>) -> Result<Ready, ToolError> {
-        let (header, grant) = match Auth::read(call, keys, self.credentials.as_ref()).await? {
+        let (auth, hosts) = Auth::read(call, keys, self.credentials.as_ref()).await?;
+        let (header, grant) = match auth {
             Auth::Header(header) => (header, None),
             Auth::Grant(grant) => {
                 (AuthHeader::Bearer { token: self.token(call, &grant).await? }, Some(grant))
             }
         };
-        Ok(Ready { request: request::build(keys, header, call).await?, grant })
+        let request = request::build(keys, header, call).await?;
+        // A redirect to another origin does not get the credential.
+        hosts.check_url(&request.url)?;
+        Ok(Ready { request, grant })
     }
 
     /// Obtains the token of a grant and records it as a secret of the call.

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use noetl_model::{ErrorKind, Logs, ToolError};
 use serde_json::{Value, json};
 
+use crate::protect::allowed_hosts::AllowedHosts;
 use crate::protect::credentials::CredentialResolver;
 use crate::run::call::{Call, Tool, ToolResult};
 use crate::run::keys::{ToolConfig, scalar_text};
@@ -26,6 +27,7 @@ impl SecretsTool {
         let required = required(keys)?;
         let mut found = self.credentials.resolve(call, &name).await?;
         let kind = found.remove("type");
+        AllowedHosts::take(&mut found);
         let missing: Vec<&str> = required
             .iter()
             .map(String::as_str)

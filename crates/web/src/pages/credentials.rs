@@ -5,7 +5,8 @@ mod template;
 mod view;
 
 use noetl_app::CredentialError;
-use noetl_secrets::{NewCredential, VaultError};
+use noetl_model::{CredentialPolicy, InvalidHost};
+use noetl_secrets::{NewCredential, PolicyChange, VaultError};
 
 use crate::error::PageError;
 use crate::form::SignedForm;
@@ -37,6 +38,7 @@ fn credential_of(form: &SignedForm) -> Result<NewCredential, PageError> {
         let (line, column) = (error.line(), error.column());
         PageError::Unreadable(format!("the secret is not JSON at line {line}, column {column}"))
     })?;
+    let policy = policy_of(form)?;
     Ok(NewCredential {
         name: form.get("name").trim().to_owned(),
         kind: form.get("type").trim().to_owned(),
@@ -44,15 +46,36 @@ fn credential_of(form: &SignedForm) -> Result<NewCredential, PageError> {
         meta: None,
         tags: Vec::new(),
         description: form.given("description").map(str::to_owned),
+        policy,
+    })
+}
+
+/// Reads the playbooks that may use a credential and the hosts that it may be sent to, each a list with
+/// commas or spaces. Without any, those of a stored credential stay.
+fn policy_of(form: &SignedForm) -> Result<PolicyChange, PageError> {
+    let words = |name: &str| {
+        let given = form.given(name).unwrap_or_default().to_owned();
+        let words = given.split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let hosts = words("hosts").iter().map(|host| host.parse()).collect::<Result<_, InvalidHost>>();
+    let policy = CredentialPolicy {
+        paths: words("paths"),
+        hosts: hosts.map_err(|error| PageError::Refused(error.to_string()))?,
+        ..CredentialPolicy::default()
+    };
+    Ok(match policy == CredentialPolicy::default() {
+        true => PolicyChange::Keep,
+        false => PolicyChange::Set(policy),
     })
 }
 
 impl From<CredentialError> for PageError {
     fn from(error: CredentialError) -> Self {
         match error {
-            CredentialError::InvalidWord(_) | CredentialError::InvalidTags => {
-                Self::Refused(error.to_string())
-            }
+            CredentialError::InvalidWord(_)
+            | CredentialError::InvalidTags
+            | CredentialError::InvalidPolicy(_) => Self::Refused(error.to_string()),
             CredentialError::Unknown(_) => Self::NotFound(error.to_string()),
             CredentialError::Vault(error) => error.into(),
         }

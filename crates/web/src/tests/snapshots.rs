@@ -8,10 +8,10 @@ use noetl_api::wire::NewFeed;
 use noetl_app::{BulkAction, BulkChoice, BulkRequest, LinkMaker, NewToken};
 use noetl_control::{PauseCaller, PlaybookChoice, SignalByKey, StartRequest};
 use noetl_model::{
-    ChildExecutions, CommandId, ErrorKind, ExecutionId, Outcome, Pool, ToolError, TrailFact,
-    TrailOutcome, WorkerId,
+    ChildExecutions, CommandId, CredentialPolicy, ErrorKind, ExecutionId, Outcome, Pool, ToolError,
+    TrailFact, TrailOutcome, WorkerId,
 };
-use noetl_secrets::NewCredential;
+use noetl_secrets::{NewCredential, PolicyChange};
 use serde_json::{Map, json};
 
 use super::execution::{ORDERS, work};
@@ -98,6 +98,11 @@ pub(super) async fn seeded() -> SeededPages {
         meta: None,
         tags: Vec::new(),
         description: Some(CREDENTIAL_PURPOSE.to_owned()),
+        policy: PolicyChange::Set(CredentialPolicy {
+            paths: vec!["shop/*".to_owned(), "tests/*".to_owned()],
+            hosts: vec!["db.shop.example:5432".parse().expect("a host")],
+            ..CredentialPolicy::default()
+        }),
     };
     site.app.put_credential(credential).await.expect("a credential");
     let changed = ORDERS.replace("minimum: 10", "minimum: 20");

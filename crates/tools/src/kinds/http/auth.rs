@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::oauth::{ClientCredentials, SecretPlace};
+use crate::protect::allowed_hosts::AllowedHosts;
 use crate::protect::credentials::{
     ALIAS_WORDS, CredentialResolver, alias_within, fixed_destination, keep_destination,
 };
@@ -49,23 +50,26 @@ pub(crate) enum AuthHeader {
 }
 
 impl Auth {
-    /// Reads `auth` (a map or an alias) or `credential` (an alias).
+    /// Reads `auth` (a map or an alias) or `credential` (an alias), and the hosts that it may be sent
+    /// to.
     pub(crate) async fn read(
         call: &Call,
         keys: ToolConfig<'_>,
         credentials: &dyn CredentialResolver,
-    ) -> Result<Self, ToolError> {
+    ) -> Result<(Self, AllowedHosts), ToolError> {
         match keys.find(&["auth", "credential"]) {
-            None => Ok(Auth::Header(AuthHeader::None)),
+            None => Ok((Auth::Header(AuthHeader::None), AllowedHosts::default())),
             Some((_, Value::String(alias))) => {
-                let fields = credentials.resolve(call, alias).await?;
+                let mut fields = credentials.resolve(call, alias).await?;
+                let hosts = AllowedHosts::take(&mut fields);
                 check_destination(keys, &fields)?;
-                Self::of(keys, &fields)
+                Ok((Self::of_allowed(keys, &fields, &hosts)?, hosts))
             }
             Some((_, Value::Object(said))) => match alias_within(said) {
-                None => Self::of(keys, said),
+                None => Ok((Self::of(keys, said)?, AllowedHosts::default())),
                 Some(alias) => {
                     let mut fields = credentials.resolve(call, alias).await?;
+                    let hosts = AllowedHosts::take(&mut fields);
                     check_destination(keys, &fields)?;
                     keep_destination(keys, TOKEN_URLS, (&fields, said))?;
                     keep_type(keys, &fields, said)?;
@@ -73,11 +77,24 @@ impl Auth {
                         !ALIAS_WORDS.contains(&key.as_str()) && !value.is_null()
                     });
                     fields.extend(said.map(|(key, value)| (key.clone(), value.clone())));
-                    Self::of(keys, &fields)
+                    Ok((Self::of_allowed(keys, &fields, &hosts)?, hosts))
                 }
             },
             Some((key, other)) => Err(keys.wrong(key, "a map or the alias of a credential", other)),
         }
+    }
+
+    /// Reads a credential whose client secret is sent to allowed hosts only.
+    fn of_allowed(
+        keys: ToolConfig<'_>,
+        fields: &Map<String, Value>,
+        hosts: &AllowedHosts,
+    ) -> Result<Self, ToolError> {
+        let auth = Self::of(keys, fields)?;
+        if let Auth::Grant(grant) = &auth {
+            hosts.check_url(&grant.token_url)?;
+        }
+        Ok(auth)
     }
 
     pub(crate) fn of(keys: ToolConfig<'_>, fields: &Map<String, Value>) -> Result<Self, ToolError> {
@@ -254,7 +271,8 @@ mod tests {
         let credentials = FixedCredentials::from_environment([variable]);
         let call = call(json!({ "auth": auth }));
         let keys = ToolConfig::new("http", &call.config);
-        Auth::read(&call, keys, &credentials).await.map_err(|error| error.to_string())
+        let read = Auth::read(&call, keys, &credentials).await;
+        read.map(|(auth, _)| auth).map_err(|error| error.to_string())
     }
 
     async fn sent(stored: &str, config: Value) -> Result<Auth, String> {
@@ -262,7 +280,8 @@ mod tests {
         let credentials = FixedCredentials::from_environment([variable]);
         let call = call(config);
         let keys = ToolConfig::new("http", &call.config);
-        Auth::read(&call, keys, &credentials).await.map_err(|error| error.to_string())
+        let read = Auth::read(&call, keys, &credentials).await;
+        read.map(|(auth, _)| auth).map_err(|error| error.to_string())
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! Tests of the `http` tool against a server with scripted responses.
 
 mod bodies;
+mod hosts;
 mod oauth2;
 mod redirect;
 mod request;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use url::Url;
 
+use crate::protect::allowed_hosts::AllowedHosts;
 use crate::protect::credentials::{CredentialResolver, keep_destination};
 use crate::protect::outgoing::{Egress, Unresolved};
 use crate::run::call::Call;
@@ -27,6 +28,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct NatsEndpoint {
     servers: Vec<String>,
     identity: Identity,
+    /// True if the credential may be sent to certain hosts only.
+    has_limited_hosts: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,9 +54,11 @@ impl NatsEndpoint {
                 return Err(keys.wrong(key, "a map or the alias of a credential", other));
             }
         };
+        let mut hosts = AllowedHosts::default();
         let kept = match alias {
             Some(alias) => {
-                let stored = credentials.resolve(call, alias).await?;
+                let mut stored = credentials.resolve(call, alias).await?;
+                hosts = AllowedHosts::take(&mut stored);
                 keep_destination(keys, URLS, (&stored, keys.config()))?;
                 stored
             }
@@ -67,6 +72,7 @@ impl NatsEndpoint {
             keys.error("there is no address: give `url`, or `auth` with the alias of a credential")
         })?;
         let (servers, mut identity) = read_address(keys, &url)?;
+        check_hosts(keys, &servers, &hosts)?;
         let user = field(&["user", "nats_user", "username"])?;
         let password = field(&["password", "nats_password"])?;
         if let (Some(user), Some(password)) = (user, password) {
@@ -74,7 +80,7 @@ impl NatsEndpoint {
         } else if let Some(token) = field(&["token", "nats_token"])? {
             identity = Identity::Token(token);
         }
-        Ok(Self { servers, identity })
+        Ok(Self { servers, identity, has_limited_hosts: hosts.are_limited() })
     }
 
     fn options(&self) -> ConnectOptions {
@@ -97,9 +103,9 @@ impl NatsEndpoint {
             check(egress, server).await?;
         }
         let options = match egress.is_any() {
-            true => self.options(),
+            true if !self.has_limited_hosts => self.options(),
             // Servers that a server announces have not been checked.
-            false => self.options().ignore_discovered_servers(),
+            true | false => self.options().ignore_discovered_servers(),
         };
         options.connect(servers).await.map_err(|error| {
             let kind = match error.kind() {
@@ -117,6 +123,21 @@ impl NatsEndpoint {
             super::failed(kind, &format!("cannot connect to {servers}"), &error)
         })
     }
+}
+
+/// Checks that the credential may be sent to all servers.
+fn check_hosts(
+    keys: ToolConfig<'_>,
+    servers: &[String],
+    hosts: &AllowedHosts,
+) -> Result<(), ToolError> {
+    for server in servers {
+        let address: ServerAddr = server
+            .parse()
+            .map_err(|error| keys.error(format!("`url` is no NATS server: {error}")))?;
+        hosts.check(address.host(), address.port())?;
+    }
+    Ok(())
 }
 
 /// Checks that the network policy allows all addresses of a server.
@@ -194,9 +215,11 @@ mod tests {
     use crate::testing::call;
 
     async fn read(config: Value) -> Result<NatsEndpoint, String> {
+        let limited = r#"{"type": "nats", "token": "hunter2", "_hosts": ["broker:4222"]}"#;
+        let limited = ("NOETL_CREDENTIAL_LIMITED".to_owned(), limited.to_owned());
         let stored = r#"{"type": "nats", "nats_url": "nats://broker:4222", "token": "hunter2"}"#;
         let variable = ("NOETL_CREDENTIAL_BROKER".to_owned(), stored.to_owned());
-        let credentials = FixedCredentials::from_environment([variable]);
+        let credentials = FixedCredentials::from_environment([variable, limited]);
         let call = call(config);
         let keys = ToolConfig::new("nats", &call.config);
         NatsEndpoint::read(&call, keys, &credentials).await.map_err(|error| error.to_string())
@@ -215,6 +238,17 @@ mod tests {
         let same = json!({"auth": "broker", "url": "nats://broker:4222"});
         assert!(read(same).await.is_ok());
         assert!(read(json!({"auth": {"token": "t"}, "url": "nats://other:4222"})).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_token_is_sent_to_the_hosts_of_its_policy_only() {
+        let to = |url: &str| read(json!({"auth": "limited", "url": url}));
+        assert!(to("nats://broker:4222").await.is_ok());
+        for url in ["nats://evil:4222", "nats://broker:4223", "nats://broker:4222,nats://evil:4222"]
+        {
+            let error = to(url).await.err().expect("refused");
+            assert!(error.contains("may not be sent to"), "{error}");
+        }
     }
 
     #[tokio::test]

@@ -9,6 +9,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::protect::allowed_hosts::AllowedHosts;
 use crate::protect::credentials::{CredentialResolver, alias_within, fixed_destination};
 use crate::run::call::Call;
 use crate::run::keys::{ToolConfig, scalar_text};
@@ -86,18 +87,23 @@ impl PostgresTarget {
     ) -> Result<Self, ToolError> {
         let mut said = ConnectionParams::new();
         let mut stored = ConnectionParams::new();
+        let mut hosts = AllowedHosts::default();
         match keys.find(&["auth", "credential", "connection"]) {
             None => {}
             Some((_, Value::String(dsn))) if is_connection_string(dsn) => {
                 said = parse(keys, dsn)?;
             }
             Some((_, Value::String(alias))) => {
-                stored = of_fields(keys, &credentials.resolve(call, alias).await?)?;
+                let fields = credentials.resolve(call, alias).await?;
+                hosts = AllowedHosts::of(&fields);
+                stored = of_fields(keys, &fields)?;
             }
             Some((_, Value::Object(fields))) => {
                 let fields = only_one(fields).unwrap_or(fields);
                 if let Some(alias) = alias_within(fields) {
-                    stored = of_fields(keys, &credentials.resolve(call, alias).await?)?;
+                    let fields = credentials.resolve(call, alias).await?;
+                    hosts = AllowedHosts::of(&fields);
+                    stored = of_fields(keys, &fields)?;
                 }
                 said.extend(of_fields(keys, fields)?);
             }
@@ -108,7 +114,9 @@ impl PostgresTarget {
         said.extend(of_keys(keys)?);
         keep_stored(keys, &stored, &said)?;
         stored.extend(said);
-        Self::of(keys, &stored)
+        let target = Self::of(keys, &stored)?;
+        hosts.check(&target.host, target.port)?;
+        Ok(target)
     }
 
     /// True if the host is the directory of a Unix socket.
@@ -341,6 +349,12 @@ mod tests {
                 "NOETL_CREDENTIAL_TLS".to_owned(),
                 r#"{"type": "postgres", "host": "db", "sslmode": "verify-full"}"#.to_owned(),
             ),
+            (
+                "NOETL_CREDENTIAL_LIMITED".to_owned(),
+                r#"{"type": "postgres", "user": "ada", "password": "hunter2",
+                    "_hosts": ["db:6000", "*.db.example"]}"#
+                    .to_owned(),
+            ),
             ("NOETL_CREDENTIAL_API".to_owned(), r#"{"type": "bearer", "token": "t"}"#.to_owned()),
         ]);
         let call = call(config.clone());
@@ -357,6 +371,30 @@ mod tests {
             ),
             Err(error) => error.to_string(),
         }
+    }
+
+    #[test]
+    fn a_password_is_sent_to_the_hosts_of_its_policy_only() {
+        let to =
+            |host: &str, port: u16| shown(&json!({"auth": "limited", "host": host, "port": port}));
+        for (host, port) in [("db", 6000), ("a.db.example", 5432)] {
+            let told = to(host, port);
+            assert!(told.starts_with("ada@"), "{told}");
+        }
+        for (host, port) in [
+            ("db", 5432),
+            ("evil", 6000),
+            ("db.example", 1),
+            ("a.db.example,evil", 1),
+            ("evil,a.db.example", 1),
+        ] {
+            let told = to(host, port);
+            assert!(told.starts_with("the credential may not be sent to"), "{told}");
+        }
+        let named = json!({"auth": {"pg": {"credential": "limited", "host": "evil"}}});
+        assert!(shown(&named).starts_with("the credential may not be sent to"));
+        let by_url = json!({"auth": "limited", "connection_string": "postgres://evil/x"});
+        assert!(shown(&by_url).starts_with("the credential may not be sent to"));
     }
 
     #[test]

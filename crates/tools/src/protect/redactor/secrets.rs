@@ -16,6 +16,7 @@ const LINE_MIN: usize = 20;
 
 /// The fields of a credential that are not secret, such as hosts and user names.
 const PLAIN_FIELDS: &[&str] = &[
+    noetl_model::HOSTS_FIELD,
     "account",
     "audience",
     "auth_uri",

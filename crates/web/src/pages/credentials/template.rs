@@ -45,7 +45,10 @@ fn row(page: &PageRequest, credential: &ListedCredential) -> Vec<Markup> {
     vec![
         html! { code { (credential.name) } },
         html! { (credential.kind) },
-        html! { @if let Some(description) = &credential.description { (description) } },
+        html! {
+            @if let Some(description) = &credential.description { (description) " " }
+            @if let Some(restricted) = &credential.restricted { span.soft { (restricted) } }
+        },
         time(credential.updated_at),
         html! {
             @if let Some(last) = &credential.last_use {
@@ -94,6 +97,8 @@ fn new_credential(page: &PageRequest) -> Markup {
                 label { span { (page.t("credentials.name")) } input name="name" required maxlength="500"; }
                 label { span { (page.t("credentials.type")) } input name="type" required maxlength="500" placeholder="postgres"; }
                 label { span { (page.t("credentials.description")) } input name="description"; }
+                label { span { (page.t("credentials.paths")) } input name="paths" placeholder="team/*"; }
+                label { span { (page.t("credentials.hosts")) } input name="hosts" placeholder="api.example.org"; }
                 label { span { (page.t("credentials.secret")) }
                     textarea name="data" rows="4" required spellcheck="false" placeholder="{\"host\": \"…\"}" {} }
                 div { button.main type="submit" { (page.t("credentials.store")) } }

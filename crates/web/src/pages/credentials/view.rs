@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use noetl_app::{AuditEntry, AuditFilter, Credential, CredentialFilter};
-use noetl_model::{ExecutionId, Timestamp};
+use noetl_model::{CredentialPolicy, ExecutionId, Timestamp};
 
 use crate::error::PageError;
 use crate::request::PageRequest;
@@ -22,6 +22,8 @@ pub(super) struct ListedCredential {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) description: Option<String>,
+    /// The playbooks, labels, people and hosts of its policy.
+    pub(super) restricted: Option<String>,
     pub(super) updated_at: Timestamp,
     pub(super) last_use: Option<LastUse>,
 }
@@ -59,6 +61,16 @@ fn listed(credential: Credential, used: &BTreeMap<String, LastUse>) -> ListedCre
         name: credential.name,
         kind: credential.kind,
         description: credential.description,
+        restricted: credential.policy.as_ref().map(restricted),
         updated_at: credential.updated_at,
     }
+}
+
+/// Returns the entries of a policy, for reading.
+fn restricted(policy: &CredentialPolicy) -> String {
+    let CredentialPolicy { paths, labels, owners, hosts } = policy;
+    let labels = labels.iter().map(ToString::to_string);
+    let hosts = hosts.iter().map(|host| format!("→ {host}"));
+    let entries = paths.iter().cloned().chain(labels).chain(owners.iter().cloned()).chain(hosts);
+    entries.collect::<Vec<_>>().join(", ")
 }
