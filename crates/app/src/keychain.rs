@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use noetl_model::{CatalogId, ExecutionId, Timestamp};
-use noetl_secrets::{KeychainSecret, NewKeychainSecret, VaultError};
+use noetl_control::LoadError;
+use noetl_model::{CatalogId, ExecutionId, Held, Timestamp};
+use noetl_secrets::{
+    KeychainSecret, NewKeychainSecret, SecretAccess, SecretOperation, SecretOutcome, VaultError,
+};
 use noetl_store::KeychainEntry;
 use serde_json::Value;
 
 use crate::app::App;
+use crate::secret_lookup::SecretError;
 
 /// Default time to live of a secret.
 const HOLDS: Duration = Duration::from_secs(60 * 60);
@@ -103,6 +107,34 @@ impl App {
         name: &KeychainName,
     ) -> Result<Option<KeychainSecret>, VaultError> {
         self.vault().keychain(&name.cache_key()).await
+    }
+
+    /// Checks that a worker may read or change a secret: the playbook version names it, and is the one of
+    /// the execution that the worker works for, as far as that is known.
+    pub async fn check_keychain_use(
+        &self,
+        name: &KeychainName,
+        held: Option<Held>,
+    ) -> Result<(), SecretError> {
+        let execution = held.map(|held| held.execution);
+        let is_of_other =
+            execution.is_some() && name.execution.is_some_and(|it| Some(it) != execution);
+        let works_for = match execution.or(name.execution) {
+            Some(execution) => match self.control().known_state(execution).await {
+                Ok(state) => state.playbook().catalog_id == name.catalog_id,
+                Err(LoadError::NotFound(_)) => false,
+                Err(error) => return Err(error.into()),
+            },
+            None => true,
+        };
+        let secrets = self.secrets();
+        if works_for && !is_of_other && secrets.is_named_in(&name.name, name.catalog_id).await? {
+            return Ok(());
+        }
+        let access = SecretAccess { worker: None, execution, parent_execution: None };
+        let (operation, outcome) = (SecretOperation::Read, SecretOutcome::NotNamed);
+        self.vault().note(&name.name, operation, outcome, &access).await?;
+        Err(SecretError::NotNamed(name.name.clone()))
     }
 
     /// Stores a secret until it expires; returns its expiry.

@@ -28,6 +28,7 @@ mod lease_secrets;
 mod listeners;
 mod message_intake;
 mod named_credentials;
+mod named_values;
 mod notifications;
 mod objects;
 mod outbox;
@@ -95,6 +96,7 @@ pub use keychain::{KeychainError, KeychainExpiry, KeychainName, KeychainPut, Key
 pub use lease_secrets::{LeaseRefusal, LeaseVerification};
 pub use listeners::Listener;
 pub use message_intake::{BrokerUrl, Intake, IntakeError, PostedError, TakenMessage};
+pub use named_values::UnnamedValueError;
 pub use notifications::{
     ListedNotification, NoticeCall, NoticeCounts, NoticeFailure, NoticeFailureKind, NoticeMail,
     NoticeTransport, NotificationError, TestedTarget, send_notifications,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use noetl_control::LoadError;
 use noetl_engine::{Execution, OpenHolder, lease_of};
-use noetl_expr::{CommandFacts, CommandVariables, ToolTemplate};
-use noetl_model::{Cutoff, ExecutionId, Lease, Payload};
+use noetl_expr::{CommandFacts, CommandVariables, RenderedTool, ToolTemplate};
+use noetl_model::{CatalogId, Cutoff, ExecutionId, Lease, Payload};
 use noetl_playbook::{
     CheckedDocument, CredentialNames, Playbook, credential_names, parse_document,
 };
@@ -40,6 +40,21 @@ impl SecretLookup {
         }
         let access = SecretAccess { execution: named_by, ..access.clone() };
         self.find(alias, operation, &access).await
+    }
+
+    /// True if a playbook version names a credential or an entry of its keychain, as far as its text
+    /// says.
+    pub(crate) async fn is_named_in(
+        &self,
+        alias: &str,
+        catalog_id: CatalogId,
+    ) -> Result<bool, SecretError> {
+        let Some(entry) = self.store().by_id(catalog_id).await? else { return Ok(false) };
+        // A playbook registered by an older version may be invalid in this one.
+        let Ok(checked) = noetl_playbook::parse(&entry.path, entry.content.as_bytes()) else {
+            return Ok(false);
+        };
+        Ok(credential_names(&checked.playbook).exact.contains(alias))
     }
 
     async fn is_named(&self, alias: &str, execution: ExecutionId) -> Result<bool, SecretError> {
@@ -83,17 +98,20 @@ impl SecretLookup {
             if CredentialNames::of_settings(lease.tool, &lease.config).templates.is_empty() {
                 continue;
             }
-            let rendered = self.rendered_names(&lease).await;
-            if rendered.is_some_and(|names| names.exact.contains(alias)) {
+            let rendered = self.rendered_settings(&lease).await;
+            let names = rendered.map(|RenderedTool { config, .. }| {
+                CredentialNames::of_settings(lease.tool, &Value::Object(config))
+            });
+            if names.is_some_and(|names| names.exact.contains(alias)) {
                 return true;
             }
         }
         false
     }
 
-    /// Returns the names in the settings of a command; `None` if they cannot be rendered, as the
+    /// Returns the settings of a command without secrets; `None` if they cannot be rendered, as the
     /// worker cannot either.
-    async fn rendered_names(&self, lease: &Lease) -> Option<CredentialNames> {
+    pub(crate) async fn rendered_settings(&self, lease: &Lease) -> Option<RenderedTool> {
         let mut values = BTreeMap::new();
         for (name, payload) in &lease.bindings.0 {
             let value = match payload {
@@ -106,8 +124,7 @@ impl SecretLookup {
         let facts =
             CommandFacts::of_command(lease.execution, lease.command, &lease.step, lease.tool);
         let variables = CommandVariables { bindings: &values, facts: &facts };
-        let rendered = template.render_without_secrets(variables).ok()?;
-        Some(CredentialNames::of_settings(lease.tool, &Value::Object(rendered.config)))
+        template.render_without_secrets(variables).ok()
     }
 
     async fn subscription_that_names(

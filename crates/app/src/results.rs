@@ -50,7 +50,7 @@ pub enum ResultError {
 }
 
 /// The prefix of a reference to a step's output by its content, as in `{{ step._ref }}`.
-const BY_CONTENT: &str = "noetl://payload/";
+pub(crate) const BY_CONTENT: &str = "noetl://payload/";
 
 impl App {
     /// Stores a value under a name. The same value under the same name has the same reference.

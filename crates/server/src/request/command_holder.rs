@@ -4,8 +4,8 @@ use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use noetl_api::{LEASE_HEADER, LeaseProof};
-use noetl_app::{LeaseRefusal, LeaseVerification};
-use noetl_model::Permission;
+use noetl_app::{LeaseRefusal, LeaseVerification, UnnamedValueError};
+use noetl_model::{Held, Permission};
 
 use super::worker_sender::WorkerSender;
 use crate::access::Admitted;
@@ -32,7 +32,38 @@ impl<S: Send + Sync> FromRequestParts<S> for SentProof {
 }
 
 /// The sender of a request for a value: a worker that holds a command, or anybody who may read.
-pub(crate) struct CommandHolderOrReader;
+pub(crate) enum CommandHolderOrReader {
+    Holder(Held),
+    /// Somebody who may read, or a worker that cannot prove what it holds, where that is accepted.
+    Reader,
+}
+
+impl CommandHolderOrReader {
+    /// Checks that the command of a worker names a stored value.
+    pub(crate) async fn check_named(
+        &self,
+        state: &AppState,
+        reference: &str,
+    ) -> Result<(), ApiError> {
+        match self {
+            Self::Holder(held) => Ok(state.app().check_value_named(*held, reference).await?),
+            Self::Reader => Ok(()),
+        }
+    }
+}
+
+impl From<UnnamedValueError> for ApiError {
+    fn from(error: UnnamedValueError) -> Self {
+        let detail = error.to_string();
+        match error {
+            UnnamedValueError::NotNamed(_) => {
+                Self::new(StatusCode::FORBIDDEN, "value-not-named", detail)
+            }
+            UnnamedValueError::Load(error) => error.into(),
+            UnnamedValueError::Payload(error) => error.into(),
+        }
+    }
+}
 
 impl FromRequestParts<AppState> for CommandHolderOrReader {
     type Rejection = ApiError;
@@ -41,14 +72,14 @@ impl FromRequestParts<AppState> for CommandHolderOrReader {
         let SentProof(proof) = SentProof::from_request_parts(parts, state).await?;
         if let Some(proof) = proof {
             state.app().check_holder(&proof).await?;
-            return Ok(Self);
+            return Ok(Self::Holder(proof.held));
         }
         let admitted = parts.extensions.get::<Admitted>();
         let is_reader = admitted.is_some_and(|it| it.permits_anywhere(Permission::Read));
         let Ok(sender) = WorkerSender::from_request_parts(parts, state).await;
         match sender.lease_verification(state) {
             LeaseVerification::Required if !is_reader => Err(without_proof()),
-            LeaseVerification::Required | LeaseVerification::Optional => Ok(Self),
+            LeaseVerification::Required | LeaseVerification::Optional => Ok(Self::Reader),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
-use noetl_api::AnyId;
+use axum::{Extension, Json};
+use noetl_api::{AnyId, LeaseProof};
 use noetl_app::{
     KeychainEntry, KeychainError, KeychainExpiry, KeychainName, KeychainPut, KeychainScope,
+    LeaseVerification,
 };
-use noetl_model::Timestamp;
+use noetl_model::{Permission, Timestamp};
 use noetl_secrets::KeychainSecret;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +17,8 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Admitted;
+use crate::request::command_holder::{SentProof, without_proof};
 use crate::request::extract::{Body, InPath, InQuery};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -26,6 +29,26 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         put_secret,
         remove_secret
     ))
+}
+
+/// Checks that the sender may read or change a secret: an administrator, or a worker that proves to hold
+/// a command of the playbook. Where secrets of leases are optional, a worker without one may use what
+/// the playbook names.
+async fn check_use(
+    state: &AppState,
+    admitted: &Admitted,
+    proof: Option<&LeaseProof>,
+    name: &KeychainName,
+) -> Result<(), ApiError> {
+    if admitted.permits_everywhere(Permission::Administer) {
+        return Ok(());
+    }
+    match (proof, state.app().lease_verification()) {
+        (Some(proof), _) => state.app().check_holder(proof).await?,
+        (None, LeaseVerification::Optional) => {}
+        (None, LeaseVerification::Required) => return Err(without_proof()),
+    }
+    Ok(state.app().check_keychain_use(name, proof.map(|proof| proof.held)).await?)
 }
 
 /// Parses a scope; global if none is given.
@@ -93,10 +116,13 @@ impl SecretShown {
 )]
 async fn show_secret(
     State(state): State<AppState>,
+    Extension(admitted): Extension<Admitted>,
+    SentProof(proof): SentProof,
     InPath((catalog_id, name)): InPath<(AnyId, String)>,
     InQuery(query): InQuery<SecretQuery>,
 ) -> Result<Json<SecretShown>, ApiError> {
     let name = query.name(catalog_id, name)?;
+    check_use(&state, &admitted, proof.as_ref(), &name).await?;
     Ok(Json(match state.app().keychain_secret(&name).await? {
         Some(KeychainSecret::Found { entry, data }) => SecretShown::of("found", &entry, Some(data)),
         Some(KeychainSecret::Expired(entry)) => SecretShown::of("expired", &entry, None),
@@ -145,6 +171,8 @@ struct SecretKept {
 )]
 async fn put_secret(
     State(state): State<AppState>,
+    Extension(admitted): Extension<Admitted>,
+    SentProof(proof): SentProof,
     InPath((catalog_id, name)): InPath<(AnyId, String)>,
     Body(put): Body<SecretPut>,
 ) -> Result<Json<SecretKept>, ApiError> {
@@ -154,6 +182,7 @@ async fn put_secret(
         scope: scope_of(put.scope_type.as_deref())?,
         execution: put.execution_id.map(Into::into),
     };
+    check_use(&state, &admitted, proof.as_ref(), &name).await?;
     let expiry = expiry_of(put.expires_at.as_deref(), put.expires_in)?;
     let SecretPut { data, auto_renew, renew_config, .. } = put;
     let cache_key = name.cache_key();
@@ -198,10 +227,13 @@ struct SecretRemoved {
 )]
 async fn remove_secret(
     State(state): State<AppState>,
+    Extension(admitted): Extension<Admitted>,
+    SentProof(proof): SentProof,
     InPath((catalog_id, name)): InPath<(AnyId, String)>,
     InQuery(query): InQuery<SecretQuery>,
 ) -> Result<Json<SecretRemoved>, ApiError> {
     let name = query.name(catalog_id, name)?;
+    check_use(&state, &admitted, proof.as_ref(), &name).await?;
     let was_there = state.app().remove_keychain_secret(&name).await?;
     let status = if was_there { "deleted" } else { "not_found" };
     Ok(Json(SecretRemoved { status, cache_key: name.cache_key() }))

@@ -6,15 +6,15 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use noetl_api::AnyId;
-use noetl_app::{NewResult, ResultError};
-use noetl_model::{Digest, PAYLOAD_MAX};
+use noetl_app::{LeaseRefusal, LeaseVerification, NewResult, ResultError};
+use noetl_model::{Digest, ExecutionId, PAYLOAD_MAX};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::request::command_holder::CommandHolderOrReader;
+use crate::request::command_holder::{CommandHolderOrReader, SentProof, without_proof};
 use crate::request::extract::{Body, InPath, InQuery};
 use crate::response::error::ApiError;
 use crate::state::AppState;
@@ -65,11 +65,21 @@ struct ResultStored {
 )]
 async fn put_result(
     State(state): State<AppState>,
+    SentProof(proof): SentProof,
     InPath(execution): InPath<AnyId>,
     Body(put): Body<ResultPut>,
 ) -> Result<Json<ResultStored>, ApiError> {
+    let execution: ExecutionId = execution.into();
+    match (proof, state.app().lease_verification()) {
+        (Some(proof), _) if proof.held.execution == execution => {
+            state.app().check_holder(&proof).await?;
+        }
+        (Some(proof), _) => return Err(LeaseRefusal::Wrong(proof.held).into()),
+        (None, LeaseVerification::Optional) => {}
+        (None, LeaseVerification::Required) => return Err(without_proof()),
+    }
     let kept = state.app().put_result(NewResult {
-        execution: execution.into(),
+        execution,
         name: put.name,
         data: &put.data,
         scope: put.scope,
@@ -104,9 +114,10 @@ struct ResolveQuery {
 )]
 async fn resolve_result(
     State(state): State<AppState>,
-    _holder: CommandHolderOrReader,
+    sender: CommandHolderOrReader,
     InQuery(query): InQuery<ResolveQuery>,
 ) -> Result<Json<Value>, ApiError> {
+    sender.check_named(&state, &query.reference).await?;
     let value = state.app().result(&query.reference).await?;
     Ok(Json((*value).clone()))
 }

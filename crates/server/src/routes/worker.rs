@@ -217,9 +217,10 @@ fn bounded(count: usize, max: usize) -> Result<(), ApiError> {
 )]
 async fn fetch_payload(
     State(state): State<AppState>,
-    _holder: CommandHolderOrReader,
+    sender: CommandHolderOrReader,
     InPath(digest): InPath<Digest>,
 ) -> Result<impl IntoResponse, ApiError> {
+    sender.check_named(&state, &digest.to_string()).await?;
     // Sent as stored, without parsing.
     let bytes = state.control().payload_bytes(digest).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bytes))

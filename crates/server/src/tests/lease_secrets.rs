@@ -121,6 +121,7 @@ async fn two_leases(server: &Server) -> (Value, Value) {
 
 const MISSING: &str = "403 lease-secret-missing";
 const INVALID: &str = "403 lease-secret-invalid";
+const NOT_NAMED: &str = "403 credential-not-named";
 const NOT_HELD: &str = "409 lease-not-held";
 
 #[tokio::test(start_paused = true)]
@@ -137,6 +138,17 @@ async fn a_worker_without_the_secret_of_its_lease_is_refused_where_secrets_are_r
     assert_eq!(get(&server, &format!("/api/payloads/{digest}"), None).await, MISSING);
     let named = format!("/api/result/resolve?ref=noetl://payload/{digest}");
     assert_eq!(get(&server, &named, None).await, MISSING);
+    assert_eq!(get(&server, "/api/keychain/1/api", None).await, MISSING);
+    let value = json!({ "name": "part", "data": 1 });
+    for (method, path) in [("PUT", "/api/result/1"), ("POST", "/api/keychain/1/api")] {
+        let request = Request::builder().method(method).uri(path);
+        let request = request
+            .header("authorization", format!("Bearer {WORKER}"))
+            .header("content-type", "application/json");
+        let body = Body::from(value.to_string());
+        let answer = server.send(request.body(body).expect("a request")).await;
+        assert_eq!(answer.problem(), MISSING, "{path}");
+    }
     let claim = json!({ "worker_id": "w" });
     assert_eq!(post(&server, WORKER, "/api/commands/1/claim", &claim).await.problem(), MISSING);
     let release = json!({ "worker": "w" });
@@ -208,6 +220,112 @@ async fn the_secret_of_a_lease_that_has_expired_opens_nothing() {
     assert_eq!(get(&server, &path, Some(&own)).await, NOT_HELD);
     let answer = report(&server, &held, "w", &[proof(&held, "w")]).await;
     assert_eq!(answer.body, json!({ "answers": ["superseded"] }));
+}
+
+/// A playbook whose steps refer to stored values: by the name of a step, by a reference in the workload,
+/// and by one that a template puts together.
+const VALUES: &str = "\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: values, path: tests/values}
+workload: {given: none, digest: none}
+workflow:
+  - step: start
+    tool: {kind: python, code: 'result = 1'}
+    next: {arcs: [{step: large}]}
+  - step: large
+    tool: {kind: python, input: {text: '{{ start.text }}'}, code: 'result = 1'}
+    next: {arcs: [{step: given}]}
+  - step: given
+    tool: {kind: artifact, input: {result_ref: '{{ workload.given }}'}}
+    next: {arcs: [{step: joined}]}
+  - step: joined
+    tool: {kind: artifact, input: {result_ref: \"noetl://payload/{{ workload.digest }}\"}}
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_command_loads_only_the_values_that_it_names() {
+    let server = server(LeaseVerification::Optional).await;
+    let _first_of_others = lease(&server, "w").await;
+    let stored = |name: &'static str| {
+        let value = json!({ "name": name, "data": { "of": name } }).to_string();
+        let request = Request::put("/api/result/1")
+            .header("authorization", format!("Bearer {WORKER}"))
+            .header("content-type", "application/json");
+        server.send(request.body(Body::from(value)).expect("a request"))
+    };
+    let (given, other) = (stored("given").await.body, stored("other").await.body);
+    let digest = |value: &str| Digest::of(json!({ "of": value }).to_string().as_bytes());
+    let payload = json!({ "given": given["ref"], "digest": digest("joined") });
+    post(&server, ROOT, "/api/catalog/register", &json!({ "content": VALUES })).await;
+    let start = json!({ "path": "tests/values", "payload": payload });
+    assert_eq!(post(&server, ROOT, "/api/execute", &start).await.status, 200);
+    let resolve = |value: &Value| {
+        format!("/api/result/resolve?ref={}", value["ref"].as_str().expect("a reference"))
+    };
+    let text = json!({ "text": "x".repeat(noetl_model::PAYLOAD_INLINE_MAX) });
+    let large = format!("/api/payloads/{}", Digest::of(text.to_string().as_bytes()));
+    let joined = format!("/api/payloads/{}", digest("joined"));
+    let (unnamed, missing) = ("403 value-not-named", "404 unknown-payload");
+    for (step, output, expected) in [
+        ("start", text, [unnamed, unnamed, unnamed, unnamed]),
+        ("large", json!(1), ["200", unnamed, unnamed, unnamed]),
+        ("given", json!(1), [unnamed, "200", unnamed, unnamed]),
+        ("joined", json!(1), [unnamed, unnamed, missing, unnamed]),
+    ] {
+        let held = lease(&server, "w").await;
+        assert_eq!(held["step"], step, "{held}");
+        let own = header_of(&held, "w");
+        let paths = [large.clone(), resolve(&given), joined.clone(), resolve(&other)];
+        for (path, expected) in paths.iter().zip(expected) {
+            assert_eq!(get(&server, path, Some(&own)).await, expected, "{step} {path}");
+        }
+        let outcome = json!({ "status": "completed", "output": output });
+        let report = with(&held, json!({ "worker": "w", "outcome": outcome }));
+        let body = json!({ "reports": [report], "proofs": [proof(&held, "w")] });
+        post(&server, WORKER, "/api/worker/report", &body).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_uses_only_the_keychain_of_the_playbook_that_it_works_for() {
+    for verification in [LeaseVerification::Optional, LeaseVerification::Required] {
+        let server = server(verification).await;
+        let (held, _) = two_leases(&server).await;
+        let own = header_of(&held, "w");
+        let execution = held["execution"].to_string();
+        let request = Request::get(format!("/api/executions/{execution}"))
+            .header("authorization", format!("Bearer {ROOT}"));
+        let shown = server.send(request.body(Body::empty()).expect("a request")).await.body;
+        let catalog = shown["catalog_id"].as_str().unwrap_or_else(|| panic!("{shown}"));
+        let put = |name: &str| {
+            let body = json!({ "data": { "token": "t" } }).to_string();
+            let request = Request::post(format!("/api/keychain/{catalog}/{name}"))
+                .header("authorization", format!("Bearer {WORKER}"))
+                .header("x-noetl-lease", own.clone())
+                .header("content-type", "application/json");
+            server.send(request.body(Body::from(body)).expect("a request"))
+        };
+        assert_eq!(said(&put("api").await), "200");
+        assert_eq!(said(&put("other").await), NOT_NAMED);
+        for (path, proof, expected) in [
+            (format!("{catalog}/api"), Some(&own), "200"),
+            (format!("{catalog}/api?execution_id={execution}"), Some(&own), "200"),
+            (format!("{catalog}/api?execution_id=7"), Some(&own), NOT_NAMED),
+            (format!("{catalog}/other"), Some(&own), NOT_NAMED),
+            ("7/api".to_owned(), Some(&own), NOT_NAMED),
+            (format!("{catalog}/api?execution_id=7"), None, NOT_NAMED),
+            (format!("{catalog}/other"), None, NOT_NAMED),
+            (format!("{catalog}/api"), None, "200"),
+        ] {
+            let expected = match (verification, proof) {
+                (LeaseVerification::Required, None) => MISSING,
+                (LeaseVerification::Required | LeaseVerification::Optional, _) => expected,
+            };
+            let path = format!("/api/keychain/{path}");
+            assert_eq!(get(&server, &path, proof.map(String::as_str)).await, expected, "{path}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -99,8 +99,8 @@ async fn a_worker_far_away_leases_beats_reports_and_fetches() {
     let reference = PayloadRef { digest: Digest::of(text.as_bytes()), size: text.len() as u64 };
     assert_eq!(*control.payload(held(&second), &reference).await.expect("a value"), output);
     let unknown = PayloadRef { digest: Digest::of(b"else"), size: 4 };
-    let missing = control.payload(held(&second), &unknown).await;
-    assert!(matches!(missing, Err(ControlError::PayloadMissing(_))), "{missing:?}");
+    let unnamed = control.payload(held(&second), &unknown).await;
+    assert!(matches!(unnamed, Err(ControlError::Refused { .. })), "{unnamed:?}");
 }
 
 #[tokio::test]

@@ -162,7 +162,7 @@ async fn the_secret_of_a_lease_of_another_worker_is_refused() {
     let proof: LeaseProof = serde_json::from_value(proof).expect("a proof");
     let digest = Digest::of(b"x");
     for (token, expected) in
-        [("enrolment", "404 unknown-payload"), (&*token_of(&server, "enrolment").await, NOT_THIS)]
+        [("enrolment", "403 value-not-named"), (&*token_of(&server, "enrolment").await, NOT_THIS)]
     {
         let request = Request::get(format!("/api/payloads/{digest}"))
             .header("authorization", format!("Bearer {token}"))
