@@ -6,6 +6,7 @@ use std::num::NonZeroU16;
 use std::process::{ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::sandbox::eventually;
 use crate::server::Process;
@@ -30,13 +31,16 @@ pub(super) struct Browser {
     /// The output of the driver, which ends if nobody reads it.
     _output: Lines<BufReader<ChildStdout>>,
     _driver: Process,
+    /// The directory of temporary files, which Chromium does not remove itself.
+    _scratch: TempDir,
 }
 
 /// Starts the driver on a free port; `None` if another process took the port before the driver had
 /// bound it for both versions of IP.
-fn start_driver() -> Option<(Process, Lines<BufReader<ChildStdout>>, u16)> {
+fn start_driver(scratch: &TempDir) -> Option<(Process, Lines<BufReader<ChildStdout>>, u16)> {
     let mut driver = Command::new("chromedriver")
         .arg("--port=0")
+        .env("TMPDIR", scratch.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -53,7 +57,8 @@ fn start_driver() -> Option<(Process, Lines<BufReader<ChildStdout>>, u16)> {
 
 impl Browser {
     pub(super) fn new(scripts: Scripts) -> Self {
-        let started = (0..DRIVER_STARTS_MAX).find_map(|_| start_driver());
+        let scratch = tempfile::tempdir().expect("a directory");
+        let started = (0..DRIVER_STARTS_MAX).find_map(|_| start_driver(&scratch));
         let (driver, output, port) = started.expect("chromedriver says its port");
         let blocked = match scripts {
             Scripts::On => json!({}),
@@ -71,7 +76,8 @@ impl Browser {
         } } });
         let begun = call(port, "POST", "/session", &wanted);
         let session = begun["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {begun}"));
-        Self { port, session: session.to_owned(), _output: output, _driver: driver }
+        let session = session.to_owned();
+        Self { port, session, _output: output, _driver: driver, _scratch: scratch }
     }
 
     pub(super) fn open(&self, address: &str) {
