@@ -108,7 +108,7 @@ fn place(page: &PageRequest, view: &ApprovalView) -> Markup {
             (execution_link(view.execution_id.into())) " · "
             code { (view.step) }
             @if let Some(item) = view.item { " · " (page.t("exec.item")) " " (item) }
-            " · " (page.t("waiting.since")) " " (time(view.requested_at))
+            " · " (time(view.requested_at))
         }
     }
 }
@@ -137,7 +137,7 @@ fn signal(page: &PageRequest, wait: &OpenSignalWait) -> Markup {
             p.soft {
                 (execution_link(wait.execution))
                 @if let Some(key) = &wait.key { " · " (page.t("waiting.key")) " " code { (key) } }
-                " · " (page.t("waiting.since")) " " (time(wait.since))
+                " · " (time(wait.since))
             }
             @if page.visitor.may.run {
                 form.decision method="post" action=(address) {
@@ -172,7 +172,7 @@ fn kept_signal(page: &PageRequest, signal: &KeptSignalView) -> Markup {
                 @if let Some(sender) = signal.sender.as_ref().or(signal.actor.as_ref()) {
                     " · " (page.t("waiting.sender")) " " (sender)
                 }
-                " · " (page.t("waiting.since")) " " (time(signal.received_at))
+                " · " (time(signal.received_at))
                 " · " (page.t("waiting.kept_until")) " " (planned_time(&signal.expires_at.to_string()))
             }
             @match &signal.body {
