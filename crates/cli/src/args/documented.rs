@@ -18,7 +18,9 @@ fn commands(file: &Path, text: &str) -> Vec<String> {
     let is_page = file.extension().is_some_and(|it| it == "md");
     let mut is_shell = !is_page;
     let mut found = Vec::new();
-    for line in text.lines() {
+    // A command may go on in the next line.
+    let whole = text.replace("\\\n", " ");
+    for line in whole.lines() {
         if is_page && line.trim_start().starts_with("```") {
             is_shell = ["```sh", "```console"].contains(&line.trim());
         }

@@ -245,8 +245,7 @@ fn a_history_that_cannot_be_read_is_a_failure_of_its_own() {
 
 #[test]
 fn the_junit_report_is_xml_with_every_failed_invalid_and_skipped_test() {
-    let odd =
-        "tests:\n  - name: \"<odd> & \\e[1m\"\n    mocks: {start: {error: \"a\\nb \\a ]]>\"}}\n";
+    let odd = "tests:\n  - name: \"<odd> & ]]>\"\n    mocks: {start: {error: \"a\\nb \\a ]]>\"}}\n";
     let sandbox = sandbox()
         .with("shop/odd.yaml", PLAYBOOK)
         .with("shop/odd.test.yaml", odd)

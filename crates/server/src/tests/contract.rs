@@ -111,6 +111,7 @@ contract! {
     existing_worker::a_batch_of_events_is_taken_in_order_failures_included,
     native_worker::a_worker_leases_reports_and_the_execution_completes,
     native_worker::a_large_output_is_fetched_by_its_digest,
+    native_worker::a_worker_enrols_with_a_token_only,
     native_worker::output_is_stored_once_and_read_while_the_command_runs,
     stream::a_stream_has_every_event_and_ends_with_the_execution,
     stream::a_stream_resumes_after_the_last_received_event,

@@ -57,6 +57,13 @@ pub(super) async fn a_worker_leases_reports_and_the_execution_completes(server: 
     .assert_eq(&server.story(&id).await);
 }
 
+/// A server that lets everybody in has no token that a worker's token could depend on.
+pub(super) async fn a_worker_enrols_with_a_token_only(server: Server) {
+    let call = json!({ "worker": "w", "pool": "shared" });
+    let answer = server.post("/api/worker/token", call).await;
+    assert_eq!(answer.problem(), "403 no-enrolment-token");
+}
+
 pub(super) async fn without_work_the_answer_comes_after_the_wait(server: Server) {
     assert!(lease(&server, 1).await.is_empty());
 }

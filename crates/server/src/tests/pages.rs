@@ -68,7 +68,7 @@ async fn a_session_has_the_scopes_of_its_token_and_changes_nothing_through_the_a
     reader.post("/ui/login", "token=reader").await;
     let refused = reader.post("/ui/example", "").await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
-    assert!(refused.body.as_str().unwrap_or_default().contains("lacks the scope `run`"));
+    assert!(refused.body.as_str().unwrap_or_default().contains("lacks the scope <code>run</code>"));
     assert_eq!(reader.get("/api/executions").await.status, StatusCode::OK);
     let mut runner = Browser { server: &server, cookies: Vec::new() };
     runner.post("/ui/login", "token=runner").await;

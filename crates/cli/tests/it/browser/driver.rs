@@ -22,6 +22,8 @@ pub(super) enum Scripts {
 const BLOCKED: u8 = 2;
 /// Attempts to start the driver.
 const DRIVER_STARTS_MAX: usize = 5;
+/// The most elements in a row that a live page replaces before something is done with them.
+const STALE_MAX: usize = 5;
 /// The key under which WebDriver returns elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -111,15 +113,25 @@ impl Browser {
         let into_view =
             format!("document.querySelector({selector:?})?.scrollIntoView({{ block: 'center' }})");
         self.evaluate(&into_view);
-        let element = self.find(selector).unwrap_or_else(|| panic!("there is no {selector}"));
-        let answer = self.post(&format!("/element/{element}/click"), &json!({}));
-        assert!(answer.is_null(), "{selector} cannot be clicked: {answer}");
+        self.act(selector, "click", &json!({}));
     }
 
     /// Writes into the field that matches.
     pub(super) fn write(&self, selector: &str, text: &str) {
-        let element = self.find(selector).unwrap_or_else(|| panic!("there is no {selector}"));
-        self.post(&format!("/element/{element}/value"), &json!({ "text": text }));
+        self.act(selector, "value", &json!({ "text": text }));
+    }
+
+    /// Does something with the first element that matches. A live page may replace it after it was found.
+    fn act(&self, selector: &str, action: &str, body: &Value) {
+        let mut answer = Value::Null;
+        for _ in 0..STALE_MAX {
+            let element = self.find(selector).unwrap_or_else(|| panic!("there is no {selector}"));
+            answer = self.post(&format!("/element/{element}/{action}"), body);
+            if answer["error"] != "stale element reference" {
+                break;
+            }
+        }
+        assert!(answer.is_null(), "{action} of {selector} fails: {answer}");
     }
 
     /// Returns the name of the window that commands go to.

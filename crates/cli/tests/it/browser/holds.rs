@@ -130,6 +130,10 @@ fn a_token_is_created_and_opens_only_what_it_may() {
     let log_in = |token: &str| {
         browser.write("#token", token);
         browser.click(".login button.main");
+        // Keys are for the page that follows.
+        let is_ready =
+            "return document.readyState == 'complete' && !document.querySelector('#token')";
+        eventually("the page after the login is loaded", || browser.evaluate(is_ready) == true);
     };
     browser.open(&format!("{}/ui/tokens", server.url()));
     log_in("runner");
