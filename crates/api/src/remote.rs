@@ -167,7 +167,7 @@ impl RemoteControl {
                 if sent.status() == StatusCode::UNAUTHORIZED
                     && self.token.refused(&token).await =>
             {
-                let token = self.token.get(&self.http, &self.base).await.unwrap_or_default();
+                let token = self.token.get(&self.http, &self.base).await.unwrap_or(token);
                 again.bearer_auth(token).send().await.map_err(ControlError::unavailable)
             }
             Some(_) | None => Ok(sent),
@@ -223,7 +223,7 @@ async fn answered(response: Response) -> Result<Response, ControlError> {
 impl ControlPlane for RemoteControl {
     async fn lease(&self, request: LeaseRequest) -> Result<Vec<Lease>, ControlError> {
         let LeaseRequest { worker, pool, scope, max, wait } = request;
-        self.token.is_of(&worker, &pool);
+        self.token.set_worker(&worker, &pool);
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         let call = LeaseCall { worker, pool, scope, max, wait_ms };
         let reply: LeaseReply = self.call("api/worker/lease", &call, wait).await?;
@@ -302,7 +302,7 @@ impl ControlPlane for RemoteControl {
     }
 
     async fn announce(&self, notice: &WorkerNotice) -> Result<(), ControlError> {
-        self.token.is_of(&notice.worker, &notice.pool);
+        self.token.set_worker(&notice.worker, &notice.pool);
         let call = PoolRegistration::of(notice);
         let _kept: Value = self.call("api/worker/pool/register", &call, Duration::ZERO).await?;
         Ok(())

@@ -41,7 +41,7 @@ impl WorkerToken {
     }
 
     /// Sets the worker that sends the requests; only the first call has an effect.
-    pub(super) fn is_of(&self, worker: &WorkerId, pool: &Pool) {
+    pub(super) fn set_worker(&self, worker: &WorkerId, pool: &Pool) {
         let mut known = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_or_insert_with(|| WorkerTokenCall { worker: worker.clone(), pool: pool.clone() });
     }
